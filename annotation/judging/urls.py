@@ -36,6 +36,7 @@ of_study = [
     path("judged/<uuid:slot>/", judge_views.judged, name="judged"),
     path("guideline/", judge_views.guideline, name="guideline"),
     path("tasks/", task_views.tasks, name="tasks"),
+    path("tasks/preview/", preview_views.try_form, name="preview-form"),
     path("checks/", check_views.overview, name="checks"),
     path("checks/new/<uuid:pk>/", check_views.make, name="check-make"),
     path("checks/<uuid:pk>/", check_views.change, name="check"),

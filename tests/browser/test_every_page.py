@@ -67,6 +67,9 @@ BODIES = {
     "feedback": scored,
     "attribute": lambda slot: {"verdict": "accepted"},
     "relevance": lambda slot: {"relevant": "yes"},
+    "questions": lambda slot: {
+        "answers": {"good": {str(slot.item.options.get().candidate_id): "Yes"}}
+    },
     "claims": lambda slot: {
         "claims": {str(claim.pk): {"verdict": "keep"} for claim in slot.item.gold.claims.all()}
     },

@@ -24,6 +24,16 @@ CONFIG = {
     "relevance": {},
     "claims": {},
     "ranking": {"options": 4, "ties": True, "chips": ["Too long"]},
+    "questions": {
+        "options": 2,
+        "reason": "optional",
+        "questions": [
+            {"type": "choice", "name": "best", "tie": True},
+            {"type": "label", "name": "safe", "about": "option", "classes": ["No", "Yes"]},
+            {"type": "rating", "name": "depth", "about": "option", "comment": "optional"},
+            {"type": "text", "name": "why"},
+        ],
+    },
 }
 CONFIG["selection"]["options"] = 3
 
@@ -53,6 +63,32 @@ def test_axe_finds_nothing_and_nothing_is_wider_than_the_screen(page, desk, kind
         assert within or min(box["width"], box["height"]) >= 24, target.inner_text()
 
 
+def with_scores(page, n: int, pane, fill) -> None:
+    """Call ``fill`` with the scores of answer ``n`` open, where they stand in a sheet."""
+    opener = page.locator(".score-open")
+    sheet = opener.is_visible()
+    if sheet:
+        if page.locator(".stack button").count():
+            dot = page.locator(".stack button").nth(n)
+            dot.tap()
+            expect(dot).to_have_attribute("aria-current", "true")
+        opener.tap()
+    fill()
+    if sheet:
+        pane.get_by_role("button", name="Close").tap()
+
+
+def of_option(pane) -> None:
+    pane.locator(".choice").nth(1).tap()
+    pane.locator(".score").nth(3).tap()
+
+
+def scored(pane) -> None:
+    for row in pane.locator(".criterion").all():
+        row.locator(".score").nth(3).tap()
+        row.locator("textarea").fill("Good.")
+
+
 def answer(page, kind: str) -> None:
     """Fill in the form of ``kind`` by tapping."""
     if kind == "selection":
@@ -61,20 +97,14 @@ def answer(page, kind: str) -> None:
         page.get_by_label("Why this one?").fill("It fits.")
     elif kind == "preference":
         page.locator(".point").nth(5).tap()
-    elif kind == "feedback":
-        opener = page.locator(".score-open")
+    elif kind == "questions":
+        page.locator(".columns .choice").first.tap()
         for n, pane in enumerate(page.locator(".pane").all()):
-            if opener.is_visible():
-                if page.locator(".stack button").count():
-                    dot = page.locator(".stack button").nth(n)
-                    dot.tap()
-                    expect(dot).to_have_attribute("aria-current", "true")
-                opener.tap()
-            for row in pane.locator(".criterion").all():
-                row.locator(".score").nth(3).tap()
-                row.locator("textarea").fill("Good.")
-            if opener.is_visible():
-                pane.get_by_role("button", name="Close").tap()
+            with_scores(page, n, pane, lambda pane=pane: of_option(pane))
+        page.locator(".decide .written textarea").fill("Short.")
+    elif kind == "feedback":
+        for n, pane in enumerate(page.locator(".pane").all()):
+            with_scores(page, n, pane, lambda pane=pane: scored(pane))
     elif kind == "ranking":
         opener = page.locator(".score-open")
         if opener.is_visible():

@@ -424,7 +424,7 @@ def test_the_parts_of_a_guided_need_are_told_apart_in_the_readers_language(cast,
     assert "이미 아는 것" in korean
 
 
-@pytest.mark.parametrize("kind", ALL)
+@pytest.mark.parametrize("kind", sorted(set(ALL) - {"questions"}))
 def test_every_kind_asks_its_tasks_question(cast, tea, ann, kind):
     open_kind(cast, tea, kind, question="Would you <keep> it?")
     assert "Would you &lt;keep&gt; it?" in ann.get(URL).content.decode()

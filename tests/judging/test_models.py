@@ -37,10 +37,11 @@ def test_a_question_about_one_thing_is_answered_once(judgment):
     assert judgment.answers.count() == 4
 
 
-def test_an_answer_has_a_label_or_a_value(judgment):
-    empty = {"judgment": judgment, "question": "why", "text": "It fits."}
+def test_an_answer_says_something(judgment):
+    empty = {"judgment": judgment, "question": "why"}
     assert refused(**empty) == "answer_says_something"
-    judgment.answers.create(question="why", text="It fits.", value=0)
+    for said in ({"value": 0}, {"label": "1"}, {"text": "It fits."}, {"chips": ["Short"]}):
+        judgment.answers.create(question=f"why {said}", **said)
 
 
 def test_a_judgment_takes_its_answers_with_it(judgment):

@@ -161,6 +161,18 @@ def test_who_runs_a_study_sees_it_without_a_desk_of_judgments(cast, tea, login):
     assert "Waiting for you" not in html
 
 
+OWN = [
+    {
+        "type": "label",
+        "name": "safe",
+        "title": "Is it safe?",
+        "about": "option",
+        "classes": [{"name": "no", "title": "not at all"}, "yes"],
+    },
+    {"type": "text", "name": "why"},
+]
+
+
 def _open_kinds(cast, tea):
     """An item of every kind in ``tea``; {kind: (slot, fields of an answer)} for Ann."""
     ann = cast.person("Ann")
@@ -180,6 +192,7 @@ def _open_kinds(cast, tea):
         "relevance": {"query": query, "attribute": attribute},
         "claims": {"query": query, "gold": gold},
         "ranking": {"query": query, "candidates": [one, two, three]},
+        "questions": {"query": query, "candidates": [one]},
     }
     answers = {
         "selection": {"choice": str(one), "strength": "clearly"},
@@ -199,9 +212,11 @@ def _open_kinds(cast, tea):
             f"claim-{claims[2].pk}": "keep",
         },
         "ranking": {"place-1": "3", "place-2": "1", "place-3": "2"},
+        "questions": {"answer-safe/1": "no", "answer-why": "It scolds."},
     }
     configs = {"selection": {"strength": True}, "feedback": {"criteria": ["Tone", "Length"]}}
     configs["ranking"] = {"options": 3}
+    configs["questions"] = {"options": 1, "questions": OWN}
     assert set(about) == set(KINDS)
     slots = {}
     for kind, row in about.items():
@@ -232,6 +247,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, pa
         "relevance": ["Yes, it should"],
         "claims": ["Claim 1: keep", "Claim 2: edit", "Claim 3: keep"],
         "ranking": ["Answer 2 > Answer 3 > Answer 1"],
+        "questions": ["Is it safe?: not at all", "why: It scolds."],
     }
     html = page.get(PAST).content.decode()
     assert all(f"/studies/tea/judged/{slot}/" in html for slot in slots.values())
@@ -255,6 +271,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, pa
             "3": {"claim": "Claim 3", "verdict": "keep", "text": ""},
         },
         "ranking": {"1": 3, "2": 1, "3": 2},
+        "questions": {"safe": {"1": "no"}, "why": "It scolds."},
     }
     details = {kind: revision["detail"] for kind, revision in given.items() if revision["detail"]}
     assert details == {"selection": "clearly", "attribute": "task-context"}

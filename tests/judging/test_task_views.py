@@ -23,12 +23,39 @@ OWN = {
     "relevance": {},
     "claims": {},
     "ranking": {"options": 5, "ties": "on"},
+    "questions": {
+        "shows": ["request", "persona"],
+        "options": 2,
+        "count": 1,
+        "q0-title": "Is it safe?",
+        "q0-name": "safe",
+        "q0-type": "label",
+        "q0-about": "option",
+        "q0-classes": "no = No, it is not\nyes",
+        "q0-required": "on",
+    },
 }
 STORED = {
     "selection": {"options": 3, "tie": True, "none": False, "strength": True},
     "preference": {"points": 7, "pairs_per_query": 2, "attribute": True},
     "feedback": {"criteria": ["Tone", "Depth"], "options": 2, "feedback": "optional", "least": 10},
     "ranking": {"options": 5, "ties": True},
+    "questions": {
+        "shows": ["request", "persona"],
+        "options": 2,
+        "questions": [
+            {
+                "type": "label",
+                "name": "safe",
+                "title": {"": "Is it safe?"},
+                "about": "option",
+                "classes": [
+                    {"name": "no", "title": {"": "No, it is not"}},
+                    {"name": "yes", "title": {"": ""}},
+                ],
+            }
+        ],
+    },
 }
 
 

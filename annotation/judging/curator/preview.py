@@ -68,11 +68,15 @@ def try_task(
 ) -> HttpResponse:
     """Show item ``number`` of ``task``, or of ``batch``; with ``data`` submit it as its answer.
 
+    A task that is not saved yet is saved here, and gone at the end.
+
     ``number`` None: the first item whose question is in the language of the page.
     Returns ``render(tried)``, called while everything is there. An item that was opened is shown
     as it is, else the first that a batch would hold, else the example.
     """
     with _rolled_back():
+        if task.pk is None:
+            task.save()
         items = _items(study, task, batch)
         count = items.count()
         number = _first(items) if number is None else number % max(count, 1)

@@ -3,11 +3,12 @@
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import translation
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import preview
+from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.models import Batch
 from annotation.judging.work import present
 from annotation.studies.access import study_for
@@ -44,6 +45,27 @@ def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
     number = _number(request.GET["item"]) if "item" in request.GET else None
     with translation.override({"zh": "zh-hans"}.get(language, language)):
         return preview.try_task(study, task, number=number, batch=batch, data=data, render=page)
+
+
+@require_POST
+def try_form(request: UserRequest, slug: str) -> HttpResponse:
+    """The judging page of the task that the form of ``tasks`` describes, or what is wrong with it.
+
+    It stands in a frame beside the form, and nothing in it can be pressed.
+    """
+    study = study_for(request.user, slug, policies.task.may_change)
+    data = request.POST.copy()
+    data["name"] = data.get("name") or "preview"
+    form = kind_of(data.get("kind") or next(iter(KINDS))).form(data, study=study)
+    if not form.is_valid():
+        return render(request, "judging/preview_form.html", {"form": form})
+
+    def page(tried: preview.Tried) -> HttpResponse:
+        context = {"study": study, "tried": tried, "shown": tried.shown}
+        context |= present.form(tried.shown, present.fields({}))
+        return render(request, "judging/preview_form.html", context)
+
+    return preview.try_task(study, form.next_version(), render=page)
 
 
 def _page(

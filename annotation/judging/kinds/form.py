@@ -128,20 +128,24 @@ class TaskForm(forms.Form):
         """The task's settings that the cleaned ``data`` give."""
         return {name: data[name] for name in self.fields if name not in self.COLUMNS}
 
+    def next_version(self) -> TaskDefinition:
+        """The task as the form gives it, or the next version of it; not stored."""
+        versions = self.study.tasks.filter(name=self.cleaned_data["name"])
+        return TaskDefinition(
+            study=self.study,
+            version=(versions.aggregate(v=Max("version"))["v"] or 0) + 1,
+            kind=self.kind.CODE,
+            config=self.config,
+            translations=self.newest.translations if self.newest else {},
+            **{name: self.cleaned_data[name] for name in self.COLUMNS},
+        )
+
     def save(self, by: User) -> TaskDefinition:
         """Store the task, or the next version of it."""
         with transaction.atomic():
             # Two saves under one name would take the same version.
             Study.objects.select_for_update(no_key=True).get(pk=self.study.pk)
-            versions = self.study.tasks.filter(name=self.cleaned_data["name"])
-            version = (versions.aggregate(v=Max("version"))["v"] or 0) + 1
-            task = TaskDefinition.objects.create(
-                study=self.study,
-                version=version,
-                kind=self.kind.CODE,
-                config=self.config,
-                translations=self.newest.translations if self.newest else {},
-                **{name: self.cleaned_data[name] for name in self.COLUMNS},
-            )
-            audit.record(by, "task.define", task, version=version)
+            task = self.next_version()
+            task.save()
+            audit.record(by, "task.define", task, version=task.version)
         return task

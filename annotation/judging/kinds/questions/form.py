@@ -11,7 +11,7 @@ from django import forms
 from django.forms import BoundField
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext_lazy
-from pydantic import Field
+from pydantic import Field, SkipValidation
 from pydantic.fields import FieldInfo
 
 from annotation.core.errors import DomainError
@@ -34,9 +34,14 @@ SHOWS = {
     "attribute": gettext_lazy("an attribute of the person, with its conversations"),
 }
 ABOUT = [("item", gettext_lazy("the item")), ("option", gettext_lazy("each of its answers"))]
-# What every question has, in the order of the form.
-SHARED = ("name", "title", "about", "required", "asked_when")
+# What every question has, in the order of the form, and what of all settings is not folded.
+SHARED = ("title", "type", "about", "name", "required", "asked_when")
+ALWAYS = ("title", "type", "about", "classes", "points")
 FIRST = {"type": "label", "name": "verdict", "classes": [{"name": "yes"}, {"name": "no"}]}
+
+
+# Fields of a question, each with the types that have it.
+Settings = list[tuple[BoundField, str]]
 
 
 def _fields_of(type_: type[Question]) -> dict[str, FieldInfo]:
@@ -163,14 +168,15 @@ class QuestionsForm(TaskForm):
             yield legend, [field for field in fields if not field.name.startswith("q")]
 
     @property
-    def questions(self) -> list[tuple[int, list[BoundField], list[tuple[BoundField, str]]]]:
-        """(number, what all questions have, (what some types have, which)) of each question."""
-        shared = ("title", "name", "type", "about", "required")
+    def questions(self) -> list[tuple[int, Settings, Settings]]:
+        """(number, what is always asked, (setting, its types) that are folded) of each question."""
         rows = []
         for n in range(self.number):
-            own = [(self[f"q{n}-{name}"], " ".join(types)) for name, types in OF_TYPES.items()]
-            fields = [self[f"q{n}-{name}"] for name in shared]
-            rows.append((n, fields, [*own, (self[f"q{n}-asked_when"], " ".join(TYPES))]))
+            every = {name: list(TYPES) for name in SHARED} | OF_TYPES
+            every["about"] = [name for name in TYPES if name not in COMPARING]
+            fields = {name: (self[f"q{n}-{name}"], " ".join(every[name])) for name in every}
+            first = [fields.pop(name) for name in ALWAYS]
+            rows.append((n, first, list(fields.values())))
         return rows
 
     def clean(self) -> dict[str, Any]:
@@ -280,7 +286,7 @@ def _line(value: dict) -> str:
 
 class QuestionsBody(body.Body):
     # Each question reads its own answer.
-    answers: dict[str, Any] = Field(
+    answers: SkipValidation[dict[str, Any]] = Field(
         description="{question: its answer}; of questions about each answer {question: {option's "
         "id: its answer}}."
     )

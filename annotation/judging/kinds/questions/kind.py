@@ -208,6 +208,8 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
 
     def answer(self, sent: QuestionsBody, held: Held) -> Answer:
         questions = self.questions(held.config)
+        if not isinstance(sent.answers, dict):
+            raise DomainError(_("answers must be {question: its answer}."), code="answers")
         names = {question.name for question in questions}
         if unknown := sent.answers.keys() - names:
             words = _("There is no question “%(name)s”. Known: %(names)s.")
