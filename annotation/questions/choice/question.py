@@ -41,9 +41,9 @@ class ChoiceQuestion(base.Question):
         choice, strength = sent.get("choice"), sent.get("strength") or ""
         if choice in self.special:
             return [base.Given(self.name, label=str(choice))]
-        if choice not in options.numbers:
+        if not isinstance(choice, str) or choice not in options.numbers:
             raise self.refused(_("choose one of the answers"))
-        if self.strength and strength not in STRENGTHS:
+        if self.strength and strength not in list(STRENGTHS):
             raise self.refused(_("say how much better it is"))
         degree = list(STRENGTHS).index(strength) + 1 if self.strength else None
         return [base.Given(self.name, label=str(options.numbers[choice]), value=degree)]
