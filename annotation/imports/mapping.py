@@ -37,12 +37,15 @@ TARGETS = {
     "label": gettext_lazy("label: which answer won, or a verdict"),
     "score": gettext_lazy("score"),
     "criterion": gettext_lazy("criterion of the score"),
+    "own_question": gettext_lazy(
+        "answer to a question of your own, which the column is named after"
+    ),
     "reason": gettext_lazy("reason"),
     "submitted_at": gettext_lazy("time of the judgment"),
     "seconds": gettext_lazy("seconds it took"),
 }
 # Several columns are joined to one text, or are an entry each.
-SEVERAL = {"prompt", "answer", "label", "score", "persona", "reason", "id"}
+SEVERAL = {"prompt", "answer", "label", "score", "own_question", "persona", "reason", "id"}
 # What other tools call these, in lower case, letters and digits alone.
 _NAMES = {
     "id": "itemid questionid idx promptid uid qid conversationid task",
@@ -146,7 +149,7 @@ class Mapping:
     @cached_property
     def votes(self) -> bool:
         """Whether a row has human judgments."""
-        return self.has("label", "score")
+        return self.has("label", "score", "own_question")
 
     @cached_property
     def refers(self) -> bool:
@@ -187,9 +190,11 @@ def checked(mapping: Mapping) -> Mapping:
                 "or an id and votes."
             )
         )
-    if mapping.has("label") and mapping.has("score"):
-        raise MappingError(_("A line is imported as a label or as scores: map one of them."))
-    if mapping.has("label", "score") and not _answered(mapping):
+    if sum(mapping.has(target) for target in ("label", "score", "own_question")) > 1:
+        raise MappingError(
+            _("A line is imported as a label, as scores or as own questions: map one of them.")
+        )
+    if mapping.votes and not _answered(mapping):
         raise MappingError(_("Judgments need their answers or the id of an item."))
     return mapping
 

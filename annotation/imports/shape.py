@@ -324,6 +324,9 @@ class _Reading:
                 raise RowError(_("the score is missing"))
             name = worker or self.mapping.columns["score"][0]
             return [Vote(name, scores=scores, **common)] if scores else []
+        if self.mapping.has("own_question"):
+            answers = self.own_answers(row)
+            return [Vote(worker or "file", scores=answers, **common)] if answers else []
         columns = self.mapping.columns["label"]
         votes = []
         for column, value in zip(columns, self.cells("label"), strict=True):
@@ -359,6 +362,34 @@ class _Reading:
             name = name or (column.rsplit(".", 1)[-1] if len(columns) > 1 else "")
             self.add_scores(scores, name or column.rsplit(".", 1)[-1], value, row)
         return scores
+
+    def own_answers(self, row: Row) -> dict:
+        """{"PLACE/QUESTION": answer}, place 0 for the item; columns are named QUESTION or
+        QUESTION/PLACE, or hold {place or name of an answer: answer}.
+        """
+        names, answers = [answer.name for answer in row.answers], {}
+        columns = self.mapping.columns["own_question"]
+        for column, value in zip(columns, self.cells("own_question"), strict=True):
+            name, _slash, place = column.rpartition("/")
+            name, place = (name, place) if name and place.isdigit() else (column, "0")
+            name = name.rsplit(".", 1)[-1].strip()[:CRITERION_LIMIT]
+            each = value if isinstance(value, dict) else {place: value}
+            for key, entry in each.items():
+                if entry not in (None, "", [], {}):
+                    part = key if str(key).isdigit() else _place(key, names)
+                    answers[f"{part}/{name}"] = self.as_said(entry)
+        return answers
+
+    def as_said(self, value: Any) -> Any:
+        """An answer as the API takes it: a number, a text or a list of texts."""
+        if isinstance(value, list):
+            return [clean(entry, "own_question").strip() for entry in value]
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        text = self.mapping.values.get(str(value), clean(value, "own_question")).strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else text
 
     def add_scores(self, scores: dict, name: str, value: object, row: Row) -> None:
         names = [answer.name for answer in row.answers]

@@ -33,6 +33,9 @@ class Seen:
         self.criteria: dict[str, None] = {}
         self.places = 1
         self.low, self.high = 0.0, 0.0
+        # {question of the file's own: what was said}, and those about each answer.
+        self.said: dict[str, set[str]] = {}
+        self.of_answers: set[str] = set()
 
     def add(self, vote: Vote) -> None:
         if vote.label and len(self.labels) < SEEN_LIMIT:
@@ -40,6 +43,13 @@ class Seen:
         named = set()
         for name, score in vote.scores.items():
             place, criterion = name.split("/", 1)
+            said = self.said.setdefault(criterion, set())
+            if len(said) < SEEN_LIMIT:
+                said.update(map(str, score) if isinstance(score, list) else {str(score)})
+            if place != "0":
+                self.of_answers.add(criterion)
+            if isinstance(score, str | list):
+                continue
             named.add(place)
             self.places = max(self.places, int(place) if place.isdigit() else len(named))
             self.criteria.setdefault(criterion)
@@ -57,8 +67,12 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
         low=seen.low,
         high=seen.high,
         label_name=mapping.columns.get("label", ("score",))[0],
+        said=seen.said if mapping.has("own_question") else {},
+        of_answers=frozenset(seen.of_answers),
     )
     for code, kind in KINDS.items():
+        if file.said and kind.SHAPE != "questions":
+            continue
         config = kind.imported_config(file)
         if config is not None:
             return code, config

@@ -1,6 +1,6 @@
 """Judgments from files of other tools: what a kind is asked about them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -20,7 +20,8 @@ class ImportedFile:
     ``columns`` are what its columns stand for ("prompt", "attribute", "label", "score"), ``size``
     is how many answers an item shows, ``labels`` and ``criteria`` those that occur, ``rated`` how
     many of an item's answers have scores, ``low`` and ``high`` the range of the scores,
-    ``label_name`` the name of the column of labels.
+    ``label_name`` the name of the column of labels; ``said`` what was said to each question of its
+    own, ``of_answers`` those of them that are about each answer.
     """
 
     columns: frozenset[str]
@@ -31,6 +32,8 @@ class ImportedFile:
     low: float
     high: float
     label_name: str
+    said: Mapping[str, Set[str]] = field(default_factory=dict)
+    of_answers: frozenset[str] = frozenset()
 
     def has(self, *columns: str) -> bool:
         """Whether it has each of these columns."""

@@ -23,11 +23,15 @@ from annotation.judging.kinds.questions.form import (
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.models import Item
 from annotation.questions import COMPARING, NUMBERED, questions_of, stored
-from annotation.questions.base import Given, Measure, Options, Question
+from annotation.questions.base import NAME_LIMIT, Given, Measure, Options, Question
+from annotation.questions.label.question import CLASSES_LIMIT
 from annotation.studies.models import Study, TaskDefinition
 
 # Classes of files that are in order where all three places occur.
 _ORDERED = {"no": 0, "unsure": 1, "maybe": 1, "neutral": 1, "yes": 2}
+
+# Points of a rating as a file has them.
+_POINTS = frozenset("123456789")
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,10 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
     # Files
 
     def imported_config(self, file: ImportedFile) -> Config | None:
-        """Words about single answers are classes of the file's own."""
+        """Questions of the file's own; words about single answers are classes of one question."""
+        if file.said:
+            asked = [_asked_in(name, file) for name in file.said]
+            return {"options": min(file.size, OPTIONS_LIMIT), "questions": asked}
         if file.has("attribute") or file.has("score") or file.size != 1 or not file.labels:
             return None
         if all(label.isdecimal() for label in file.labels):
@@ -140,7 +147,7 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         questions = self.questions(judgment.config)
         if judgment.scores:
-            return {"answers": self._imported_scores(judgment, questions)}
+            return {"answers": _imported_parts(judgment, questions)}
         labelled = [question for question in questions if question.type in ("label", "choice")]
         if not labelled:
             raise DomainError(_("the task asks for no class, and this line has one"))
@@ -151,22 +158,6 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
         if question.about == "option":
             value = {judgment.answer("1"): value}
         return {"answers": {question.name: value}}
-
-    def _imported_scores(
-        self, judgment: ImportedJudgment, questions: Sequence[Question]
-    ) -> dict[str, Any]:
-        by_name = {question.name: question for question in questions}
-        answers: dict[str, Any] = {}
-        for part, score in judgment.scores.items():
-            place, name = part.split("/", 1)
-            if name not in by_name:
-                raise DomainError(_("the task has no question “%s”") % name[:60])
-            whole = int(score) if float(score).is_integer() else score
-            if by_name[name].about == "item":
-                answers[name] = whole
-            else:
-                answers.setdefault(name, {})[judgment.answer(place)] = whole
-        return answers
 
     def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
         return {"answers": {name: _own(value, released) for name, value in released.parts.items()}}
@@ -358,6 +349,38 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
             for question, rows in self._by_question(answer, config)
             if rows
         }
+
+
+def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
+    """The settings of a question that takes all that a file says to it."""
+    said = file.said[name]
+    about = "option" if name in file.of_answers or file.size == 1 else "item"
+    question: dict[str, Any] = {"name": name.replace("/", "-"), "about": about, "required": False}
+    if all(each in _POINTS for each in said):
+        return question | {"type": "rating", "points": max(2, *map(int, said))}
+    if len(said) <= CLASSES_LIMIT and max(map(len, said)) <= NAME_LIMIT:
+        return question | {"type": "label", "classes": sorted(said)}
+    return question | {"type": "text"}
+
+
+def _imported_parts(judgment: ImportedJudgment, questions: Sequence[Question]) -> dict[str, Any]:
+    """{question: answer} of {"PLACE/QUESTION": answer}; place 0 is the item, or its only answer."""
+    by_name = {question.name: question for question in questions}
+    answers: dict[str, Any] = {}
+    for part, said in judgment.scores.items():
+        place, name = part.split("/", 1)
+        question = by_name.get(name)
+        if question is None:
+            raise DomainError(_("the task has no question “%s”") % name[:60])
+        value = int(said) if isinstance(said, float) and said.is_integer() else said
+        if question.about == "option" or question.type == "ranking":
+            alone = place == "0" and len(judgment.answers) == 1
+            if place == "0" and not alone:
+                raise DomainError(_("“%s” is about each answer: name which one") % name[:60])
+            answers.setdefault(name, {})[judgment.answer("1" if alone else place)] = value
+        else:
+            answers[name] = judgment.choice(str(value)) if question.type == "choice" else value
+    return answers
 
 
 def _options(held: Held) -> Options:
