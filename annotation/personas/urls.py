@@ -1,16 +1,14 @@
 from django.urls import include, path
 
-from annotation.personas import conversation_views, split_views, views
+from annotation.personas import views
 
 of_study = [
-    path("conversations/", conversation_views.pool, name="conversations"),
-    path(
-        "conversations/histories/", conversation_views.add_histories, name="conversations-histories"
-    ),
+    path("conversations/", views.pool, name="conversations"),
+    path("conversations/histories/", views.add_histories, name="conversations-histories"),
     path("personas/", views.personas, name="personas"),
     path("personas/add/", views.add, name="persona-add"),
     path("personas/attributes/", views.add_attributes, name="attributes"),
-    path("personas/split/", split_views.split, name="persona-split"),
+    path("personas/split/", views.split, name="persona-split"),
     path("personas/<int:pk>/", views.persona, name="persona"),
     path("personas/<int:pk>/drop/", views.drop, name="persona-drop"),
     path("personas/<int:pk>/restore/", views.restore, name="persona-restore"),

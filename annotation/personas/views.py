@@ -1,4 +1,4 @@
-"""The curators' pages of personas: list, import, write, drop, memories."""
+"""The curators' pages of personas: list, import, write, drop, memories, sides, conversations."""
 
 from django.contrib import messages
 from django.core.paginator import Paginator
@@ -15,12 +15,14 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.rows import chunks
-from annotation.personas import attributes, curate
+from annotation.personas import attributes, conversations, curate, splitting
 from annotation.personas.forms import (
     AttributesForm,
     DropForm,
+    FiltersForm,
     MemoryForm,
     PersonaForm,
+    SplitForm,
     UploadForm,
 )
 from annotation.personas.models import Persona, PersonaVersion
@@ -191,3 +193,82 @@ def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
         "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed
     )
     messages.success(request, words % {"n": changed})
+
+
+# Values of a dimension that are shown.
+ROWS = 12
+# Cosine from which two personas on different sides are mentioned.
+ALIKE = 0.9
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def split(request: UserRequest, slug: str) -> HttpResponse:
+    """A proposal of who is on which side; POST makes it so."""
+    study = study_for(request.user, slug, policies.persona.may_change)
+    data = request.POST if request.method == "POST" else request.GET or None
+    form = SplitForm(data)
+    proposal = None
+    if form.is_bound and form.is_valid():
+        with refusals.in_form(form):
+            if request.method == "POST":
+                counts = splitting.make(study, **form.cleaned_data, by=request.user)
+                words = _("%(benchmark)d personas for the benchmark, %(training)d for training.")
+                messages.success(request, words % counts)
+                return redirect("persona-split", slug)
+            proposal = splitting.propose(study, **form.cleaned_data)
+    personas = study.personas.filter(dropped_at=None)
+    context = {
+        "study": study,
+        "form": form,
+        "proposal": proposal,
+        "dimensions": proposal and [(d, rows[:ROWS]) for d, rows in proposal.by_dimension()],
+        "apart": proposal and proposal.apart(ALIKE),
+        "sides": [
+            (words, personas.filter(split=side).count())
+            for side, words in [*Persona.Split.choices, ("", _("no side yet"))]
+        ],
+    }
+    status = 400 if request.method == "POST" else 200
+    return render(request, "personas/split.html", context, status=status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def pool(request: UserRequest, slug: str) -> HttpResponse:
+    """What each filter leaves; POST makes personas of the people who are left."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    data = request.POST if request.method == "POST" else request.GET or None
+    form = FiltersForm(data, study=study)
+    if request.method == "POST" and form.is_valid():
+        with refusals.in_form(form):
+            counts = conversations.take(study, form.cleaned_data["filters"], by=request.user)
+            words = ngettext(
+                "%(n)d person is taken: a model can extract attributes now.",
+                "%(n)d people are taken: a model can extract attributes now.",
+                counts["personas"],
+            )
+            messages.success(request, words % {"n": counts["personas"]})
+            return redirect("step", slug, "attribute")
+    filters = conversations.Filters()
+    if form.is_bound and form.is_valid():
+        filters = form.cleaned_data["filters"]
+    context = {
+        "study": study,
+        "form": form,
+        "funnel": conversations.funnel(study, filters),
+        "people": filters.people,
+        "taken": study.personas.filter(conversations__isnull=False).distinct().count(),
+    }
+    status = 400 if request.method == "POST" else 200
+    return render(request, "personas/conversations.html", context, status=status)
+
+
+@require_POST
+def add_histories(request: UserRequest, slug: str) -> HttpResponse:
+    """Add chats of members who allow it to the pool."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    added = conversations.add_histories(study, by=request.user)
+    words = ngettext("%(n)d conversation is new.", "%(n)d conversations are new.", added)
+    messages.success(request, words % {"n": added})
+    if not added:
+        messages.info(request, _("Owners allow it on the page of their history."))
+    return redirect("conversations", slug)
