@@ -23,12 +23,12 @@ def use_virtual_environment() -> None:
 
 def use_running_installation(arguments: list[str]) -> None:
     """Name the data folder of the installation that runs, where the environment names none."""
-    from annotation.local import running
+    from annotation.local import process
 
     named = {"ATTUNE_DATA", "DATABASE_URL", "DATABASE_URL_FILE"} & set(os.environ)
     if named or not arguments or WITHOUT_DATA & {arguments[0], arguments[-1]}:
         return
-    if folder := running.data_folder():
+    if folder := process.data_folder():
         os.environ["ATTUNE_DATA"] = str(folder)
 
 
@@ -38,11 +38,10 @@ def main() -> None:
     # Of the modules that a command loads nothing is garbage: looking for it takes a tenth of that.
     gc.set_threshold(20_000, 20, 20)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
+    from annotation.local.errors import LocalServiceError
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
-
-    from annotation.local.errors import LocalServiceError
 
     try:
         use_running_installation(sys.argv[1:])

@@ -43,12 +43,12 @@ def sign_of_life(**kwargs: Any) -> None:
     from django.conf import settings
     from django.db import Error, connection
 
-    from annotation.core import heartbeat
+    from annotation.core import jobs
 
     try:
         (settings.DATA / "run").mkdir(mode=0o700, exist_ok=True)
         (settings.DATA / "run" / f"worker-{platform.node()}").touch(mode=0o600)
-        heartbeat.beat()
+        jobs.beat()
     except (OSError, Error) as error:
         log.warning("no sign of life: %s", type(error).__name__)
     finally:

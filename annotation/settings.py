@@ -531,12 +531,12 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     # Closed: a view that names no permission answers nobody.
-    "DEFAULT_PERMISSION_CLASSES": ["annotation.api.permissions.Nobody"],
+    "DEFAULT_PERMISSION_CLASSES": ["annotation.api.authentication.Nobody"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["annotation.api.parsers.StrictJSONParser"],
-    "DEFAULT_PAGINATION_CLASS": "annotation.api.pagination.Cursor",
+    "DEFAULT_PARSER_CLASSES": ["annotation.api.http.StrictJSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "annotation.api.http.Cursor",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "annotation.api.problems.handle",
+    "EXCEPTION_HANDLER": "annotation.api.http.handle",
     # OPTIONS describes nothing: the schema does.
     "DEFAULT_METADATA_CLASS": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",

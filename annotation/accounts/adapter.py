@@ -3,16 +3,22 @@
 import base64
 import hashlib
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import urlsplit
 
-from allauth.account.adapter import DefaultAccountAdapter
-from allauth.account.models import EmailConfirmationHMAC
+from allauth.account.adapter import DefaultAccountAdapter, get_adapter
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
+from allauth.account.signals import email_added, email_removed
 from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
+from django.dispatch import receiver
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
+
+from annotation.accounts.models import User
+from annotation.core import audit
 
 
 class Accounts(DefaultAccountAdapter):
@@ -57,3 +63,33 @@ def _seals() -> MultiFernet:
     # A key of its own for this purpose, from a secret that is random already.
     digests = (hashlib.sha256(b"attune second factor:" + key.encode()).digest() for key in keys)
     return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
+
+
+@receiver(email_added)
+def tell_of_added(
+    sender: type[EmailAddress],
+    request: HttpRequest,
+    user: User,
+    email_address: EmailAddress,
+    **kwargs: Any,
+) -> None:
+    context = {"added_email": email_address.email}
+    get_adapter(request).send_notification_mail("account/email/email_added", user, context)
+    audit.record(user, "email.add", user)
+
+
+@receiver(email_removed)
+def tell_of_removed(
+    sender: type[EmailAddress],
+    request: HttpRequest,
+    user: User,
+    email_address: EmailAddress,
+    **kwargs: Any,
+) -> None:
+    """The removed address learns of it too: allauth tells the primary one."""
+    if email_address.verified:
+        context = {"deleted_email": email_address.email}
+        get_adapter(request).send_notification_mail(
+            "account/email/email_deleted", user, context, email=email_address.email
+        )
+    audit.record(user, "email.remove", user)

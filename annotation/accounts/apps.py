@@ -5,4 +5,4 @@ class AccountsConfig(AppConfig):
     name = "annotation.accounts"
 
     def ready(self) -> None:
-        from annotation.accounts import signals  # noqa: F401 - connects them
+        from annotation.accounts import adapter  # noqa: F401 - connects them

@@ -1,18 +1,18 @@
 from django.urls import path
 
-from annotation.accounts import elsewhere, views
+from annotation.accounts import views
 
 urlpatterns = [
     path("accounts/email/", views.addresses, name="account_email"),
     path("accounts/2fa/totp/picture.svg", views.totp_picture, name="totp-picture"),
     path(
         "accounts/openid/<slug:provider_id>/login/",
-        elsewhere.log_in,
+        views.log_in,
         name="openid_connect_login",
     ),
     path(
         "accounts/openid/<slug:provider_id>/login/callback/",
-        elsewhere.come_back,
+        views.come_back,
         name="openid_connect_callback",
     ),
     path("language/", views.language, name="language"),

@@ -1,10 +1,16 @@
+"""Log-in through the organisation's OpenID Connect server: allauth's two views, with its faults."""
+
+import logging
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, cast
 
+import requests
 from allauth.account import adapter as accounts
 from allauth.account import views as allauth
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
+from allauth.socialaccount.providers.openid_connect import views as openid
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -16,12 +22,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.i18n import set_language
 
 from annotation.accounts.models import ApiToken, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
+from annotation.core.errors import DomainError
 
 
 class Addresses(allauth.EmailView):
@@ -148,3 +156,29 @@ def totp_picture(request: UserRequest) -> HttpResponse:
     adapter = get_adapter()
     picture = adapter.build_totp_svg(adapter.build_totp_url(request.user, secret))
     return HttpResponse(picture, content_type="image/svg+xml")
+
+
+log = logging.getLogger(__name__)
+# What comes of a server that is away, or answers something else than it should.
+FAULTS = (requests.RequestException, KeyError, TypeError, ValueError, AttributeError)
+
+
+def _guarded(view: Callable[..., HttpResponse], request: HttpRequest, name: str) -> HttpResponse:
+    try:
+        return view(request, name)
+    except FAULTS as error:
+        log.warning("log-in server: %s", type(error).__name__)
+        sentence = _("The log-in server does not answer as it should. Try again later.")
+        raise DomainError(sentence, code="log_in_server", status=503) from error
+
+
+@login_not_required
+def log_in(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Ask whether to go on (GET), then lead to the log-in server."""
+    return _guarded(openid.login, request, provider_id)
+
+
+@login_not_required
+def come_back(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Where the log-in server leads back to."""
+    return _guarded(openid.callback, request, provider_id)

@@ -28,7 +28,7 @@ from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
 from annotation.core import downloads, refusals
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.core.pages import page_of, whole_or_part
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import codes, kind_of

@@ -1,3 +1,5 @@
+"""None"""
+
 from typing import TYPE_CHECKING
 
 from django.db.models import Q
@@ -15,6 +17,14 @@ from annotation.core.errors import DomainError
 if TYPE_CHECKING:
     # It reads the settings of DRF, which name this module.
     from drf_spectacular.openapi import AutoSchema
+from typing import TYPE_CHECKING
+
+from rest_framework.permissions import BasePermission
+
+if TYPE_CHECKING:
+    # It reads the settings of DRF, which name this module.
+    from rest_framework.views import APIView
+
 
 # Calls that are not about a study.
 ANY_STUDY = {"api-root", "api-schema"}
@@ -75,3 +85,10 @@ class TokenScheme(OpenApiAuthenticationExtension):
 
     def get_security_definition(self, auto_schema: "AutoSchema") -> dict:
         return {"type": "http", "scheme": "bearer"}
+
+
+class Nobody(BasePermission):
+    """The default: a view must declare who may call it."""
+
+    def has_permission(self, request: Request, view: "APIView") -> bool:
+        return False

@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.api.base import StudyView, read
 from annotation.api.histories import OFFSET, PieceParser, piece_of
-from annotation.api.parsers import StrictJSONParser
+from annotation.api.http import StrictJSONParser
 from annotation.imports import receive, recipes, run, tasks
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport

@@ -11,6 +11,7 @@ from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,10 +21,11 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.agreement.forms import FractionField
 from annotation.api.base import StudyView, read
-from annotation.api.pagination import Since
+from annotation.api.http import Since
 from annotation.api.rows import PAGES, RowsPage
+from annotation.core import jobs
 from annotation.core.errors import Conflict
-from annotation.datasets import freeze, layouts, remove, tasks
+from annotation.datasets import freeze, layouts, remove, tasks, uploads
 from annotation.datasets.choices import (
     FEWEST_SHARD_ROWS,
     MOST_SHARD_ROWS,
@@ -31,7 +33,7 @@ from annotation.datasets.choices import (
     MOST_VOTES,
     PAIR_RULES,
 )
-from annotation.datasets.models import Release
+from annotation.datasets.models import Release, ReleaseImport
 from annotation.datasets.views import zip_response
 from annotation.policies.roles import Member
 from annotation.studies.access import study_for
@@ -178,3 +180,46 @@ def release_for(user: User, public_id: UUID, may: Callable[[Member], bool]) -> R
     release = get_object_or_404(releases, public_id=public_id)
     study_for(user, release.study.slug, may)
     return release
+
+
+class ReleaseUpload(serializers.Serializer):
+    """A zipped release and the address of the study it is to be."""
+
+    file = serializers.FileField(help_text="A zip of a release of any layout, ours or published.")
+    slug = serializers.SlugField(max_length=60)
+
+
+class ReleaseImportStatus(serializers.Serializer):
+    """How an import stands; ``report`` is what `import_release --json` prints."""
+
+    id = serializers.UUIDField(source="public_id")
+    slug = serializers.CharField()
+    status = serializers.ChoiceField(choices=ReleaseImport.Status.values)
+    error = serializers.CharField()
+    report = serializers.JSONField(allow_null=True)
+
+
+class ReleaseImports(StudyView):
+    """Uploads of releases."""
+
+    parser_classes = [MultiPartParser]
+
+    @extend_schema(request=ReleaseUpload, responses={202: ReleaseImportStatus})
+    def post(self, request: Request) -> Response:
+        """Keep a zipped release; a worker makes the study of it."""
+        body = read(ReleaseUpload, request.data)
+        job = uploads.request(body["file"], body["slug"], request.user)
+        jobs.notify(tasks.import_upload, job.pk)
+        address = reverse("api-release-import", args=[job.public_id])
+        headers = {"Location": request.build_absolute_uri(address)}
+        return Response(ReleaseImportStatus(job).data, status=202, headers=headers)
+
+
+class OneReleaseImport(StudyView):
+    """One upload, for whoever sent it."""
+
+    @extend_schema(responses=ReleaseImportStatus)
+    def get(self, request: Request, pk: UUID) -> Response:
+        """How the import stands, with its report when it is done."""
+        sent = ReleaseImport.objects.filter(by=request.user)
+        return Response(ReleaseImportStatus(get_object_or_404(sent, public_id=pk)).data)

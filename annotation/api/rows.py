@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.api.base import KEY, StudyView, once, read
-from annotation.api.pagination import Since
+from annotation.api.http import Since
 from annotation.candidates.models import Candidate
 from annotation.judging.imports import rows
 from annotation.judging.models import Item, ItemOption

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.api.base import StudyView, read
-from annotation.candidates import document_files, documents, retrieve
+from annotation.candidates import documents, retrieve
 from annotation.candidates.models import DocumentFile, Retrieval
 from annotation.candidates.strategies import without_persona
 from annotation.personas import conversations
@@ -97,7 +97,7 @@ class Documents(StudyView):
         """Add the documents of a file; a worker reads it."""
         study = study_for(request.user, slug, policies.source.may_change)
         file = read(DocumentUpload, request.data)["file"]
-        row = document_files.request(study, file, request.user)
+        row = documents.request_reading(study, file, request.user)
         return Response(DocumentFileBody(row).data, status=202)
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="documents_remove")

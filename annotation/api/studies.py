@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.api.base import KEY, StudyView, once, read
-from annotation.api.pagination import Since
+from annotation.api.http import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit

@@ -3,18 +3,14 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from annotation.api import (
-    attributes,
     curation,
     evaluations,
     generation,
     histories,
     imports,
     owner_queries,
-    release_imports,
     releases,
-    review,
     rows,
-    sessions,
     sources,
     studies,
     views,
@@ -53,18 +49,18 @@ of_study = [
     path("imports/<uuid:pk>/start/", imports.StartImport.as_view(), name="api-import-start"),
     path("generation/", generation.Generation.as_view(), name="api-generation"),
     path("generation/<int:run>/", generation.OneRun.as_view(), name="api-run"),
-    path("generation/rules/", review.GenerationRules.as_view(), name="api-generation-rules"),
-    path("conversations/", attributes.ConversationsOfStudy.as_view(), name="api-conversations"),
+    path("generation/rules/", generation.GenerationRules.as_view(), name="api-generation-rules"),
+    path("conversations/", curation.ConversationsOfStudy.as_view(), name="api-conversations"),
     path(
         "conversations/histories/",
         sources.ConversationsOfMembers.as_view(),
         name="api-conversations-histories",
     ),
     path("documents/", sources.Documents.as_view(), name="api-documents"),
-    path("attributes/make/", attributes.AttributesMade.as_view(), name="api-attributes-make"),
+    path("attributes/make/", curation.AttributesMade.as_view(), name="api-attributes-make"),
     path(
         "attributes/verify/",
-        attributes.AttributesVerified.as_view(),
+        curation.AttributesVerified.as_view(),
         name="api-attributes-verify",
     ),
     path("personas/reviews/", curation.PersonaReviews.as_view(), name="api-persona-reviews"),
@@ -76,8 +72,8 @@ of_study = [
     path("model-raters/", evaluations.ModelRaters.as_view(), name="api-model-raters"),
     path("prompts/", generation.Prompts.as_view(), name="api-prompts"),
     path("prompts/<slug:name>/", generation.OnePrompt.as_view(), name="api-prompt"),
-    path("review/", review.Review.as_view(), name="api-review"),
-    path("review/undo/", review.ReviewUndo.as_view(), name="api-review-undo"),
+    path("review/", generation.Review.as_view(), name="api-review"),
+    path("review/undo/", generation.ReviewUndo.as_view(), name="api-review-undo"),
     path("own-queries/", owner_queries.OwnQueries.as_view(), name="api-own-queries"),
     path("own-queries/<slug:key>/", owner_queries.OwnQuery.as_view(), name="api-own-query"),
     path("own-queries/<slug:key>/gold/", owner_queries.OwnGold.as_view(), name="api-own-gold"),
@@ -103,12 +99,10 @@ urlpatterns = [
         releases.ReleaseDownload.as_view(),
         name="api-release-download",
     ),
-    path(
-        "v1/release-imports/", release_imports.ReleaseImports.as_view(), name="api-release-imports"
-    ),
+    path("v1/release-imports/", releases.ReleaseImports.as_view(), name="api-release-imports"),
     path(
         "v1/release-imports/<uuid:pk>/",
-        release_imports.OneReleaseImport.as_view(),
+        releases.OneReleaseImport.as_view(),
         name="api-release-import",
     ),
     path(
@@ -119,8 +113,8 @@ urlpatterns = [
     path(
         "v1/evaluations/<uuid:pk>/", evaluations.EvaluationDetail.as_view(), name="api-evaluation"
     ),
-    path("v1/histories/sessions/", sessions.Sessions.as_view(), name="api-sessions"),
-    path("v1/histories/uses/", sessions.Uses.as_view(), name="api-history-uses"),
+    path("v1/histories/sessions/", histories.Sessions.as_view(), name="api-sessions"),
+    path("v1/histories/uses/", histories.Uses.as_view(), name="api-history-uses"),
     path("v1/histories/", histories.Histories.as_view(), name="api-histories"),
     path("v1/histories/<uuid:pk>/", histories.History.as_view(), name="api-history"),
     path("schema/", SpectacularAPIView.as_view(), name="api-schema"),

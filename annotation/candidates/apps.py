@@ -5,4 +5,4 @@ class CandidatesConfig(AppConfig):
     name = "annotation.candidates"
 
     def ready(self) -> None:
-        from annotation.candidates import checks  # noqa: F401 - registers itself
+        from annotation.candidates import endpoints  # noqa: F401 - registers itself

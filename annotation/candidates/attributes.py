@@ -2,18 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import IO, cast
 
 import numpy as np
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates import clusters
 from annotation.candidates.models import JUDGED, Extraction
-from annotation.core import audit
+from annotation.core import audit, learned
 from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
+from annotation.core.rows import chunks
 from annotation.personas.models import Attribute, Conversation, Evidence
 from annotation.studies.models import Study
 
@@ -65,8 +67,8 @@ def clustered(rows: list[Extraction], thresholds: Thresholds) -> list[Cluster]:
 def _clustered(rows: list, vectors: np.ndarray, similarity: float) -> list[Cluster]:
     vectors = unit(vectors)
     confidence = np.array([row.confidence for row in rows], dtype=float)
-    labels = clusters.cluster(vectors, confidence, similarity)
-    leading = clusters.representatives(vectors, confidence, labels)
+    labels = cluster(vectors, confidence, similarity)
+    leading = representatives(vectors, confidence, labels)
     groups = []
     for number, place in enumerate(leading):
         others = [rows[at] for at in np.flatnonzero(labels == number) if at != place]
@@ -204,3 +206,131 @@ def _joined(spans: list[list[int]]) -> list[list[int]]:
         else:
             joined.append([start, end])
     return joined
+
+
+LEADERS_BLOCK = 512
+LEADERS_CHUNK = 8_192
+
+
+def cluster(vectors: np.ndarray, confidence: np.ndarray, similarity: float) -> np.ndarray:
+    """The cluster (n,) of each row of ``vectors`` (n, dimensions), which have length 1.
+
+    In order of ``confidence`` (n,), then of place, a row leads a cluster where no leader so far has
+    a cosine of ``similarity`` or more to it. Then each row joins its most similar leader: members
+    are at least that similar to their leader, and no two leaders are.
+    """
+    vectors = vectors.astype(np.float32, copy=False)
+    order = np.argsort(-confidence, kind="stable")
+    leaders = _leaders(vectors, order, np.float32(similarity))
+    labels = np.empty(len(vectors), dtype=np.int64)
+    for start in range(0, len(vectors), LEADERS_BLOCK):
+        labels[start : start + LEADERS_BLOCK] = _nearest(
+            vectors[start : start + LEADERS_BLOCK], leaders
+        )[1]
+    return labels
+
+
+def _leaders(vectors: np.ndarray, order: np.ndarray, similarity: np.float32) -> np.ndarray:
+    leaders = np.empty((min(len(vectors), LEADERS_CHUNK), vectors.shape[1]), dtype=np.float32)
+    count = 0
+    for start in range(0, len(vectors), LEADERS_BLOCK):
+        block = vectors[order[start : start + LEADERS_BLOCK]]
+        far = _nearest(block, leaders[:count])[0] < similarity
+        if count + far.sum() > len(leaders):
+            leaders = np.concatenate([leaders, np.empty_like(leaders)])
+        first = count
+        # Rows of one block may be near each other.
+        for row in block[far]:
+            if count == first or (leaders[first:count] @ row).max() < similarity:
+                leaders[count] = row
+                count += 1
+    return leaders[:count]
+
+
+def _nearest(block: np.ndarray, leaders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The highest cosine of each row of ``block`` to a leader, and which; -1 without leaders."""
+    best = np.full(len(block), -1.0, dtype=np.float32)
+    place = np.zeros(len(block), dtype=np.int64)
+    for start in range(0, len(leaders), LEADERS_CHUNK):
+        near = block @ leaders[start : start + LEADERS_CHUNK].T
+        nearest = near.argmax(axis=1)
+        value = near[np.arange(len(block)), nearest]
+        better = value > best
+        best[better], place[better] = value[better], nearest[better] + start
+    return best, place
+
+
+def representatives(vectors: np.ndarray, confidence: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The row that stands for each cluster (clusters,).
+
+    It is the nearest by cosine to the cluster's centroid, which is the mean of the members weighted
+    by their confidence; of equally near ones the most confident, then the first.
+    """
+    if not len(labels):
+        return np.zeros(0, dtype=np.int64)
+    order = np.argsort(labels, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(labels[order]) > 0])
+    weight = np.maximum(confidence, 1e-6).astype(np.float32)
+    centroids = np.add.reduceat(vectors[order] * weight[order, None], starts, axis=0)
+    near = np.einsum("ij,ij->i", vectors, centroids[labels])
+    # A centroid's length is the same for all of its members.
+    rank = np.lexsort((np.arange(len(labels)), -confidence, -near.round(5), labels))
+    return rank[np.r_[True, np.diff(labels[rank]) > 0]]
+
+
+CHUNK = 2_000
+Verdict = Extraction.Verdict
+# What becomes of statements that the verifier finds problematic.
+DROP, REFINE = FLAGGED = ("drop", "refine")
+
+
+def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
+    """The verifier in ``file`` and its card. DomainError where it is too large or holds none."""
+    if (file.size or 0) > learned.FILE_LIMIT:
+        raise DomainError(_("The file is too large for a model."), code="size")
+    return learned.read(cast(IO[bytes], file), str(file.name), "verifier")
+
+
+def unverified(study: Study) -> QuerySet[Extraction]:
+    """The statements of ``study`` on which nothing decided yet."""
+    rows = Extraction.objects.filter(proposal__study=study, persona__dropped_at=None, verdict="")
+    return rows.exclude(proposal__review="rejected")
+
+
+@transaction.atomic
+def verify(
+    study: Study, model: learned.Linear, card: dict, *, refine: bool = False, by: User | None = None
+) -> dict:
+    """Decide on the statements of ``study`` that nothing verified yet.
+
+    A statement from the card's threshold on counts as problematic: it is unsupported, or with
+    ``refine`` left for the step that asks a model. Returns ``{"statements", "supported",
+    "flagged"}``. Raises DomainError where there is none, or the model takes other features.
+    """
+    threshold = card.get("threshold")
+    if model.weights.shape != (DIMENSIONS + 2,) or not isinstance(threshold, int | float):
+        raise DomainError(_("This verifier takes other features than statements have."))
+    rows = unverified(study).select_for_update(of=("self",)).order_by("pk")
+    counts = {"statements": 0, "supported": 0, "flagged": 0}
+    rows = rows.only("text", "confidence", "embedding")
+    for some in chunks(rows.iterator(chunk_size=CHUNK), CHUNK):
+        flagged = _scores(model, some) >= threshold
+        passed = [row.pk for row, bad in zip(some, flagged, strict=True) if not bad]
+        others = [row.pk for row, bad in zip(some, flagged, strict=True) if bad]
+        Extraction.objects.filter(pk__in=passed).update(verdict=Verdict.SUPPORTED)
+        if not refine:
+            Extraction.objects.filter(pk__in=others).update(verdict=Verdict.UNSUPPORTED)
+        counts["statements"] += len(some)
+        counts["supported"] += len(passed)
+        counts["flagged"] += len(others)
+    if not counts["statements"]:
+        raise DomainError(_("There is no statement that nothing verified yet."), code="nothing")
+    audit.record(by, "attributes.verify", study, **counts, refine=refine)
+    return counts
+
+
+def _scores(model: learned.Linear, rows: list[Extraction]) -> np.ndarray:
+    """Log odds (rows,) that a statement is problematic."""
+    vectors = unit(np.array([row.embedding for row in rows], dtype=np.float32))
+    texts, confidence = [row.text for row in rows], [row.confidence for row in rows]
+    return model.score(learned.attribute_features(vectors, texts, confidence))

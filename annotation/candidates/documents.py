@@ -3,22 +3,27 @@
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from pathlib import PurePath
+from typing import Any
 
 import lxml.etree
 import lxml.html
 import numpy as np
+from django.core.files.uploadedfile import UploadedFile
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates.models import Document, DocumentPassage
-from annotation.core import audit, characters, records
+from annotation.candidates.models import Document, DocumentFile, DocumentPassage
+from annotation.celery import app
+from annotation.core import audit, characters, jobs, records
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
+from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
-from annotation.histories import words
+from annotation.histories import search
 from annotation.studies.models import Study
 
 FILE_LIMIT = 50 * 2**20
@@ -135,7 +140,7 @@ def _store(study: Study, texts: list[Text], passages: list[Passage]) -> None:
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for passage in passages:
             place = (study.pk, ids[passage.document], passage.start, len(passage.text))
-            copy.write_row((*place, words.vector(passage.text), passage.embedding))
+            copy.write_row((*place, search.vector(passage.text), passage.embedding))
 
 
 def parts(text: str) -> Iterator[tuple[int, str]]:
@@ -233,3 +238,69 @@ def _clean(text: str) -> str:
     while "\n\n\n" in joined:
         joined = joined.replace("\n\n\n", "\n\n")
     return joined.strip()[:TEXT_LIMIT]
+
+
+SHOWN_SKIPPED = 20
+READ = "annotation.candidates.tasks.read_documents"
+
+
+def request_reading(study: Study, file: UploadedFile, by: User) -> DocumentFile:
+    """Keep ``file`` and ask a worker to read it. Raises DomainError where it is too large."""
+    size, name = file.size or 0, file.name or ""
+    if size > FILE_LIMIT:
+        raise too_large()
+    with transaction.atomic():
+        row = DocumentFile.objects.create(study=study, by=by, name=name[:200], size=size)
+        row.file.save("documents", file)
+        transaction.on_commit(partial(jobs.notify, app.signature(READ), row.pk))
+    return row
+
+
+def notify_unread() -> None:
+    """Notify workers of files that nobody reads; close those that were tried too often."""
+    rows = DocumentFile.objects.all()
+    for row in jobs.exhausted(rows):
+        row.file.delete(save=False)
+        jobs.exhausted(rows.filter(pk=row.pk)).update(
+            status=jobs.FAILED, error=_("The worker stopped while it read this file."), file=""
+        )
+    for pk in jobs.startable(rows).values_list("pk", flat=True):
+        jobs.notify(app.signature(READ), pk)
+
+
+def read_file(pk: int) -> None:
+    """Read one file to its end; a refusal is stored in its row."""
+    if not jobs.take(DocumentFile.objects.all(), pk):
+        return
+    row = DocumentFile.objects.select_related("study", "by").get(pk=pk)
+    try:
+        with jobs.renewed(row) as lease, row.file.open("rb") as file:
+            added = add(row.study, row.name, file.read(), by=row.by, progress=_progress(row, lease))
+    except TakenOver:
+        return
+    except (DomainError, OSError) as error:
+        sentence = getattr(error, "sentence", "") or _("The file is gone: add it once more.")
+        _end(row, jobs.FAILED, error=sentence)
+        return
+    skipped = added["skipped"]
+    _end(
+        row,
+        DocumentFile.Status.DONE,
+        added=added["documents"],
+        unchanged=added["unchanged"],
+        skipped=skipped[:SHOWN_SKIPPED],
+        skipped_count=len(skipped),
+    )
+
+
+def _progress(row: DocumentFile, lease: Lease) -> Callable[[int, int], None]:
+    def note(done: int, total: int) -> None:
+        lease.check()
+        jobs.held(row).update(done=done, total=total)
+
+    return note
+
+
+def _end(row: DocumentFile, status: str, **fields: Any) -> None:
+    if jobs.end(row, status, file="", **fields):
+        row.file.delete(save=False)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from django.conf import settings
+from django.core import checks
 from django.utils.translation import gettext as _
 
 from annotation.core import characters
@@ -509,3 +510,30 @@ def _check_address(where: str, base_url: str) -> None:
         raise EndpointsWrong(f"{where}: base_url must be an address http(s)://host[:port]/path.")
     if url.userinfo or url.query or url.fragment:
         raise EndpointsWrong(f"{where}: base_url must hold no user name, password, ? or #.")
+
+
+LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+
+
+@checks.register
+def endpoints_can_be_used(app_configs: object, **kwargs: Any) -> list:
+    """An error where the configuration is wrong, a warning where a key would travel unencrypted."""
+    try:
+        configured = all()
+    except EndpointsWrong as wrong:
+        hint = "Each is an object with name, base_url, model, and mostly api_key."
+        return [checks.Error(str(wrong), hint=hint, id="candidates.E001")]
+    return [
+        checks.Warning(
+            f"Endpoint {endpoint.name} would get its key over plain HTTP.",
+            hint="Use https://, or a server on this machine.",
+            id="candidates.W001",
+        )
+        for endpoint in configured
+        if endpoint.api_key and _is_exposed(endpoint.base_url)
+    ]
+
+
+def _is_exposed(base_url: str) -> bool:
+    parts = urlsplit(base_url)
+    return parts.scheme == "http" and parts.hostname not in LOOPBACK

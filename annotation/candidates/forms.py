@@ -9,7 +9,7 @@ from django.core.validators import MinValueValidator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.candidates import endpoints, generate, retrieve, verifier
+from annotation.candidates import attributes, endpoints, generate, retrieve
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
@@ -217,14 +217,14 @@ class VerifierForm(forms.Form):
     flagged = forms.ChoiceField(
         label=gettext_lazy("What it finds problematic"),
         choices=[
-            (verifier.DROP, gettext_lazy("is left out")),
-            (verifier.REFINE, gettext_lazy("is left for a model to verify and refine")),
+            (attributes.DROP, gettext_lazy("is left out")),
+            (attributes.REFINE, gettext_lazy("is left for a model to verify and refine")),
         ],
     )
 
     def clean_model(self) -> tuple:
         try:
-            return verifier.uploaded(self.cleaned_data["model"])
+            return attributes.uploaded(self.cleaned_data["model"])
         except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal
 

@@ -40,7 +40,7 @@ from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
-from annotation.queries.shots import FEWEST
+from annotation.queries.scenarios import FEWEST
 from annotation.studies.models import Study
 
 RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED

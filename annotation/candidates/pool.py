@@ -24,7 +24,7 @@ from annotation.candidates import calls, endpoints, generate, proposals, results
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, Generated, Proposal
 from annotation.candidates.results import Written
-from annotation.core import heartbeat, jobs
+from annotation.core import jobs
 from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
@@ -111,7 +111,7 @@ class _Pool(spending.Ledger):
         self.threads: list[threading.Thread] = []
         # {row: when its lease is renewed no more}
         self.running: dict[Generated, float] = {}
-        self.pulse, self.turn = heartbeat.pulse(), time.monotonic() + jobs.RENEW_SECONDS
+        self.pulse, self.turn = jobs.pulse(), time.monotonic() + jobs.RENEW_SECONDS
 
     def run(self) -> None:
         """Until nothing is due and nothing runs."""

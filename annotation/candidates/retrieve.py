@@ -20,7 +20,7 @@ from annotation.candidates.models import Retrieval
 from annotation.candidates.strategies import Source, by_name
 from annotation.core import audit, characters
 from annotation.core.embed import embed
-from annotation.histories import browse, consent, search, words
+from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -130,7 +130,7 @@ def documents(study: Study, text: str, limit: int) -> list[Source]:
     meaning = embed([text])[0].astype(np.float16)
     values: dict[str, Any] = {
         "study": study.pk,
-        "words": words.query(text).replace(" & ", " | "),
+        "words": search.query(text).replace(" & ", " | "),
         "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
         "far": 1 - search.NEAR,
         "fusion": search.FUSION,

@@ -1,4 +1,4 @@
-from annotation.candidates import calls, document_files, erase, pool
+from annotation.candidates import calls, documents, erase, pool
 from annotation.celery import app
 from annotation.personas import conversations
 
@@ -15,13 +15,13 @@ def write(candidate_id: str) -> None:
 def ring() -> None:
     """Every 20 s: rows and files of documents that are due, also those whose worker died."""
     calls.notify_due()
-    document_files.notify_due()
+    documents.notify_unread()
 
 
 @app.task(soft_time_limit=3_000, time_limit=3_060)
 def read_documents(file_id: str) -> None:
     """Read one file of documents into its study's collection."""
-    document_files.run(int(file_id))
+    documents.read_file(int(file_id))
 
 
 @app.task

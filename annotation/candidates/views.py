@@ -1,22 +1,56 @@
+"""The curators' pages of answers: candidates, generation, review, personas' round 2, sources."""
+
+from uuid import UUID
+
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
+from django.db.models import Max
 from django.forms import BaseForm
-from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import calls, endpoints, generate, spending
+from annotation.candidates import (
+    attributes,
+    calls,
+    documents,
+    endpoints,
+    generate,
+    proposals,
+    retrieve,
+    review,
+    spending,
+    wording,
+)
 from annotation.candidates.endpoints import Endpoint
-from annotation.candidates.forms import GenerateForm
-from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.forms import (
+    FIELDS,
+    BudgetForm,
+    DocumentsForm,
+    GenerateForm,
+    PromptForm,
+    RetrievalForm,
+    RulesForm,
+    StepForm,
+    ThresholdsForm,
+    VerifierForm,
+)
+from annotation.candidates.models import Budget, Candidate, PromptTemplate, Retrieval, Run
+from annotation.candidates.steps import STEPS
 from annotation.candidates.strategies import rewrites
-from annotation.core import refusals
-from annotation.core.heartbeat import worker_alive
+from annotation.core import charts, downloads, refusals
+from annotation.core.errors import DomainError
+from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
+from annotation.core.pages import whole_or_part
+from annotation.personas import board as personas
+from annotation.personas.balance import DIMENSIONS, Tally, tally
+from annotation.personas.forms import PairForm
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -144,3 +178,422 @@ def _page(
         "page": pages.get_page(request.GET.get("page")),
     }
     return render(request, "candidates/candidates.html", context)
+
+
+SHOWN_RUNS = 20
+
+
+@require_safe
+def generation(request: UserRequest, slug: str) -> HttpResponse:
+    """What can be asked of models, what runs and ran, and what it cost."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    context = _runs(study) | {
+        "study": study,
+        "steps": [STEPS[name] for name in FIELDS],
+        "funnel": review.funnel(study),
+        "queue": review.counts(study),
+        "spent": spending.spent(study.pk),
+        "budget": Budget.objects.filter(study=study).first(),
+    }
+    if request.htmx:
+        return render(request, "candidates/generation.html#runs", context)
+    return render(request, "candidates/generation.html", context)
+
+
+def _runs(study: Study) -> dict:
+    runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
+    counts = proposals.progress_of(runs)
+    shown = [_shown(run, counts[run.pk]) for run in runs]
+    busy = any(run["requested"] + run["running"] for run in shown)
+    return {"runs": shown, "busy": busy, "no_worker": busy and not worker_alive()}
+
+
+def _shown(run: Run, counts: dict) -> dict:
+    """A run with what became of it; (name, actual, planned) of what its plan says."""
+    names = {"calls": _("Calls"), "tokens": _("Tokens"), "cost": _("Cost"), "seconds": _("Seconds")}
+    places = {"cost": 4}
+    compared = [
+        (label, counts["actual"][name], run.planned.get(name, 0), places.get(name, 0))
+        for name, label in names.items()
+    ]
+    return {"run": run, "label": _label(run.step), "compared": compared, **counts}
+
+
+def _label(step: str) -> str:
+    return str(STEPS[step].label if step in STEPS else _("Answers"))
+
+
+@require_http_methods(["GET", "POST"])
+def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
+    """One step: POST "plan" says what it would take, POST "start" asks for it."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    if name not in FIELDS:
+        raise Http404
+    form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
+    context = {"study": study, "step": STEPS[name], "form": form}
+    if form.is_bound and form.is_valid():
+        data = form.cleaned_data
+        with refusals.in_form(form):
+            if request.POST.get("do") == "start":
+                proposals.request(
+                    study,
+                    name,
+                    data["options"],
+                    endpoint=data["endpoint"],
+                    by=request.user,
+                    newest=data["newest"],
+                )
+                messages.success(request, _("It is asked for. You can leave this page."))
+                return redirect("generation", slug)
+            context["plan"] = proposals.plan(
+                study, name, data["options"], endpoint=data["endpoint"]
+            )
+            newest = study.runs.aggregate(n=Max("pk", default=0))["n"]
+            context["form"] = _filled(form, name, newest)
+    status = 400 if form.errors else 200
+    return render(request, "candidates/step.html", context, status=status)
+
+
+def _filled(form: StepForm, name: str, newest: int) -> StepForm:
+    """The form with a file's texts typed in (a browser sends no file twice), and the newest run."""
+    again = StepForm(step=name)
+    for field in again.fields:
+        again.initial[field] = form.cleaned_data.get(field, "")
+    again.initial.pop("file", None)
+    again.initial["newest"] = newest
+    return again
+
+
+@require_POST
+def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+    """Cancel a run, or resume it."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    run = get_object_or_404(Run, study=study, pk=pk)
+    if request.POST.get("do") == "resume":
+        count = proposals.resume(run, by=request.user)
+        words = ngettext("%(n)d is asked for again.", "%(n)d are asked for again.", count)
+    else:
+        count = proposals.cancel(run, by=request.user)
+        words = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
+    messages.success(request, words % {"n": count})
+    return redirect("generation", slug)
+
+
+@require_http_methods(["GET", "POST"])
+def rules(request: UserRequest, slug: str) -> HttpResponse:
+    """Budgets, and how what models write is reviewed."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    data = request.POST if request.method == "POST" else None
+    budget = Budget.objects.filter(study=study).first() or Budget(study=study)
+    forms = (BudgetForm(data, instance=budget), RulesForm(data, instance=proposals.rules_of(study)))
+    # Not one after the other: both forms say at once what is wrong.
+    valid = [form.is_valid() for form in forms]
+    if data is not None and all(valid):
+        review.set_rules(study, *(form.cleaned_data for form in forms), by=request.user)
+        messages.success(request, _("Saved."))
+        return redirect("generation", slug)
+    context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}
+    status = 400 if any(form.errors for form in forms) else 200
+    return render(request, "candidates/rules.html", context, status=status)
+
+
+@require_http_methods(["GET", "POST"])
+def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
+    """The study's wording of one prompt; POST makes its next version."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    if name not in wording.EDITABLE:
+        raise Http404
+    current = wording.of(study, name)
+    initial = {"system": current.system, "user": current.user}
+    form = PromptForm(request.POST if request.method == "POST" else None, initial=initial)
+    if form.is_bound and form.is_valid():
+        with refusals.in_form(form):
+            wording.save(study, name, **form.cleaned_data, by=request.user)
+            messages.success(request, _("Saved. Earlier results name the version that made them."))
+            return redirect("prompt", slug, name)
+    context = {
+        "study": study,
+        "name": name,
+        "current": current,
+        "form": form,
+        "places": sorted(wording.EDITABLE[name].places),
+        "versions": PromptTemplate.objects.filter(study=study, name=name).order_by("-version"),
+    }
+    return render(request, "candidates/prompt.html", context, status=400 if form.errors else 200)
+
+
+@require_safe
+def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
+    """What waits for this reviewer, one page of it, with what to look out for."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    _check(kind)
+    flag = request.GET.get("flag", "")
+    flags = review.flags_of(kind)
+    similar = review.similarity_of(request.GET.get("similar"), study)
+    if "similar" in request.GET and kind != review.ANSWER:
+        rows = review.near_duplicates(study, kind, request.user, similar)
+    else:
+        rows = review.waiting(study, kind, request.user, flag=flag if flag in flags else "")
+    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    for row in page:
+        row.words = [flags.get(code, code) for code in row.flags]
+        # Answers are compared by people, not with each other.
+        row.beside = kind != review.ANSWER and row.nearest and row.similarity >= similar
+    context = {
+        "study": study,
+        "kind": kind,
+        "page": page,
+        "reasons": review.reasons_of(kind),
+        "flags": flags,
+        "flag": flag,
+        "kinds": review.counts(study),
+        "crowded": review.over_represented(study, kind),
+        "preview": [] if kind == review.ANSWER else review.preview(study, kind, request.user),
+        "similar": similar,
+        "undo": request.session.get(_key(study, kind), []),
+    }
+    return render(request, "candidates/review.html", context)
+
+
+@require_POST
+def decide(request: UserRequest, slug: str, kind: str) -> HttpResponse:
+    """Accept or reject what was chosen; or take the last decision back."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    _check(kind)
+    key = _key(study, kind)
+    with refusals.as_message(request):
+        if request.POST.get("do") == "undo":
+            count = review.undo(study, kind, request.session.pop(key, []), by=request.user)
+            words = ngettext("%(n)d decision taken back.", "%(n)d decisions taken back.", count)
+        else:
+            words, count = _decided(request, study, kind, key)
+        messages.success(request, words % {"n": count})
+    return redirect("review", slug, kind)
+
+
+def _decided(request: UserRequest, study: Study, kind: str, key: str) -> tuple[str, int]:
+    ids = _ids(request.POST.getlist("row"))
+    accepts = request.POST.get("do") == "accept"
+    reason = request.POST.get("reason", "")
+    count = review.decide(study, kind, ids, accepts=accepts, reason=reason, by=request.user)
+    # Undo is for the last decision of this browser; older ones are on their own pages.
+    request.session[key] = [str(pk) for pk in ids]
+    if accepts:
+        return ngettext("%(n)d accepted.", "%(n)d accepted.", count), count
+    return ngettext("%(n)d rejected.", "%(n)d rejected.", count), count
+
+
+def _ids(values: list[str]) -> list[UUID]:
+    try:
+        ids = [UUID(value) for value in values]
+    except ValueError as error:
+        raise DomainError(_("Choose what is meant first."), code="rows") from error
+    if not ids:
+        raise DomainError(_("Choose what is meant first."), code="rows")
+    return ids
+
+
+def _check(kind: str) -> None:
+    if kind != review.ANSWER and kind not in proposals.STEPS:
+        raise Http404
+
+
+def _key(study: Study, kind: str) -> str:
+    return f"review-{study.pk}-{kind}"
+
+
+# Bars of a chart, rows of a table and pairs of a page.
+BARS, ROWS, PAIRS = 12, 50, 10
+
+
+@require_safe
+def board(request: UserRequest, slug: str) -> HttpResponse:
+    """The personas by dimension, and pairs of them that are alike."""
+    study = study_for(request.user, slug, policies.persona.may_change)
+    people = personas.versions(study)
+    pairs = personas.undecided(study, people)
+    similarity = review.similarity_of(request.GET.get("similar"), study)
+    shown = [pair for pair in pairs if pair.similarity >= similarity]
+    context = {
+        "study": study,
+        "people": len(people),
+        "tallies": [_shown_pair(values) for values in personas.tallies(people)],
+        "preview": personas.preview(pairs),
+        "similar": similarity,
+        "page": Paginator(shown, PAIRS).get_page(request.GET.get("page")),
+        "decided": study.pair_decisions.filter(decided_by=request.user).exists(),
+        "funnel": review.persona_funnel(study),
+    }
+    return render(request, "candidates/board.html", context)
+
+
+def _shown_pair(values: Tally) -> dict:
+    return {
+        "tally": values,
+        "svg": _chart(values),
+        "rows": [
+            (value, count, 100 * count / values.personas, value in values.over)
+            for value, count in values.rows[:ROWS]
+        ],
+    }
+
+
+def _chart(values: Tally) -> str:
+    """Bars of the most frequent values; "" where nobody states one."""
+    if not values.rows:
+        return ""
+    label = str(values.dimension.label)
+    rows = [(value, float(count)) for value, count in values.rows]
+    if values.dimension.name != "age":
+        rows = rows[:BARS]
+    desc = _("How many personas have each value; ▲ marks what is over-represented.")
+    key = f"board-{values.dimension.name}"
+    axes = (_("Personas"), label)
+    return charts.bars(key, label, desc, rows, marked=values.over, axes=axes)
+
+
+@require_safe
+def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpResponse:
+    """A dimension as SVG or PNG, its whole table as CSV."""
+    study = study_for(request.user, slug, policies.persona.may_change)
+    if name not in DIMENSIONS or ending not in downloads.CHART_TYPES:
+        raise Http404
+    profiles = [version.profile for version in personas.versions(study)]
+    values, file = tally(DIMENSIONS[name], profiles), f"{slug}-personas-{name}.{ending}"
+    if ending == "csv":
+        rows = [(value, count, value in values.over) for value, count in values.rows]
+        return downloads.table(file, [("value", "personas", "over_represented"), *rows])
+    if not (drawn := _chart(values)):
+        raise Http404
+    caption = _("%(what)s of %(n)d personas. ▲: over-represented.") % {
+        "what": values.dimension.label,
+        "n": values.personas,
+    }
+    return downloads.picture(file, drawn, f"{caption} {study.title}.")
+
+
+@require_POST
+def decide_pair(request: UserRequest, slug: str) -> HttpResponse:
+    """Keep both personas of a pair or drop one of them; or take the last decision back."""
+    study = study_for(request.user, slug, policies.persona.may_change)
+    with refusals.as_message(request):
+        if request.POST.get("do") == "undo":
+            personas.undo(study, by=request.user)
+            messages.success(request, _("The last decision is taken back."))
+        else:
+            form = PairForm(request.POST)
+            if not form.is_valid():
+                raise DomainError(_("Choose what becomes of the pair."), code="choice")
+            decision = personas.decide(study, **form.cleaned_data, by=request.user)
+            words = _("%(name)s is dropped.") if decision.dropped else _("Both stay.")
+            messages.success(request, words % {"name": decision.dropped})
+    similar = review.similarity_of(request.POST.get("similar"), study)
+    return redirect(f"{request.path.removesuffix('pairs/')}?similar={similar:.2f}#pairs")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def clusters(request: UserRequest, slug: str) -> HttpResponse:
+    """A preview of the thresholds; POST makes the attributes."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    data = request.POST if request.method == "POST" else request.GET or None
+    form = ThresholdsForm(data)
+    valid = form.is_bound and form.is_valid()
+    if request.method == "POST" and valid:
+        with refusals.in_form(form):
+            counts = attributes.make(study, form.thresholds(), by=request.user)
+            messages.success(request, _made(counts))
+            return redirect("tasks", slug)
+    thresholds = form.thresholds() if valid else attributes.Thresholds()
+    context = {"study": study, "form": form, "now": thresholds}
+    context |= attributes.preview(study, thresholds)
+    status = 400 if request.method == "POST" else 200
+    return render(request, "candidates/clusters.html", context, status=status)
+
+
+def _made(counts: dict) -> str:
+    sentence = _("%(statements)d statements make %(attributes)d attributes of %(people)d people.")
+    if counts["left"]:
+        more = _("%(left)d people are left as they are: their attributes are judged already.")
+        sentence = f"{sentence} {more}"
+    return sentence % counts
+
+
+DOCUMENTS_PAGE = 50
+FILES_SHOWN = 10
+
+
+@require_http_methods(["GET", "POST"])
+def sources(request: UserRequest, slug: str) -> HttpResponse:
+    """Sources and arms of the study; POST saves them."""
+    study = study_for(request.user, slug, policies.source.may_change)
+    stored = retrieve.settings_of(study)
+    form = RetrievalForm(request.POST if request.method == "POST" else None, instance=stored)
+    if form.is_bound and form.is_valid():
+        retrieve.save(study, form.cleaned_data, by=request.user)
+        messages.success(request, _("Saved."))
+        return redirect("sources", slug)
+    return _sources_page(request, study, form, DocumentsForm())
+
+
+@require_POST
+def upload(request: UserRequest, slug: str) -> HttpResponse:
+    """Add the documents of a file to the collection."""
+    study = study_for(request.user, slug, policies.source.may_change)
+    form = DocumentsForm(request.POST, request.FILES)
+    if form.is_valid():
+        with refusals.in_form(form, "file"):
+            documents.request_reading(study, form.cleaned_data["file"], request.user)
+            messages.success(request, _("The file is being read."))
+            return redirect("sources", slug)
+    return _sources_page(request, study, RetrievalForm(instance=retrieve.settings_of(study)), form)
+
+
+@require_POST
+def clear(request: UserRequest, slug: str) -> HttpResponse:
+    """Ask before the collection is emptied; then do it."""
+    study = study_for(request.user, slug, policies.source.may_change)
+    if not request.POST.get("sure"):
+        context = {"study": study, "count": study.documents.count()}
+        return render(request, "candidates/clear.html", context)
+    documents.remove(study, by=request.user)
+    messages.success(request, _("The collection is empty."))
+    return redirect("sources", slug)
+
+
+def _sources_page(
+    request: UserRequest, study: Study, form: BaseForm, upload_form: BaseForm
+) -> HttpResponse:
+    rows = study.documents.defer("text").order_by("external_id")
+    page = Paginator(rows, DOCUMENTS_PAGE).get_page(request.GET.get("page"))
+    files = list(study.document_files.order_by("-pk")[:FILES_SHOWN])
+    context = {
+        "study": study,
+        "form": form,
+        "upload": upload_form,
+        "page": page,
+        "files": files,
+        "under_way": any(file.status in (REQUESTED, RUNNING) for file in files),
+    }
+    wrong = form.errors or upload_form.errors
+    # While a file is being read the page asks for the list of files alone.
+    part, status = ("", 400) if wrong else ("files", 200)
+    return whole_or_part(request, "candidates/sources.html", part, context, status)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def verify(request: UserRequest, slug: str) -> HttpResponse:
+    """What it is for; POST takes the file and verifies."""
+    study = study_for(request.user, slug, policies.generation.may_run)
+    form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
+    if form.is_bound and form.is_valid():
+        refine = form.cleaned_data["flagged"] == attributes.REFINE
+        with refusals.in_form(form):
+            counts = attributes.verify(
+                study, *form.cleaned_data["model"], refine=refine, by=request.user
+            )
+            words = _("%(supported)d of %(statements)d statements pass, %(flagged)d do not.")
+            messages.success(request, words % counts)
+            return redirect("step", slug, "verify") if refine else redirect("clusters", slug)
+    context = {"study": study, "form": form, "waiting": attributes.unverified(study).count()}
+    status = 400 if form.errors else 200
+    return render(request, "candidates/verifier.html", context, status=status)

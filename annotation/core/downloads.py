@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from django.http import HttpResponse
 
 from annotation.core import pictures
-from annotation.core.cells import disarmed
 from annotation.core.errors import DomainError
 
 CHART_TYPES = {
@@ -49,3 +48,13 @@ def picture(name: str, chart: str, caption: str) -> HttpResponse:
     except DomainError as refusal:
         return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
     return attachment(name, CHART_TYPES[ending], content)
+
+
+# A spreadsheet takes a cell that begins with one of these for a formula; in East Asia with the wide
+# forms, too.
+FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+
+
+def disarmed(text: str) -> str:
+    """``text`` as a spreadsheet shows it: an apostrophe before what it would run as a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text

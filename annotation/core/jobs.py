@@ -18,10 +18,11 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from annotation.core import heartbeat
-
 if TYPE_CHECKING:
     from celery import Task
+
+
+from annotation.core.models import Heartbeat
 
 log = logging.getLogger(__name__)
 
@@ -199,10 +200,10 @@ def renewed(
 
     After ``longest`` seconds (0: never) it is renewed no more: what hangs is given to another.
     """
-    held_lease, stop, pulse = Lease(job, **fields), threading.Event(), heartbeat.pulse()
-    pulse()
+    held_lease, stop, give_sign = Lease(job, **fields), threading.Event(), pulse()
+    give_sign()
     rounds = int(longest / every) + 1 if longest else None
-    arguments = (held_lease, stop, pulse, every, rounds)
+    arguments = (held_lease, stop, give_sign, every, rounds)
     thread = threading.Thread(target=_renew_until, args=arguments, daemon=True)
     thread.start()
     try:
@@ -215,7 +216,7 @@ def renewed(
 def _renew_until(
     held_lease: Lease,
     stop: threading.Event,
-    pulse: Callable[[], None],
+    give_sign: Callable[[], None],
     every: float,
     rounds: int | None,
 ) -> None:
@@ -226,10 +227,40 @@ def _renew_until(
             rounds = rounds and rounds - 1
             try:
                 held_lease.renew()
-                pulse()
+                give_sign()
             except (OperationalError, InterfaceError) as error:
                 name = type(error).__name__
                 log.warning("%s: lease not renewed (%s)", held_lease.job.pk, name)
                 connection.close()
     finally:
         connection.close()  # this thread's own
+
+
+SILENCE = timedelta(seconds=60)
+
+
+def beat() -> None:
+    """Say that a worker is alive."""
+    Heartbeat.objects.update_or_create(name="worker", defaults={"at": Now()})
+
+
+def turn() -> None:
+    """Note that beat's periodic task came through: beat sends it, a worker runs it."""
+    Heartbeat.objects.update_or_create(name="beat", defaults={"at": Now()})
+    beat()
+
+
+def pulse() -> Callable[[], None]:
+    """``beat`` inside a task that a worker runs, and nothing inside a command, which is no worker.
+
+    Long work calls the result as it renews its lease: the task that beats waits behind it. It may
+    be called from a thread of the task; ``pulse`` itself belongs in the task's own.
+    """
+    from celery import current_app  # most commands have nothing to do with Celery
+
+    return beat if current_app.current_worker_task else lambda: None
+
+
+def worker_alive() -> bool:
+    """Whether a worker gave a sign within the last minute."""
+    return Heartbeat.objects.filter(name="worker", at__gt=Now() - SILENCE).exists()

@@ -9,10 +9,9 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from annotation.core.paths import masked
-
 if TYPE_CHECKING:
     from django.http import HttpRequest
+
 
 # The request being answered, and its id; None and "" in workers and commands.
 current: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
@@ -74,3 +73,17 @@ class Json(Line):
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)
         return json.dumps({name: value for name, value in entry.items() if value is not None})
+
+
+# What follows these is a key, short or long.
+_AFTER = r"(?<=/invitations/)|(?<=/join/)|(?<=/crowd/)|(?<=/confirm-email/)|(?<=/reset/key/)"
+# Pages below those addresses that hold no key.
+_PAGES = r"(?!(?:study|returned)(?:/|$))"
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:/|$)"
+# Any other long segment may be a key as well, unless it is an id.
+KEY = re.compile(rf"(?:{_AFTER}){_PAGES}[^/\s]+|(?<=/)(?!{_UUID})[^/\s]{{20,}}")
+
+
+def masked(path: str) -> str:
+    """Return ``path`` with every segment that may be a key replaced by dots."""
+    return KEY.sub("...", path)

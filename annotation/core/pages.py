@@ -1,10 +1,17 @@
 """Pages of long lists, and parts of pages that htmx asks for."""
 
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
 from django.core.paginator import Page, Paginator
 from django.db.models import QuerySet
+from django.forms import BaseForm, BoundField
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 
 def page_of(rows: QuerySet, size: int, number: str | None) -> Page:
@@ -36,3 +43,15 @@ def whole_or_part(
     response = render(request, template, context, status=status)
     patch_vary_headers(response, ["HX-Request"])
     return response
+
+
+def in_groups(
+    form: BaseForm, groups: Iterable[tuple["StrOrPromise", tuple[str, ...]]]
+) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
+    """Legend and fields of each group; the first also takes what none names."""
+    groups = list(groups)
+    named = {name for _legend, names in groups for name in names}
+    others = [name for name in form.fields if name not in named]
+    for legend, names in groups:
+        yield legend, [form[name] for name in (*names, *others) if name in form.fields]
+        others = []

@@ -2,7 +2,7 @@ from celery.signals import worker_init
 from django.db import connection
 
 from annotation.celery import app
-from annotation.core import heartbeat, start
+from annotation.core import jobs, start
 
 
 @worker_init.connect
@@ -15,4 +15,4 @@ def compare_files(**kwargs: object) -> None:
 @app.task
 def beat() -> None:
     """Say that beat and a worker are alive: pages show "no worker is running" when this stops."""
-    heartbeat.turn()
+    jobs.turn()

@@ -9,7 +9,7 @@ from annotation.agreement.tiers.rules import TierRule
 from annotation.core.errors import DomainError
 from annotation.datasets import layouts
 from annotation.datasets.truth import RULE
-from annotation.queries.shots import SHOTS
+from annotation.queries.scenarios import SHOTS
 
 TIERS, MAJORITY, IMPORTED = "tiers", "majority", "imported"
 PAIR_RULES = (TIERS, MAJORITY, IMPORTED)

@@ -1,7 +1,7 @@
 """Preference pairs as lists of messages, the conversational form of training libraries. Pure."""
 
 from annotation.core.errors import DomainError
-from annotation.personas.profile import as_text
+from annotation.personas.schema import as_text
 
 MESSAGES: list = [{"role": "text", "content": "text"}]
 # Whose single message holds the text of a column.

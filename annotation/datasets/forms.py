@@ -5,7 +5,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.forms import FractionField
-from annotation.core.groups import in_groups
+from annotation.core.pages import in_groups
 from annotation.datasets import layouts, papers
 from annotation.datasets.choices import (
     FEWEST_SHARD_ROWS,

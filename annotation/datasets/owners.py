@@ -20,7 +20,7 @@ from annotation.judging.kinds import score_rows
 from annotation.judging.kinds.claims.kind import accepted
 from annotation.judging.kinds.claims.kind import reviews as claim_reviews
 from annotation.judging.models import Judgment
-from annotation.queries import shots
+from annotation.queries import scenarios
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 
@@ -102,13 +102,13 @@ def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) 
 def _query(
     release: Release, owner: User, query: Query, scored: dict[tuple, "_Scored"], number: str
 ) -> records.OwnQuery:
-    wanted = release.frozen.get("choices", {}).get("shots", shots.SHOTS)
+    wanted = release.frozen.get("choices", {}).get("shots", scenarios.SHOTS)
     written = query.rubrics.filter(pk__lte=release.frozen["rubric"])
     rubric = written.order_by("-version").first()
     shown = (rubric and rubric.shots) or ()
     held = [option for option, answer in scored.items() if answer.candidate in shown]
     texts = {option: answer.text for option, answer in scored.items()}
-    drawn = shots.draw(query.text, texts, wanted, held)
+    drawn = scenarios.draw(query.text, texts, wanted, held)
     # A judge is shown the rubric: one that may know the responses under test would tell it.
     unsure = bool(rubric and rubric.shots is None and len(drawn) < len(scored))
     return records.OwnQuery(

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.datasets import folders, freeze, layouts, remove, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm

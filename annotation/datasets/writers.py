@@ -12,7 +12,7 @@ from typing import Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.core.cells import disarmed
+from annotation.core.downloads import disarmed
 from annotation.datasets.columns import Columns, joined, json_text, mapped, mapped_values
 from annotation.datasets.shards import Journal, Shards, describe
 

@@ -23,7 +23,7 @@ from annotation.evaluation.pairs import (
     BenchmarkError,
     Pair,
 )
-from annotation.personas.profile import as_text
+from annotation.personas.schema import as_text
 
 ORDERS = ("1", "2")
 NOTES = "notes"

@@ -23,8 +23,7 @@ from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run, Verdict
 from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.models import Batch, Item
-from annotation.personas.profile import as_text
-from annotation.personas.schema import without
+from annotation.personas.schema import as_text, without
 from annotation.studies.models import Study
 
 VERSION = "rater/1"

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core import charts, pictures
-from annotation.core.cells import disarmed
+from annotation.core.downloads import disarmed
 from annotation.evaluation.choices import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS

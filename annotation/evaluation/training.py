@@ -21,7 +21,7 @@ from annotation.evaluation import metrics
 from annotation.evaluation.bm25 import Corpus
 from annotation.evaluation.choices import of_scores, retrieved
 from annotation.evaluation.pairs import Benchmark, Pair
-from annotation.personas.profile import as_text
+from annotation.personas.schema import as_text
 
 RESAMPLES = 1000
 LEAST = 10

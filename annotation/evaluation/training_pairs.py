@@ -6,7 +6,7 @@ from typing import cast
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.personas.models import Persona
-from annotation.personas.profile import as_text
+from annotation.personas.schema import as_text
 from annotation.studies.models import Study
 
 WITH_PERSONA = "A1"

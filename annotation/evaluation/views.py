@@ -17,7 +17,7 @@ from annotation.agreement.votes.table import VotesError
 from annotation.candidates.views import configured_servers
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.datasets.models import Release
 from annotation.evaluation import (
     aspects,

@@ -7,8 +7,8 @@ sessions at a time and is taken up again where it stopped; until then nobody can
 import hashlib
 import logging
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,13 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import jobs, sharing, uploads
+from annotation.core import jobs, memory, sharing, uploads
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
-from annotation.histories import files, formats, marks, memory, redact, search
+from annotation.histories import files, formats, marks, redact, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
+from annotation.histories.records import Refused
 from annotation.histories.store import STATEMENT_SECONDS, Counts, store
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ def due() -> list[UUID]:
 
 def preview(owner: User, path: Path) -> tuple[str, Counts]:
     """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
-    with changing(owner), path.open("rb") as file, memory.bounded():
+    with changing(owner), path.open("rb") as file, bounded():
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
         reading = formats.read(file, lambda done: None)
         counts = store(upload, reading)
@@ -159,7 +160,7 @@ def _read(upload: Upload, lease: Lease) -> None:
         return
     with changing(upload.owner, patiently=True), path.open("rb") as file:
         lease.check()
-        with memory.bounded():
+        with bounded():
             reading = formats.read(file, _progress(lease))
             counts = store(upload, reading, lease.check)
         stored = jobs.held(upload).update(
@@ -282,3 +283,17 @@ def _unseen(sessions: list[Session]) -> list[marks.Row]:
     seen = Passage.objects.filter(message=OuterRef("pk"))
     messages = Message.objects.filter(~Exists(seen), session__in=sessions).order_by("pk")
     return rows + list(messages.values_list("session_id", "pk", "text"))
+
+
+# The readers keep far below this by themselves: it stands behind them.
+ROOM = 256 << 20
+
+
+@contextmanager
+def bounded(room: int | None = None) -> Iterator[None]:
+    """Let the process grow by ``room`` bytes (ROOM) and no more; Refused("too_large") beyond."""
+    try:
+        with memory.bounded(ROOM if room is None else room):
+            yield
+    except MemoryError:
+        raise Refused("too_large") from None

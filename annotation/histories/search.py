@@ -1,5 +1,8 @@
 """Search in one's own history: by words, in any script, and by meaning."""
 
+import re
+import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -11,7 +14,6 @@ from django.utils.text import Truncator
 
 from annotation.accounts.models import User
 from annotation.core.embed import embed
-from annotation.histories import words
 from annotation.histories.models import Passage
 
 # A passage is about a page: its meaning is one, and its words fit into one tsvector.
@@ -54,7 +56,7 @@ def index(owner: User, rows: Sequence[tuple[UUID, int | None, str]]) -> int:
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for (session, message, start, part), vector in zip(parts, vectors, strict=True):
             place = f"[{','.join(map(str, vector.tolist()))}]"
-            copy.write_row((owner.pk, session, message, start, words.vector(part), place))
+            copy.write_row((owner.pk, session, message, start, vector(part), place))
     return len(parts)
 
 
@@ -126,7 +128,7 @@ def statement_values(owner: User, text: str, limit: int, only: QuerySet | None =
     meaning = embed([text])[0].astype("float16")
     return {
         "owner": owner.pk,
-        "words": words.query(text),
+        "words": query(text),
         "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
         "far": 1 - NEAR,
         "fusion": FUSION,
@@ -146,3 +148,56 @@ def _snippet(passage: str, query: str) -> str:
     cut = passage[start : start + SNIPPET]
     text = Truncator(" ".join(cut.split())).chars(SNIPPET)
     return f"{'…' if start else ''}{text}{'…' if start + SNIPPET < len(passage) else ''}"
+
+
+# A word is cut here; what is longer is a digest or an address, whose beginning tells enough.
+WORD_LIMIT = 40
+# PostgreSQL counts positions up to this one.
+LAST_POSITION = 16_383
+# A search of more words than this is a pasted text: its first words find it.
+WORDS_LIMIT = 30
+
+_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
+_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+_IS_CJK = re.compile(f"[{_CJK}]")
+
+
+def vector(text: str) -> str:
+    """``text`` as PostgreSQL reads a ``tsvector``: each word once, with its positions."""
+    places = defaultdict(list)
+    for position, word in enumerate(_words(text), 1):
+        places[word].append(min(position, LAST_POSITION))
+    return " ".join(f"'{word}':{','.join(map(str, at))}" for word, at in places.items())
+
+
+def query(text: str) -> str:
+    """What somebody types, as PostgreSQL reads a ``tsquery``; "" where there is no word in it.
+
+    All words must be there; the signs of one Chinese, Japanese or Korean run in their order. The
+    last word may be the beginning of one.
+    """
+    runs = [match.group() for match in _RUN.finditer(_normal(text))][:WORDS_LIMIT]
+    return " & ".join(_of_run(run, last=n == len(runs)) for n, run in enumerate(runs, 1))
+
+
+def _of_run(run: str, last: bool) -> str:
+    if not _IS_CJK.match(run):
+        return f"'{run[:WORD_LIMIT]}'{':*' if last else ''}"
+    if len(run) == 1:  # the first sign of a pair, or the last of its run, which stands alone too
+        return f"'{run}':*"
+    pairs = [run[place : place + 2] for place in range(min(len(run) - 1, WORD_LIMIT))]
+    return "(" + " <-> ".join(f"'{pair}'" for pair in pairs) + ")"
+
+
+def _words(text: str) -> Iterator[str]:
+    for match in _RUN.finditer(_normal(text)):
+        run = match.group()
+        if not _IS_CJK.match(run):
+            yield run[:WORD_LIMIT]
+            continue
+        for place in range(len(run)):
+            yield run[place : place + 2]
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()

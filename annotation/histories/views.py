@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.histories import (
     browse,
@@ -28,8 +28,6 @@ from annotation.histories import (
     marks,
     receive,
     redact,
-    redaction,
-    review,
     search,
     tasks,
 )
@@ -110,7 +108,7 @@ def undecided(request: UserRequest) -> HttpResponse:
     which = _filtered(request, request.GET)
     pk = _uuid(request.GET.get("after"))
     after = Session.objects.filter(owner=request.user, pk=pk).first() if pk else None
-    first = review.next_pending(which, after)
+    first = browse.next_pending(which, after)
     if first is None:
         messages.success(request, _("Nothing is left to decide here."))
         return redirect("history")
@@ -134,7 +132,7 @@ def _following(request: UserRequest, which: QuerySet[Session]) -> Session | None
     """The undecided session after the one decided on, in the list as it was filtered."""
     decided = which.first()
     filtered = _filtered(request)
-    return decided and review.next_pending(filtered, decided)
+    return decided and browse.next_pending(filtered, decided)
 
 
 def _needs_question(which: QuerySet[Session]) -> bool:
@@ -143,7 +141,7 @@ def _needs_question(which: QuerySet[Session]) -> bool:
 
 
 def _ask_before_keeping(request: UserRequest, which: QuerySet[Session]) -> HttpResponse:
-    summary = review.bulk(which)
+    summary = browse.bulk(which)
     context = {
         "bulk": summary,
         "hidden": [(forms.KIND_NAMES[kind], count) for kind, count in summary.hidden],
@@ -151,7 +149,7 @@ def _ask_before_keeping(request: UserRequest, which: QuerySet[Session]) -> HttpR
         "sessions": [] if request.POST.get("all") else which,
         "filters": _filters(request.POST),
         "back": _encoded(_filters(request.POST)),
-        "figures": redaction.figures(),
+        "figures": redact.measured_figures(),
     }
     return render(request, "histories/sure_keep.html", context)
 
@@ -316,7 +314,7 @@ def session(request: UserRequest, pk: UUID) -> HttpResponse:
 @require_POST
 def opened(request: UserRequest, pk: UUID) -> HttpResponse:
     """Note that the owner has the session before them: its page says so once it is in view."""
-    review.note_opened(get_object_or_404(Session, owner=request.user, pk=pk))
+    browse.note_opened(get_object_or_404(Session, owner=request.user, pk=pk))
     return HttpResponse(status=204)
 
 
@@ -409,7 +407,7 @@ def privacy(request: UserRequest) -> HttpResponse:
     context = {
         "form": forms.WordForm(),
         "words": request.user.names_words.order_by("word"),
-        "figures": redaction.figures(),
+        "figures": redact.measured_figures(),
         "kinds": [
             {"kind": kind, "name": forms.KIND_NAMES[kind], **by_kind[kind]}
             for kind in redact.KINDS

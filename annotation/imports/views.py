@@ -17,7 +17,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.imports import bring, receive, recipes, run, shape, tasks
 from annotation.imports import mapping as mappings

@@ -13,7 +13,7 @@ from annotation.judging.curator import (
 )
 from annotation.judging.gold import views as gold_views
 from annotation.judging.owner import views as owner_views
-from annotation.studies import arrive
+from annotation.studies import views
 from annotation.studies import views as studies
 
 of_study = [
@@ -25,7 +25,7 @@ of_study = [
     path("mine/download/", annotator_views.download, name="mine-download"),
     path("leave/", annotator_views.leave, name="leave"),
     path("consent/", studies.consent, {"withdraw": leaving.withdraw}, name="consent"),
-    path("return/", arrive.give_back, {"release": leaving.let_go}, name="return"),
+    path("return/", views.give_back, {"release": leaving.let_go}, name="return"),
     path("judge/", judge_views.judge, name="judge"),
     path("judge/skip/", judge_views.skip, name="skip"),
     path("judge/draft/", judge_views.draft, name="draft"),

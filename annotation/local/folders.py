@@ -8,8 +8,6 @@ import stat
 import tempfile
 from pathlib import Path
 
-from .errors import LocalServiceError
-
 SOCKET_PATH_BYTES = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the final NUL.
 LONGEST_SOCKET_NAME = ".s.PGSQL.5432"
 ENTRIES = {"bench.json", "log", "mail", "postgres", "redis", "run", "secrets", "static"}
@@ -120,3 +118,7 @@ def _account(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"account {uid}"
+
+
+class LocalServiceError(Exception):
+    """A service cannot start or keep running; the message is one sentence for the operator."""

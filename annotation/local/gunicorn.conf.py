@@ -10,8 +10,7 @@ from urllib.parse import quote
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from annotation.core.logs import Context
-from annotation.core.paths import masked
+from annotation.core.logs import Context, masked
 
 
 class AccessLog(Logger):

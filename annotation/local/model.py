@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 
-from .errors import LocalServiceError
-from .process import Program
-from .secrets import read_or_create
+from annotation.local.folders import LocalServiceError
+from annotation.local.process import Program
+from annotation.local.secrets import read_or_create
 
 NAME = "smollm2"
 ALIAS = "SmolLM2-135M-Instruct"

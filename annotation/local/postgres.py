@@ -23,10 +23,9 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     import psycopg
 
-from .errors import LocalServiceError
-from .folders import digest, private_folder, socket_folder
-from .process import Program, run_as
-from .secrets import read_or_create
+from annotation.local.folders import LocalServiceError, digest, private_folder, socket_folder
+from annotation.local.process import Program, run_as
+from annotation.local.secrets import read_or_create
 
 ACCOUNT = "attune-postgres"
 ACCOUNT_HOME = Path("/var/lib/attune-postgres")

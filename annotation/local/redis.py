@@ -7,10 +7,9 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from .errors import LocalServiceError
-from .folders import private_folder, socket_folder
-from .process import Program
-from .secrets import read_or_create, write_private
+from annotation.local.folders import LocalServiceError, private_folder, socket_folder
+from annotation.local.process import Program
+from annotation.local.secrets import read_or_create, write_private
 
 
 def url(data: Path) -> str:

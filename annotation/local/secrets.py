@@ -6,8 +6,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from .errors import LocalServiceError
-from .folders import private_folder
+from annotation.local.folders import LocalServiceError, private_folder
 
 
 def read_or_create(path: Path, nbytes: int = 50) -> str:

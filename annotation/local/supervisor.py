@@ -25,11 +25,10 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
-from . import model, postgres, redis, running
-from .errors import LocalServiceError
-from .folders import data_folder, private_folder
-from .process import Program, answers, tail
-from .secrets import write_private
+from annotation.local import model, postgres, process, redis
+from annotation.local.folders import LocalServiceError, data_folder, private_folder
+from annotation.local.process import Program, answers, tail
+from annotation.local.secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
 HOST = "127.0.0.1"
@@ -307,7 +306,7 @@ def _main() -> None:
     try:
         data = data_folder(chosen.data)
         private_folder(data / "run")
-        with _lock(running.lock_file(data)), running.listed(data):
+        with _lock(process.lock_file(data)), process.listed(data):
             _check_port(chosen.port)
             Installation(data, port=chosen.port, demo=not chosen.no_demo).run()
     except LocalServiceError as error:

@@ -7,4 +7,4 @@ class OperationsConfig(AppConfig):
     name = "annotation.operations"
 
     def ready(self) -> None:
-        from annotation.operations import withdrawals  # noqa: F401 - notes them
+        from annotation.operations import backup  # noqa: F401 - notes them

@@ -9,12 +9,15 @@ import io
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -22,19 +25,25 @@ from django.db import connection, transaction
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
+from django.dispatch import receiver
 
 from annotation import __version__
+from annotation.accounts.models import Consent, User
 from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.core.models import Heartbeat
 from annotation.core.scratch import scratch_folder
 from annotation.histories import erase
-from annotation.operations import postgres_tools, withdrawals
+from annotation.judging.annotator import leaving
+from annotation.local.folders import LocalServiceError
+from annotation.local.postgres import wheel_binaries
+from annotation.studies.models import Study
 
 FORMAT = 1
 FOLDERS = ("releases", "histories", "documents", "imports")
 SECRETS = ("secret_key",)
-LISTS = ("erased.jsonl", withdrawals.NAME)
+WITHDRAWALS = "withdrawn.jsonl"
+LISTS = ("erased.jsonl", WITHDRAWALS)
 MANIFEST, DUMP = "manifest.json", "database.dump"
 BLOCK = 1 << 20
 
@@ -75,7 +84,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
         manifest = _unpack(packed, content)
         _refuse_newer(manifest)
         _keep_newer_lists(content)
-        postgres_tools.load(content / DUMP, _drop_statements())
+        load(content / DUMP, _drop_statements())
         connection.close()
         restored = _counts()
         _place(content)
@@ -83,7 +92,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
         raise DomainError("The database does not hold the rows that the backup's manifest counts.")
     call_command("migrate", interactive=False, verbosity=0)
     installation.establish(anew=True)
-    replayed = {"erasures": erase.replay(), "withdrawals": withdrawals.replay()}
+    replayed = {"erasures": erase.replay(), "withdrawals": replay_withdrawals()}
     return _summary(manifest) | {"replayed": replayed}
 
 
@@ -110,7 +119,7 @@ def _dump(work: Path) -> dict:
             "migrations": sorted(map(list, MigrationRecorder(connection).applied_migrations())),
             "counts": _counts(),
         }
-        postgres_tools.dump(work / DUMP, snapshot)
+        dump(work / DUMP, snapshot)
     return manifest
 
 
@@ -308,3 +317,91 @@ def scheduled(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Path |
     for old in sorted(folder.glob("attune-*.backup"))[: -settings.BACKUP_KEEP]:
         old.unlink()
     return target
+
+
+@receiver(leaving.withdrawn)
+def note_withdrawal(sender: object, study: Study, annotator: User, **kwargs: Any) -> None:
+    """Add the withdrawal to the list once it is stored."""
+    entry = {"study": study.pk, "user": annotator.pk, "at": datetime.now(UTC).isoformat()}
+    transaction.on_commit(partial(sharing.append, _withdrawals(), json.dumps(entry)))
+
+
+def replay_withdrawals() -> int:
+    """Withdraw whoever withdrew after the database was backed up; how many."""
+    return sum(_withdraw_again(json.loads(entry)) for entry in sharing.lines(_withdrawals()))
+
+
+def _withdraw_again(entry: dict) -> bool:
+    study = Study.objects.select_related("consent_text").filter(pk=entry["study"]).first()
+    user = User.objects.filter(pk=entry["user"]).first()
+    if study is None or user is None or study.consent_text is None:
+        return False
+    standing = Consent.objects.filter(
+        user=user,
+        text__name=study.consent_text.name,
+        withdrawn_at=None,
+        # Whoever agreed again later takes part.
+        granted_at__lte=datetime.fromisoformat(entry["at"]),
+    )
+    if not standing.exists():
+        return False
+    leaving.withdraw(study, user)
+    return True
+
+
+def _withdrawals() -> Path:
+    return settings.DATA / WITHDRAWALS
+
+
+def dump(target: Path, snapshot: str) -> None:
+    """Write the schema ``public``, as ``snapshot`` sees it, to ``target`` in the custom format."""
+    options = ["--format=custom", "--schema=public", "--no-owner", "--no-privileges"]
+    _run("pg_dump", *options, f"--snapshot={snapshot}", f"--file={target}")
+
+
+def load(source: Path, before: str) -> None:
+    """Run ``before`` and then the dump ``source`` in one transaction: all of it, or nothing."""
+    script = source.with_suffix(".sql")
+    options = ["--no-owner", "--no-privileges", f"--file={script}"]
+    _run("pg_restore", *options, str(source), connect=False)
+    beginning = source.with_suffix(".before.sql")
+    # The schema is there: the extension lives in it, and stays.
+    beginning.write_text(before, encoding="utf-8")
+    text = script.read_text(encoding="utf-8")
+    script.write_text(text.replace("CREATE SCHEMA public;", ""), encoding="utf-8")
+    options = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--single-transaction"]
+    _run("psql", *options, "--output=/dev/null", f"--file={beginning}", f"--file={script}")
+
+
+def _run(name: str, *arguments: str, connect: bool = True) -> None:
+    database = connection.settings_dict
+    environment = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "PGCONNECT_TIMEOUT": "10"}
+    if connect:
+        environment |= {
+            variable: str(database[key])
+            for variable, key in {
+                "PGHOST": "HOST",
+                "PGPORT": "PORT",
+                "PGUSER": "USER",
+                "PGDATABASE": "NAME",
+                "PGPASSWORD": "PASSWORD",
+            }.items()
+            if database[key]
+        }
+    done = subprocess.run(  # noqa: S603 - our own words
+        [_program(name), *arguments], env=environment, capture_output=True, text=True
+    )
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+        reason = (lines or [f"exit status {done.returncode}"])[0]
+        raise DomainError(f"{name} failed: {reason[:300]}")
+
+
+def _program(name: str) -> str:
+    try:
+        return str(wheel_binaries() / name)
+    except LocalServiceError:
+        path = shutil.which(name)
+    if path is None:
+        raise DomainError(f"{name} was not found: install PostgreSQL's client programs.")
+    return path

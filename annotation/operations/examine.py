@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation import __version__
-from annotation.core.heartbeat import SILENCE
+from annotation.core.jobs import SILENCE
 from annotation.core.models import Heartbeat
 from annotation.operations import queues
 

@@ -7,7 +7,7 @@ from django.db import connection
 
 from annotation.candidates.strategies import by_name
 from annotation.datasets import papers
-from annotation.queries.shots import FEWEST
+from annotation.queries.scenarios import FEWEST
 from annotation.studies.models import Study
 
 

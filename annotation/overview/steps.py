@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from annotation.accounts.models import User
 from annotation.overview.figures import Figures
-from annotation.queries.shots import FEWEST, SHOTS
+from annotation.queries.scenarios import FEWEST, SHOTS
 from annotation.studies.access import member_of
 from annotation.studies.models import Study
 from annotation.studies.navigation import opens

@@ -5,7 +5,7 @@ from django.views.decorators.http import require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
 
-from annotation.personas import profile as profiles
+from annotation.personas import schema as profiles
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -1,21 +1,32 @@
-"""The curators' pages of queries: list, import, write, change."""
+"""The pages of queries: the curators', and annotators' of their own."""
+
+from collections.abc import Collection
+from typing import cast
+from urllib.parse import urlencode
+from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
-from django.http import HttpResponse
+from django.forms.models import model_to_dict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
+from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
+from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
-from annotation.queries import author
+from annotation.histories import browse, search
+from annotation.queries import author, owner_queries
 from annotation.queries.forms import QueriesUpload, QueryForm
 from annotation.queries.models import Query
+from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -90,3 +101,135 @@ def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
         )
     words = ngettext("%(n)d query is new or changed.", "%(n)d queries are new or changed.", changed)
     messages.success(request, words % {"n": changed})
+
+
+HITS = 10
+TEXTS = ("text", "scenario", "language")
+
+
+def _current(study: Study, request: UserRequest, key: str) -> Query:
+    """The person's current query of this id; 404 for anybody else's."""
+    return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
+
+
+@require_http_methods(["GET", "POST"])
+def own_queries(request: UserRequest, slug: str) -> HttpResponse:
+    """The list; POST begins a new query."""
+    study = owner_queries.study_of(request.user, slug)
+    if request.method == "POST":
+        return redirect("own-query", slug, owner_queries.begin(study, request.user).external_id)
+    context = {
+        "study": study,
+        "queries": owner_queries.of(study, request.user),
+        "retained": browse.sessions(request.user, study).count(),
+    }
+    return render(request, "queries/own.html", context)
+
+
+@require_http_methods(["GET", "POST"])
+def own_query(request: UserRequest, slug: str, key: str) -> HttpResponse:
+    """One query; POST saves it, and with ``done`` marks it as ready to be answered."""
+    study = owner_queries.study_of(request.user, slug)
+    row = _current(study, request, key)
+    asked = request.POST.get("find", request.GET.get("find", "")).replace("\x00", "").strip()
+    if request.method == "GET":
+        return _page(request, study, row, asked)
+    try:
+        row = owner_queries.write(row, request.user, **_typed(request))
+        if "done" in request.POST:
+            owner_queries.finish(row, request.user)
+            messages.success(request, _("Your query is ready to be answered."))
+            return redirect("own-queries", slug)
+    except DomainError as refusal:
+        return _page(request, study, row, asked, refusal)
+    if request.htmx:
+        return render(request, "queries/own_query.html#saved", {"saved": True})
+    if "seek" in request.POST:
+        place = reverse("own-query", args=(slug, key))
+        return redirect(f"{place}?{urlencode({'find': asked})}#find")
+    return redirect("own-queries", slug)
+
+
+@require_POST
+def change(request: UserRequest, slug: str, key: str) -> HttpResponse:
+    """Make the next version of an answered query."""
+    study = owner_queries.study_of(request.user, slug)
+    owner_queries.change(_current(study, request, key), request.user)
+    return redirect("own-query", slug, key)
+
+
+@require_safe
+def sessions(request: UserRequest, slug: str, key: str) -> HttpResponse:
+    """Own kept sessions that fit the words typed, to ground the query in; a fragment.
+
+    It tells apart those that are picked on the page: not all of them need be saved already.
+    """
+    study = owner_queries.study_of(request.user, slug)
+    row = _current(study, request, key)
+    asked = request.GET.get("find", "").replace("\x00", "").strip()
+    context = {"oob": True} | _sessions(study, row, asked, _picked(request.GET))
+    return render(request, "queries/own_query.html#found", context)
+
+
+def _typed(request: UserRequest) -> dict:
+    data = request.POST
+    clean = {
+        name: str(value).replace("\x00", "").replace("\r\n", "\n") for name, value in data.items()
+    }
+    return {
+        "text": clean.get("text", ""),
+        "guide": {part: clean.get(part, "") for part in owner_queries.PARTS},
+        "scenario": clean.get("scenario", "")[:100],
+        "language": clean.get("language", "")[:20],
+        "grounds": _picked(data),
+    }
+
+
+def _page(
+    request: UserRequest,
+    study: Study,
+    row: Query,
+    asked: str = "",
+    refusal: DomainError | None = None,
+) -> HttpResponse:
+    """The page; where something was refused, with what was typed."""
+    texts = request.POST if refusal else {**row.guide, **model_to_dict(row, TEXTS)}
+    if refusal and refusal.code != "grounds":
+        picked = _picked(request.POST)
+    else:
+        picked = list(row.grounds.values_list("session_id", flat=True))
+    context = {
+        "study": study,
+        "query": row,
+        "frozen": author.frozen(row),
+        "refusal": refusal,
+        "typed": {name: texts.get(name, "") for name in TEXTS},
+        "parts": [
+            (part, title, texts.get(part, "")) for part, title in owner_queries.PARTS.items()
+        ],
+        "scenarios": SCENARIOS,
+    } | _sessions(study, row, asked, picked)
+    fragment = "#saved" if request.htmx and refusal else ""
+    status = refusal.status if refusal else 200
+    return render(request, f"queries/own_query.html{fragment}", context, status=status)
+
+
+def _sessions(study: Study, query: Query, asked: str, picked: Collection[UUID]) -> dict:
+    """The kept sessions among the ids ``picked``, and others that fit the words ``asked``."""
+    owner = cast(User, query.owner)
+    rows = browse.sessions(owner, study)
+    grounds = rows.filter(pk__in=picked).order_by("started_at", "pk")
+    picked_ids = {session.pk for session in grounds}
+    hits = search.find(owner, asked, HITS, only=rows)
+    return {
+        "grounds": grounds,
+        "hits": [hit for hit in hits if hit.session not in picked_ids],
+        "asked": asked,
+    }
+
+
+def _picked(data: QueryDict) -> list[UUID]:
+    try:
+        return [UUID(value) for value in data.getlist("grounds")]
+    except ValueError:
+        raise DomainError(_("Choose sessions from the list."), code="grounds") from None

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from annotation.accounts.adapter import Accounts
 from annotation.accounts.models import User
 from annotation.core.errors import NotFound
-from annotation.studies import codes, members
+from annotation.studies import members
 from annotation.studies.models import Invitation, JoinCode
 
 # In the session: what the person came by, as ["invitation" or "code", its number].
@@ -23,7 +23,7 @@ class InvitedOnly(Accounts):
         try:
             if kind == "invitation":
                 return bool(members.standing_by_id(pk))
-            return kind == "code" and bool(codes.standing(pk))
+            return kind == "code" and bool(members.standing_codes(pk))
         except NotFound:
             return False
 

@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy
 
 from annotation.accounts import consent as consents
 from annotation.accounts.models import ConsentText, User
-from annotation.core.groups import in_groups
 from annotation.core.languages import endonym
+from annotation.core.pages import in_groups
 from annotation.studies import messages
-from annotation.studies.addresses import address_for
+from annotation.studies.members import address_for
 from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study, TaskDefinition
 
 CONSENT_LIMIT = 50_000

@@ -1,18 +1,19 @@
 """Make a study, open and close it; join it, change a role, leave."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from allauth.account.models import EmailAddress
 from django.conf import settings
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import IntegrityError, transaction
+from django.db.models import F, QuerySet
 from django.utils import timezone
+from django.utils.text import slugify
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.studies.models import Invitation, Membership, Role, Study
+from annotation.studies.models import RESERVED_SLUGS, Invitation, JoinCode, Membership, Role, Study
 
 
 @transaction.atomic
@@ -134,3 +135,66 @@ def change_role(membership: Membership, role: str, by: User) -> None:
         membership.left_at = timezone.now()
     membership.save(update_fields=["role", "left_at"])
     audit.record(by, "member.change", membership, before=before, after=role)
+
+
+LENGTH = 40
+
+
+def address_for(title: str) -> str:
+    """Return an address that no study has yet; "study" stands where the title has no a-z or 0-9."""
+    plain = slugify(title).replace("_", "-")[:LENGTH].strip("-") or "study"
+    taken = set(Study.objects.filter(slug__startswith=plain).values_list("slug", flat=True))
+    taken |= RESERVED_SLUGS
+    number, address = 1, plain
+    while address in taken:
+        number += 1
+        address = f"{plain}-{number}"
+    return address
+
+
+def _valid_codes() -> QuerySet[JoinCode]:
+    return JoinCode.objects.filter(
+        revoked_at=None, expires_at__gt=timezone.now(), used__lt=F("uses")
+    ).select_related("study")
+
+
+def code_of(code: str) -> JoinCode:
+    """The code as somebody typed it; NotFound where it is wrong, old, revoked or used up."""
+    join_code = _valid_codes().filter(digest__in=JoinCode.digests_of(code)).first()
+    return join_code or _refuse_code()
+
+
+def standing_codes(pk: int | str) -> JoinCode:
+    """A code that was found before, if it still holds; NotFound otherwise."""
+    return _valid_codes().filter(pk=pk).first() or _refuse_code()
+
+
+def _refuse_code() -> NoReturn:
+    raise NotFound(_("There is no such code, or it is not valid any more. Check each sign."))
+
+
+def join_by_code(code: JoinCode, user: User) -> Membership:
+    """Make ``user`` an annotator and count the use.
+
+    Raises NotFound where the code has ended or its uses are up, Conflict where the person is or
+    was a member: a removed member does not come back by a public code.
+    """
+    try:
+        return _join_by_code(code, user)
+    except IntegrityError:
+        raise Conflict(_("You are a member of this study already.")) from None
+
+
+@transaction.atomic
+def _join_by_code(code: JoinCode, user: User) -> Membership:
+    before = Membership.objects.filter(study=code.study_id, user=user).first()
+    if before and before.left_at is None:
+        raise Conflict(_("You are a member of this study already."))
+    if before:
+        raise Conflict(_("You were a member of this study. Ask for an invitation of your own."))
+    # One statement tests and counts, so that parallel joins never exceed the uses.
+    if not _valid_codes().filter(pk=code.pk).update(used=F("used") + 1):
+        _refuse_code()
+    membership = Membership.objects.create(study=code.study, user=user, role=Role.ANNOTATOR)
+    audit.record(user, "code.join", code, member=membership.pk)
+    return membership

@@ -1,31 +1,58 @@
 """A study's own pages: settings, texts, consent, messages."""
 
 from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
 
-from django.contrib import messages as notes
+from allauth.core import ratelimit
+from django.conf import settings as site
+from django.contrib import messages
+from django.contrib.auth import login, logout
+from django.contrib.auth.decorators import login_not_required
+from django.core.mail import send_mail
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.forms import BaseForm
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts import consent as consents
 from annotation.accounts.models import ConsentText, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
+from annotation.core.errors import Conflict, DomainError
 from annotation.core.languages import endonym
-from annotation.studies import members, messages, wording
+from annotation.studies import crowd, members, wording
+from annotation.studies import messages as study_messages
 from annotation.studies.access import member_of, study_for
+from annotation.studies.adapter import INVITED, admit
 from annotation.studies.forms import (
+    CodeForm,
     CuratorsMessageForm,
+    InvitationForm,
+    JoinForm,
     MessageForm,
     SettingsForm,
+    SourceForm,
     TextsForm,
 )
-from annotation.studies.models import Study
+from annotation.studies.models import (
+    CrowdEntry,
+    CrowdSource,
+    Invitation,
+    JoinCode,
+    Membership,
+    Role,
+    Study,
+)
 
 MESSAGES_A_PAGE = 50
 
@@ -43,9 +70,9 @@ def settings(request: UserRequest, slug: str) -> HttpResponse:
         # Not the whole row: its state may have been changed meanwhile.
         study.save(update_fields=[*SettingsForm.Meta.fields, "consent_text"])
         audit.record(request.user, "study.change", study)
-        notes.success(request, _("The settings are saved."))
+        messages.success(request, _("The settings are saved."))
         if study.consent_text != text and study.consent_text.translations:
-            notes.warning(
+            messages.warning(
                 request, _("The consent text in other languages was kept as it is: check it.")
             )
         return redirect("settings", slug)
@@ -68,7 +95,7 @@ def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
     form = TextsForm(request.POST or None, tasks=tasks, language=language, initial=shown)
     if request.method == "POST" and form.is_valid():
         wording.save(study, language, form.cleaned_data, request.user)
-        notes.success(request, _("The texts are saved."))
+        messages.success(request, _("The texts are saved."))
         return redirect("settings", slug)
     context = {"form": form, "study": study, "name": endonym(language)}
     return render(request, "studies/texts.html", context, status=400 if form.errors else 200)
@@ -99,7 +126,7 @@ def consent(
         if request.POST.get("decision") != "withdraw":
             return _agree(request, study, text)
         withdraw(study, request.user)
-        notes.success(
+        messages.success(
             request, _("Your consent is withdrawn, and what you judged here is taken out.")
         )
         return redirect("home")
@@ -126,18 +153,20 @@ def messages_(request: UserRequest, slug: str) -> HttpResponse:
     form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
-            messages.write(study, request.user, **form.cleaned_data)
-            notes.success(request, _("The message is sent."))
+            study_messages.write(study, request.user, **form.cleaned_data)
+            messages.success(request, _("The message is sent."))
             return redirect("messages", slug)
-    rows = messages.visible(request.user, study).select_related("sender", "recipient")
+    rows = study_messages.visible(request.user, study).select_related("sender", "recipient")
     page = Paginator(rows, MESSAGES_A_PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
         "form": form,
         "manages": writes_to_all,
         "page": page,
-        "headings": [(row, messages.heading(row, request.user, writes_to_all)) for row in page],
-        "newest": messages.unread(request.user, study).first(),
+        "headings": [
+            (row, study_messages.heading(row, request.user, writes_to_all)) for row in page
+        ],
+        "newest": study_messages.unread(request.user, study).first(),
     }
     return render(request, "studies/messages.html", context, status=400 if form.errors else 200)
 
@@ -149,5 +178,334 @@ def messages_read(request: UserRequest, slug: str) -> HttpResponse:
     up_to = request.POST.get("up_to", "")
     # As many digits as an id can have.
     if up_to.isascii() and up_to.isdigit() and len(up_to) < 19:
-        messages.mark_read(request.user, study, int(up_to))
+        study_messages.mark_read(request.user, study, int(up_to))
     return redirect("messages", slug)
+
+
+ENTRIES_A_PAGE = 100
+
+
+@require_http_methods(["GET", "POST"])
+@transaction.atomic
+def people(request: UserRequest, slug: str) -> HttpResponse:
+    """Members and invitations; a new invitation's link is shown this once, or mailed."""
+    study = study_for(request.user, slug, policies.member.may_manage)
+    form = InvitationForm(request.POST or None)
+    if request.method != "POST" or not form.is_valid():
+        return _people(request, study, invite=form)
+    try:
+        with transaction.atomic():
+            link, mailed = _invite(request, study, **form.cleaned_data)
+    except OSError:  # what a mail server that is away or refuses raises
+        form.add_error("email", _("The mail could not be sent, so there is no invitation."))
+        return _people(request, study, invite=form)
+    if mailed:
+        messages.success(request, _("The invitation is on its way to the address."))
+        return redirect("people", slug)
+    return _people(request, study, link=link)
+
+
+def _invite(request: UserRequest, study: Study, **fields: Any) -> tuple[str, bool]:
+    """Make an invitation; its link, and whether that was mailed to its address."""
+    invitation, key = Invitation.issue(study, by=request.user, **fields)
+    audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
+    path = reverse("invitation", args=[key])
+    if not (invitation.email and site.EMAIL_URL):
+        return request.build_absolute_uri(path), False
+    # Never from the request: its Host is whatever the client says.
+    _mail(invitation, site.BASE_URL + path)
+    return "", True
+
+
+def _mail(invitation: Invitation, link: str) -> None:
+    """Send the link to its address, and show it to nobody: so it proves whose mail was read."""
+    host = urlsplit(site.BASE_URL).netloc
+    context = {"invitation": invitation, "link": link, "site": host}
+    send_mail(
+        site.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("Invitation to a study"),
+        render_to_string("studies/email/invitation.txt", context),
+        None,
+        [invitation.email],
+    )
+    invitation.mailed_at = timezone.now()
+    invitation.save(update_fields=["mailed_at"])
+
+
+def _people(
+    request: UserRequest,
+    study: Study,
+    *,
+    invite: BaseForm | None = None,
+    code_form: BaseForm | None = None,
+    **shown: Any,
+) -> HttpResponse:
+    invite, code_form = invite or InvitationForm(), code_form or CodeForm()
+    context = {
+        **shown,
+        "study": study,
+        "form": invite,
+        "code_form": code_form,
+        "roles": Role.choices,
+        # Participants of a crowd have a page of their own.
+        "members": study.memberships.filter(left_at=None, user__crowd_entry=None)
+        .select_related("user")
+        .order_by("pk"),
+        "invitations": members.standing_invitations().filter(study=study).order_by("-pk"),
+        "codes": study.codes.filter(revoked_at=None, expires_at__gt=timezone.now()).order_by("-pk"),
+    }
+    status = 400 if invite.errors or code_form.errors else 200
+    return render(request, "studies/people.html", context, status=status)
+
+
+@require_POST
+def member(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+    """Change one member's role, or end the membership."""
+    study = study_for(request.user, slug, policies.member.may_manage)
+    membership = get_object_or_404(Membership, study=study, pk=pk, left_at=None)
+    back = "crowd" if request.POST.get("back") == "crowd" else "people"
+    role = request.POST.get("role", "")
+    if role and role not in Role.values:
+        messages.error(request, _("There is no such role."))
+        return redirect(back, slug)
+    with refusals.as_message(request):
+        members.change_role(membership, role, request.user)
+    return redirect(back, slug)
+
+
+@require_POST
+def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+    members.revoke(study_for(request.user, slug, policies.member.may_manage), pk, request.user)
+    return redirect("people", slug)
+
+
+@require_POST
+@transaction.atomic
+def code_make(request: UserRequest, slug: str) -> HttpResponse:
+    """Make a join code; it is shown this once."""
+    study = study_for(request.user, slug, policies.member.may_manage)
+    form = CodeForm(request.POST)
+    if not form.is_valid():
+        return _people(request, study, code_form=form)
+    code, signs = JoinCode.issue(study, by=request.user, **form.cleaned_data)
+    audit.record(request.user, "code.issue", code, uses=code.uses)
+    shown: dict[str, Any] = {
+        "join_link": request.build_absolute_uri(reverse("join")),
+        "code_link": request.build_absolute_uri(reverse("join-link", args=[signs])),
+    }
+    return _people(request, study, new_code=code, signs=signs, **shown)
+
+
+@require_POST
+@transaction.atomic
+def code_revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+    study = study_for(request.user, slug, policies.member.may_manage)
+    code = get_object_or_404(JoinCode, study=study, pk=pk)
+    code.revoked_at = timezone.now()
+    code.save(update_fields=["revoked_at"])
+    audit.record(request.user, "code.revoke", code)
+    return redirect("people", slug)
+
+
+@require_http_methods(["GET", "POST"])
+@transaction.atomic
+def crowd_(request: UserRequest, slug: str) -> HttpResponse:
+    """Crowd sources with their links, and who came through them."""
+    study = study_for(request.user, slug, policies.member.may_manage)
+    form = SourceForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        form.instance.study, form.instance.created_by = study, request.user
+        audit.record(request.user, "source.make", form.save())
+        return redirect("crowd", slug)
+    context = {
+        "study": study,
+        "form": form,
+        "sources": [(source, _link(request, source)) for source in _counted(study)],
+        "page": Paginator(_entries(study), ENTRIES_A_PAGE).get_page(request.GET.get("page")),
+    }
+    return render(request, "studies/crowd.html", context, status=400 if form.errors else 200)
+
+
+def _link(request: UserRequest, source: CrowdSource) -> str:
+    """The address to paste into the platform, which fills in what stands in its braces."""
+    path = reverse("crowd-enter", args=[crowd.token(source)])
+    filled = "&".join(f"{name}={{{{%{name}%}}}}" for name in crowd.PARAMETERS)
+    return f"{request.build_absolute_uri(path)}?{filled}"
+
+
+def _counted(study: Study) -> QuerySet:
+    """The study's sources with the numbers of their people."""
+    return study.sources.annotate(
+        came=Count("entries"),
+        completed=Count("entries", filter=Q(entries__completed_at__isnull=False)),
+        returned=Count("entries", filter=Q(entries__returned_at__isnull=False)),
+    ).order_by("-pk")
+
+
+def _entries(study: Study) -> QuerySet[CrowdEntry]:
+    """Everybody who came, newest first, with their ``membership`` where it stands."""
+    standing = Membership.objects.filter(study=study, user=OuterRef("user"), left_at=None)
+    return (
+        study.crowd_entries.select_related("source", "user")
+        .annotate(membership=Subquery(standing.values("pk")[:1]))
+        .order_by("-pk")
+    )
+
+
+@require_POST
+@transaction.atomic
+def crowd_close(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+    """Take in no newcomers through a source any more."""
+    study = study_for(request.user, slug, policies.member.may_manage)
+    source = get_object_or_404(study.sources, pk=pk)
+    if source.closed_at is None:
+        source.closed_at = timezone.now()
+        source.save(update_fields=["closed_at"])
+        audit.record(request.user, "source.close", source)
+    return redirect("crowd", slug)
+
+
+# In the session: the join code that was typed, in the browser: the participant it belongs to.
+JOINING = "joining"
+BROWSER_COOKIE = "__Host-crowd" if site.HTTPS else "attune-crowd"
+BROWSER_SALT = "annotation.studies.views"
+BROWSER_DAYS = 60
+
+
+def _refused(request: HttpRequest, title: str, refusal: DomainError) -> HttpResponse:
+    context = {"title": title, "sentence": refusal.sentence}
+    return render(request, "core/error.html", context, status=refusal.status)
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def invitation(request: HttpRequest, key: str) -> HttpResponse:
+    """Show what an invitation is for; the logged-in person joins by POST."""
+    try:
+        standing = members.standing(key)
+        if request.method == "POST" and request.user.is_authenticated:
+            members.accept(key, request.user)
+            request.session.pop(INVITED, None)
+            return redirect("consent", standing.study.slug)
+    except DomainError as refusal:
+        return _refused(request, _("Invitation"), refusal)
+    admit(request, standing)
+    context = {"study": standing.study, "role": standing.get_role_display()}
+    return render(request, "studies/invitation.html", context)
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def join(request: HttpRequest, code: str = "") -> HttpResponse:
+    """One field for a join code. A link only fills it in, so that guesses are counted here."""
+    form = JoinForm(request.POST or None, initial={"code": code})
+    if request.method == "POST":
+        # Before the look: parallel guesses would all pass a limit that counts afterwards.
+        if not ratelimit.consume(request, action="join_code"):
+            return ratelimit.respond_429(request)
+        if form.is_valid():
+            with refusals.in_form(form, "code"):
+                code_row = members.code_of(form.cleaned_data["code"])
+                request.session[JOINING] = code_row.pk
+                admit(request, code_row)
+                return redirect("join-study")
+    context = {"form": form, "code": code}
+    return render(request, "studies/join.html", context, status=400 if form.errors else 200)
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def join_study(request: HttpRequest) -> HttpResponse:
+    """What the code in the session is for; the logged-in person joins by POST."""
+    if JOINING not in request.session:
+        return redirect("join")
+    try:
+        code = members.standing_codes(request.session[JOINING])
+        if request.method == "POST" and request.user.is_authenticated:
+            members.join_by_code(code, request.user)
+            for name in (JOINING, INVITED):
+                request.session.pop(name, None)
+            return redirect("consent", code.study.slug)
+    except DomainError as refusal:
+        del request.session[JOINING]
+        return _refused(request, _("Join a study"), refusal)
+    context = {"study": code.study, "role": Role.ANNOTATOR.label}
+    return render(request, "studies/invitation.html", context)
+
+
+@login_not_required
+@require_http_methods(["GET", "POST"])
+def crowd_enter(request: HttpRequest, token: str) -> HttpResponse:
+    """Arrival of a crowd platform's participant: ask once; POST admits them."""
+    try:
+        source = crowd.source_of(token)
+        arrival = crowd.read_arrival(request.GET)
+        if request.method == "POST":
+            if not ratelimit.consume(request, action="crowd_enter"):
+                return ratelimit.respond_429(request)
+            return _let_in(request, source, arrival)
+    except DomainError as refusal:
+        return _refused(request, _("This study cannot be opened"), refusal)
+    context = {"study": source.study, "source": source, "participant": arrival.participant}
+    return render(request, "studies/crowd_enter.html", context)
+
+
+def _let_in(request: HttpRequest, source: CrowdSource, arrival: crowd.Arrival) -> HttpResponse:
+    before = getattr(request.user, "crowd_entry", None)
+    # Logged in here with an account of their own: it must not be swapped under their hands.
+    if request.user.is_authenticated and before is None:
+        raise Conflict(
+            _("You are logged in as %(user)s. Log out first, then open the link again.")
+            % {"user": request.user}
+        )
+    entry = crowd.enter(source, arrival, before.pk if before else _remembered(request))
+    login(request, entry.user, site.AUTHENTICATION_BACKENDS[0])
+    response = redirect("judge", source.study.slug)
+    response.set_signed_cookie(
+        BROWSER_COOKIE,
+        str(entry.pk),
+        BROWSER_SALT,
+        max_age=BROWSER_DAYS * 86_400,
+        secure=site.HTTPS,
+        httponly=True,
+        samesite="Lax",
+    )
+    return response
+
+
+def _remembered(request: HttpRequest) -> int | None:
+    """The entry that was made in this browser; None where there was none."""
+    days = BROWSER_DAYS * 86_400
+    value = request.get_signed_cookie(BROWSER_COOKIE, None, BROWSER_SALT, max_age=days)
+    return int(value) if value else None
+
+
+@require_http_methods(["GET", "POST"])
+@transaction.atomic
+def give_back(
+    request: UserRequest, slug: str, release: Callable[[Study, User], None] | None = None
+) -> HttpResponse:
+    """A crowd participant returns their submission: confirm, then log out.
+
+    ``release(study, user)`` of the app that hands out work takes back what the person holds.
+    """
+    study = study_for(request.user, slug, policies.member.may_return)
+    entry = crowd.entry_of(request.user, study)
+    if entry is None:
+        raise Http404
+    if request.method == "GET":
+        return render(request, "studies/return.html", {"study": study, "entry": entry})
+    if release:
+        release(study, request.user)
+    crowd.give_back(entry)
+    logout(request)
+    messages.success(
+        request, _("You have left the study. Return your submission on the platform as well.")
+    )
+    return redirect("returned")
+
+
+@login_not_required
+@require_safe
+def returned(request: HttpRequest) -> HttpResponse:
+    """The page after leaving."""
+    return render(request, "studies/returned.html")

@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 
-from annotation.candidates import document_files, documents
+from annotation.candidates import documents
 from annotation.candidates.models import DocumentFile, DocumentPassage
 from annotation.core import jobs
 
@@ -29,7 +29,7 @@ def test_a_page_keeps_the_file_and_a_worker_reads_it(tea, carol):
     assert tea.documents.count() == 0
     assert "tea.md" in carol.get("/studies/tea/sources/").content.decode()
     path = Path(row.file.path)
-    document_files.run(row.pk)
+    documents.read_file(row.pk)
     row.refresh_from_db()
     assert (row.status, row.added, row.done, row.total, bool(row.file)) == ("done", 1, 1, 1, False)
     assert tea.documents.get().title == "Tea"
@@ -42,7 +42,7 @@ def test_the_list_of_files_is_fetched_alone_while_one_is_read(tea, carol):
     part = carol.get("/studies/tea/sources/", headers={"HX-Request": "true"}).content.decode()
     assert part.strip().startswith("<section")
     assert 'hx-trigger="every 2s"' in part
-    document_files.run(DocumentFile.objects.get().pk)
+    documents.read_file(DocumentFile.objects.get().pk)
     part = carol.get("/studies/tea/sources/", headers={"HX-Request": "true"}).content.decode()
     assert "hx-trigger" not in part
 
@@ -57,7 +57,7 @@ def test_a_file_too_large_is_refused_with_a_sentence(tea, carol, monkeypatch):
 def test_a_file_without_text_ends_with_its_sentence(tea, carol):
     send(carol, b"\xff\xfe\x00broken")
     row = DocumentFile.objects.get()
-    document_files.run(row.pk)
+    documents.read_file(row.pk)
     row.refresh_from_db()
     assert (row.status, row.error) == ("failed", "The file is neither PDF nor text in UTF-8.")
     assert row.error in carol.get("/studies/tea/sources/").content.decode()
@@ -68,7 +68,7 @@ def test_a_file_whose_worker_dies_each_time_is_closed_in_words(tea, carol):
     DocumentFile.objects.update(
         attempts=jobs.TRIES, status="running", lease_expires_at="2020-01-01T00:00Z"
     )
-    document_files.notify_due()
+    documents.notify_unread()
     row = DocumentFile.objects.get()
     assert (row.status, row.error) == ("failed", "The worker stopped while it read this file.")
 

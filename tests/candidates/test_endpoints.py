@@ -6,7 +6,7 @@ import time
 import pytest
 from django.core.checks.registry import registry
 
-from annotation.candidates import checks, endpoints
+from annotation.candidates import endpoints
 from annotation.candidates.endpoints import CallFailed
 from annotation.core.errors import DomainError
 from tests.candidates.conftest import KEY, Reply, completion
@@ -235,7 +235,7 @@ def test_an_endpoint_that_echoes_the_key_is_not_believed(fake, caplog):
 )
 def test_a_wrong_configuration_is_named_at_the_start(settings, configured, sentence):
     settings.ENDPOINTS = configured
-    (found,) = checks.endpoints_can_be_used(None)
+    (found,) = endpoints.endpoints_can_be_used(None)
     assert found.id == "candidates.E001"
     assert sentence in found.msg
     with pytest.raises(DomainError):
@@ -244,9 +244,9 @@ def test_a_wrong_configuration_is_named_at_the_start(settings, configured, sente
 
 def test_a_key_over_plain_http_is_warned_of_but_not_on_this_machine(settings, fake):
     def warned():
-        return [one.msg for one in checks.endpoints_can_be_used(None)]
+        return [one.msg for one in endpoints.endpoints_can_be_used(None)]
 
-    assert checks.endpoints_can_be_used in registry.get_checks()
+    assert endpoints.endpoints_can_be_used in registry.get_checks()
     assert warned() == []
     settings.ENDPOINTS = [fake.config(base_url="http://models.example/v1")]
     assert warned() == ["Endpoint fake would get its key over plain HTTP."]

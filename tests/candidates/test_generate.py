@@ -21,12 +21,12 @@ from annotation.candidates import (
     wording,
 )
 from annotation.candidates.models import Candidate, GenerationRules
-from annotation.core import heartbeat, jobs
+from annotation.core import jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.judging.annotator import leaving
 from annotation.personas import curate
-from annotation.personas import profile as profiles
+from annotation.personas import schema as profiles
 from annotation.personas.models import Attribute, Memory
 from tests.candidates.conftest import KEY, PROFILE, Reply
 
@@ -438,10 +438,10 @@ def test_the_lease_is_renewed_while_the_model_writes(asked, tea, fake, monkeypat
             return self.left < 1
 
     monkeypatch.setattr(jobs.connection, "close", lambda: None)  # the test's own connection
-    jobs._renew_until(jobs.Lease(candidate), Twice(), heartbeat.beat, 10, None)
+    jobs._renew_until(jobs.Lease(candidate), Twice(), jobs.beat, 10, None)
     candidate.refresh_from_db()
     assert candidate.lease_expires_at > short + timedelta(seconds=20)
-    assert heartbeat.worker_alive()
+    assert jobs.worker_alive()
 
 
 class Bells(list):

@@ -8,7 +8,7 @@ from django.db import OperationalError
 from django.test import Client
 
 from annotation.core import logs
-from annotation.core.paths import masked
+from annotation.core.logs import masked
 from annotation.studies.models import Invitation, JoinCode
 
 

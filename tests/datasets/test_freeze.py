@@ -19,7 +19,7 @@ from annotation.accounts import consent
 from annotation.agreement.tiers import early_stop
 from annotation.celery import app
 from annotation.core.errors import Conflict, DomainError
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.datasets import folders, freeze, layouts, tasks
 from annotation.datasets.check import check
 from annotation.datasets.models import Release

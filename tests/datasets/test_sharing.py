@@ -12,7 +12,7 @@ from annotation.core import installation, sharing, start
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.histories import files, receive
-from annotation.operations import backup, withdrawals
+from annotation.operations import backup
 
 KEYS = {"region_name": "us-east-1", "access_key": "key", "secret_key": "secret"}
 
@@ -122,9 +122,9 @@ def test_a_history_that_came_in_one_form_is_kept_in_the_store_alone(bucket, mach
 
 
 def test_lists_of_withdrawals_outlive_a_machine(bucket, machine, cast, tea):
-    path = machine("one") / withdrawals.NAME
+    path = machine("one") / backup.WITHDRAWALS
     sharing.append(path, "first")
-    path = machine("two") / withdrawals.NAME
+    path = machine("two") / backup.WITHDRAWALS
     sharing.append(path, "second")
     assert sharing.lines(path) == ["first", "second"]
 
@@ -141,11 +141,11 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
     ann = cast.person("Ann")
     upload = receive.begin(ann, 6)
     receive.append(ann, upload.pk, 0, b"abc")
-    sharing.append(data / withdrawals.NAME, '{"study": 0, "user": 0}')
+    sharing.append(data / backup.WITHDRAWALS, '{"study": 0, "user": 0}')
     held = sorted(bucket())
     made = backup.backup(data.parent / "one.backup")
     inside = {name for name in made["files"] if name.startswith(("releases/", "histories/"))}
-    assert inside == {name for name in held if not name.startswith(withdrawals.NAME)}
+    assert inside == {name for name in held if not name.startswith(backup.WITHDRAWALS)}
     assert len(inside) == 2
 
     # Another machine; meanwhile a release went and another came.

@@ -5,7 +5,7 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.histories import search, words
+from annotation.histories import search
 from annotation.histories.models import Passage, Session
 from tests.histories.conftest import chat
 from tests.histories.conftest import search as query_of
@@ -61,7 +61,7 @@ def matching(text) -> int:
     """How many passages hold the words of ``text``."""
     with connection.cursor() as cursor:
         statement = "SELECT count(*) FROM histories_passage WHERE words @@ %s::tsquery"
-        cursor.execute(statement, [words.query(text)])
+        cursor.execute(statement, [search.query(text)])
         return cursor.fetchone()[0]
 
 
@@ -121,7 +121,7 @@ def test_a_newer_copy_replaces_what_search_knew(ann, bring):
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80))
 def test_every_text_can_be_stored_and_asked_for(text):
-    stored, asked = words.vector(text), words.query(text)
+    stored, asked = search.vector(text), search.query(text)
     for part in (stored, asked):
         assert "\\" not in part and "\0" not in part
     assert bool(stored) == bool(asked)
@@ -134,9 +134,9 @@ def test_postgresql_finds_every_text_by_its_own_words(texts):
     with connection.cursor() as cursor:
         for text in texts:
             text = text.encode("utf-8", "replace").decode()
-            if not words.query(text):
+            if not search.query(text):
                 continue
             cursor.execute(
-                "SELECT %s::tsvector @@ %s::tsquery", [words.vector(text), words.query(text)]
+                "SELECT %s::tsvector @@ %s::tsquery", [search.vector(text), search.query(text)]
             )
             assert cursor.fetchone() == (True,), text

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from annotation.histories import browse, ingest, marks, memory, receive, store
+from annotation.histories import browse, ingest, marks, receive, store
 from annotation.histories.models import Mark, Message, Session, Upload
 from annotation.histories.records import Refused, Skipped, Visit
 from tests.histories.conftest import NOON, chat, search
@@ -168,7 +168,7 @@ def test_a_file_that_breaks_in_the_middle_stores_none_of_it(ann, contents, setti
 def test_a_file_that_takes_all_memory_is_refused_and_the_process_lives(
     ann, contents, monkeypatch, settings
 ):
-    monkeypatch.setattr(memory, "ROOM", 64 << 20)
+    monkeypatch.setattr(ingest, "ROOM", 64 << 20)
     limits = resource.getrlimit(resource.RLIMIT_DATA)
 
     def records():

@@ -7,7 +7,7 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.curator import recipes
 from annotation.judging.models import Slot
 from annotation.judging.work import queue
-from annotation.studies.addresses import address_for
+from annotation.studies.members import address_for
 from annotation.studies.models import Study
 
 pytestmark = pytest.mark.django_db

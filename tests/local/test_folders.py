@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from annotation.local import folders
-from annotation.local.errors import LocalServiceError
-from annotation.local.folders import data_folder, private_folder, socket_folder
+from annotation.local.folders import LocalServiceError, data_folder, private_folder, socket_folder
 from annotation.local.secrets import read_or_create
 from tests.local.conftest import needs_root
 

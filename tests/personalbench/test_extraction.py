@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from annotation.accounts.models import ApiToken
-from annotation.candidates import attributes, clusters, proposals
+from annotation.candidates import attributes, proposals
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Candidate, Extraction, GenerationRules, Proposal
 from annotation.candidates.steps.extraction import span_of
@@ -31,20 +31,20 @@ def unit(*rows):
 
 def test_the_most_confident_leads_and_rows_join_their_nearest_leader():
     rows = unit([1, 0, 0], [0.9, 0.435, 0], [0, 1, 0], [0.6, 0.8, 0], [0, 0, 1])
-    labels = clusters.cluster(rows, np.array([0.9, 0.5, 0.8, 0.4, 0.1]), 0.7)
+    labels = attributes.cluster(rows, np.array([0.9, 0.5, 0.8, 0.4, 0.1]), 0.7)
     # The fourth is at 0.6 from the first and at 0.8 from the third.
     assert labels.tolist() == [0, 0, 1, 1, 2]
-    assert clusters.cluster(rows, np.ones(5), 1.0).tolist() == [0, 1, 2, 3, 4]
-    assert clusters.cluster(rows[:0], np.ones(0), 0.7).tolist() == []
+    assert attributes.cluster(rows, np.ones(5), 1.0).tolist() == [0, 1, 2, 3, 4]
+    assert attributes.cluster(rows[:0], np.ones(0), 0.7).tolist() == []
 
 
 def test_the_representative_is_nearest_to_the_centroid_weighted_by_confidence():
     rows = unit([1, 0], [0.95, 0.31], [0.8, 0.6])
     labels = np.zeros(3, dtype=int)
-    assert clusters.representatives(rows, np.ones(3), labels).tolist() == [1]
-    assert clusters.representatives(rows, np.array([0.9, 0.01, 0.01]), labels).tolist() == [0]
+    assert attributes.representatives(rows, np.ones(3), labels).tolist() == [1]
+    assert attributes.representatives(rows, np.array([0.9, 0.01, 0.01]), labels).tolist() == [0]
     same = unit([1, 0], [1, 0], [0, 1])
-    found = clusters.representatives(same, np.array([0.4, 0.6, 0.5]), np.array([0, 0, 1]))
+    found = attributes.representatives(same, np.array([0.4, 0.6, 0.5]), np.array([0, 0, 1]))
     assert found.tolist() == [1, 2]
 
 
@@ -59,8 +59,8 @@ def test_the_representative_is_nearest_to_the_centroid_weighted_by_confidence():
 def test_members_are_near_their_leader_and_leaders_are_far_from_each_other(rows, similarity):
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     confidence = np.linspace(1, 0, len(rows))
-    labels = clusters.cluster(rows, confidence, similarity)
-    leaders = clusters._leaders(rows, np.arange(len(rows)), np.float32(similarity))
+    labels = attributes.cluster(rows, confidence, similarity)
+    leaders = attributes._leaders(rows, np.arange(len(rows)), np.float32(similarity))
     near = rows @ leaders.T
     assert (near[np.arange(len(rows)), labels] >= similarity - 1e-5).all()
     assert labels.tolist() == near.argmax(axis=1).tolist()
@@ -72,10 +72,10 @@ def test_blocks_and_one_piece_give_the_same(monkeypatch):
     rng = np.random.default_rng(1)
     rows = unit(*(rng.normal(size=(300, 8)) + rng.integers(0, 4, (300, 1))))
     confidence = rng.random(300)
-    whole = clusters.cluster(rows, confidence, 0.7)
-    monkeypatch.setattr(clusters, "BLOCK", 7)
-    monkeypatch.setattr(clusters, "CHUNK", 5)
-    assert clusters.cluster(rows, confidence, 0.7).tolist() == whole.tolist()
+    whole = attributes.cluster(rows, confidence, 0.7)
+    monkeypatch.setattr(attributes, "LEADERS_BLOCK", 7)
+    monkeypatch.setattr(attributes, "LEADERS_CHUNK", 5)
+    assert attributes.cluster(rows, confidence, 0.7).tolist() == whole.tolist()
 
 
 @pytest.mark.parametrize(

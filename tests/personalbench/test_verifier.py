@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
-from annotation.candidates import proposals, verifier
+from annotation.candidates import attributes, proposals
 from annotation.candidates.models import Extraction, Proposal, Run
 from annotation.core import learned
 from annotation.core.embed import embed
@@ -61,15 +61,15 @@ def verdicts():
 
 
 def test_statements_that_the_verifier_finds_problematic_are_left_out(extracted, trained):
-    counts = verifier.verify(extracted, *learned.load(trained, "verifier"))
+    counts = attributes.verify(extracted, *learned.load(trained, "verifier"))
     assert counts == {"statements": 4, "supported": 2, "flagged": 2}
     assert verdicts() == dict.fromkeys(GOOD, "supported") | dict.fromkeys(BAD, "unsupported")
     with pytest.raises(DomainError, match="nothing verified yet"):
-        verifier.verify(extracted, *learned.load(trained, "verifier"))
+        attributes.verify(extracted, *learned.load(trained, "verifier"))
 
 
 def test_what_it_finds_problematic_can_be_left_to_a_model(extracted, trained, model, script):  # noqa: F811
-    verifier.verify(extracted, *learned.load(trained, "verifier"), refine=True)
+    attributes.verify(extracted, *learned.load(trained, "verifier"), refine=True)
     assert verdicts() == dict.fromkeys(GOOD, "supported") | dict.fromkeys(BAD, "")
     checked = [
         {"number": 1, "verdict": "refine", "text": "Likes poems about trains."},
@@ -87,7 +87,7 @@ def test_statements_of_a_rejected_call_and_of_other_studies_stay(extracted, trai
     Proposal.objects.update(review="rejected")
     for study in (extracted, cast.study("rain")):
         with pytest.raises(DomainError, match="nothing verified yet"):
-            verifier.verify(study, *learned.load(trained, "verifier"))
+            attributes.verify(study, *learned.load(trained, "verifier"))
     assert set(verdicts().values()) == {""}
 
 
@@ -96,7 +96,7 @@ def test_a_verifier_of_other_features_is_refused(extracted):
     fits = learned.Linear(np.zeros(258), np.zeros(258), np.ones(258))
     for fitted, card in ((other, {"threshold": 0.0}), (fits, {}), (fits, {"threshold": "x"})):
         with pytest.raises(DomainError, match="other features"):
-            verifier.verify(extracted, fitted, card)
+            attributes.verify(extracted, fitted, card)
     assert set(verdicts().values()) == {""}
 
 

@@ -4,7 +4,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.personas import profile as profiles
+from annotation.personas import schema as profiles
 from tests.candidates.conftest import PROFILE, unhurried
 
 values = st.recursive(

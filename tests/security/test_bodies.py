@@ -234,6 +234,6 @@ def test_a_page_of_the_api_is_capped(world):
     request = world.program("site").get(address).wsgi_request
     from rest_framework.request import Request
 
-    from annotation.api.pagination import Cursor
+    from annotation.api.http import Cursor
 
     assert Cursor().get_page_size(Request(request)) == 1000

@@ -334,13 +334,13 @@ def test_returning_ends_the_participation_and_frees_the_place(source):
 
 
 def test_what_a_participant_held_is_released_in_the_same_act(rf, source, tea):
-    from annotation.studies import arrive
+    from annotation.studies import views
 
     client, _ = enter(source)
     request = client.get(reverse("return", args=["tea"])).wsgi_request
     request.method = "POST"
     released = []
-    arrive.give_back(request, "tea", release=lambda study, user: released.append((study, user)))
+    views.give_back(request, "tea", release=lambda study, user: released.append((study, user)))
     assert released == [(tea, CrowdEntry.objects.get().user)]
 
 

@@ -24,7 +24,7 @@ from annotation.candidates.steps.base import (
 )
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas import attributes, curate
-from annotation.personas import profile as profiles
+from annotation.personas import schema as profiles
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.studies.models import Study
 

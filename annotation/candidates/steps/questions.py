@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.models import User
-from annotation.candidates import clean, leaks, wording
+from annotation.candidates import clean, textchecks, wording
 from annotation.candidates.models import Proposal
 from annotation.candidates.steps.base import (
     REASONS,
@@ -22,7 +22,7 @@ from annotation.candidates.steps.base import (
 )
 from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas import profile as profiles
+from annotation.personas import schema as profiles
 from annotation.personas.models import Attribute, Persona
 from annotation.queries import author, scenarios
 from annotation.queries.models import Query
@@ -90,7 +90,7 @@ def _write_specific(proposal: Proposal, ask: Ask) -> Result:
         example=drawn["example"],
     )
     first = ask("question", prompt, QUESTION)
-    named = leaks.named(first["question"], profile)
+    named = textchecks.named(first["question"], profile)
     prompt = wording.of(proposal.study, "natural").prompt(
         persona=profiles.as_text(profiles.core_fields(profile)),
         example=UNNATURAL,
@@ -107,7 +107,7 @@ def _write_specific(proposal: Proposal, ask: Ask) -> Result:
         "leaked": sorted({*named, *screened["leaked"]}),
     }
     flags = ["rewritten"] if question != first["question"] else []
-    if leaks.named(question, profile):
+    if textchecks.named(question, profile):
         flags.append("leak")
     return Result(output, question, flags)
 

@@ -23,7 +23,7 @@ from annotation.judging.kinds import KINDS, score_rows
 from annotation.judging.kinds.claims.kind import accepted
 from annotation.judging.kinds.claims.kind import reviews as claim_reviews
 from annotation.judging.models import Draft, Judgment, Slot
-from annotation.queries import gold, shots
+from annotation.queries import gold, scenarios
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
 
@@ -109,7 +109,7 @@ def request_rubric(
         raise DomainError(_("Judge at least one answer to this query first."), code="judged")
     texts = {pk: answer["candidate"].text for pk, answer in judged.items()}
     rubric = gold.newest_rubric(query)
-    drawn = shots.draw(query.text, texts, held=(rubric and rubric.shots) or ())
+    drawn = scenarios.draw(query.text, texts, held=(rubric and rubric.shots) or ())
     shown = [(texts[pk], answer["scores"]) for pk, answer in judged.items() if pk in drawn]
     last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
     prompt = prompts.rubric(query.text, query.need, shown)

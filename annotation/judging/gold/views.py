@@ -12,8 +12,8 @@ from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints
 from annotation.candidates.models import Candidate
 from annotation.core import refusals
-from annotation.core.diff import words
 from annotation.core.errors import DomainError
+from annotation.core.text import compared
 from annotation.judging.gold import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import Query
@@ -101,7 +101,9 @@ def _page(
         "newest": newest,
         "text": request.POST.get("text", "") if refusal else text,
         "refusal": refusal,
-        "changes": words(before, newest.text) if newest and before not in ("", newest.text) else [],
+        "changes": compared(before, newest.text)
+        if newest and before not in ("", newest.text)
+        else [],
         "reviewed": review and review.slot.item.gold,
         "information": claims.information(review),
         "claims": newest.claims.all() if newest else [],

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.candidates import scores
+from annotation.candidates import results
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import DomainError
@@ -208,7 +208,7 @@ def _store_scores(
     study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
 ) -> None:
     for chunk in chunks(rows, CHUNK):
-        for line, reason in scores.store(study, chunk):
+        for line, reason in results.store_scores(study, chunk):
             report.fault(f"scores.jsonl, line {line}", reason)
 
 

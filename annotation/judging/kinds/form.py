@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.groups import in_groups
+from annotation.core.pages import in_groups
 from annotation.judging.kinds import common
 from annotation.studies.models import Study, TaskDefinition
 

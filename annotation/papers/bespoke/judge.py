@@ -25,7 +25,7 @@ from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
 from annotation.evaluation.tables import N, Row, Table
 from annotation.papers.bespoke.tables import CRITERIA
-from annotation.queries.shots import SHOTS
+from annotation.queries.scenarios import SHOTS
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

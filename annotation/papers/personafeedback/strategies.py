@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates import prompts
 from annotation.candidates.strategies import MISMATCH, Ask, Brief, Draft, Strategy
-from annotation.personas import profile as profiles
+from annotation.personas import schema as profiles
 
 MASKED = 0.8
 MEMORIES = 6

@@ -10,7 +10,7 @@ from annotation.judging.work import queue, submit
 from annotation.overview.figures import figures_of
 from annotation.overview.steps import steps_of
 from annotation.papers.bespoke import judge as evaluated
-from annotation.queries.shots import FEWEST
+from annotation.queries.scenarios import FEWEST
 from tests.bespoke.conftest import SEND, answered, ask, keep, scores
 from tests.candidates.conftest import fake  # noqa: F401 - a fixture
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from tqdm import tqdm
 
 from annotation.candidates import generate, pool, proposals, spending
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 

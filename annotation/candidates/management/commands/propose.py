@@ -14,7 +14,7 @@ from annotation.accounts.models import User
 from annotation.candidates import endpoints, pool, proposals, review, spending
 from annotation.candidates.forms import FIELDS, StepForm
 from annotation.candidates.models import Run
-from annotation.core.heartbeat import worker_alive
+from annotation.core.jobs import worker_alive
 from annotation.core.rows import chunks
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.candidates import verifier
+from annotation.candidates import attributes
 from annotation.core import learned
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -30,5 +30,5 @@ class Command(StudyCommand):
     def handle(self, *args: Any, study: Study, refine: bool, **options: Any) -> None:
         """Verify, print the counts as JSON; exit 1 with a sentence where nothing can be done."""
         model, card = learned.load(options["verifier"], "verifier")
-        counts = verifier.verify(study, model, card, refine=refine)
+        counts = attributes.verify(study, model, card, refine=refine)
         self.stdout.write(json.dumps(counts))

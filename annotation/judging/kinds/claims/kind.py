@@ -20,7 +20,7 @@ from annotation.judging.kinds.imported import ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.kinds.slots import Config, Data, Held, Ordered, Shown
 from annotation.judging.models import Item
-from annotation.queries import grounding
+from annotation.queries import scenarios
 from annotation.queries.models import GoldClaim
 from annotation.studies.models import Study, TaskDefinition
 
@@ -135,7 +135,7 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
         """Drop every claim with words that the response does not have."""
         typed = typed.copy()
         for claim in shown.claims:
-            if grounding.missing_words(claim["text"], shown.gold or ""):
+            if scenarios.missing_words(claim["text"], shown.gold or ""):
                 typed[f"claim-{claim['id']}"] = Verdict.DROP
         return typed
 
@@ -145,7 +145,7 @@ class ClaimsKind(base.Kind[Answer, ClaimsBody, dict[str, str]]):
             {
                 "id": claim["id"],
                 "text": claim["text"],
-                "missing": grounding.missing_words(claim["text"], response),
+                "missing": scenarios.missing_words(claim["text"], response),
                 "verdict": typed.get(f"claim-{claim['id']}", ""),
                 "new": typed.get(f"text-{claim['id']}") or claim["text"],
             }

@@ -15,7 +15,7 @@ from pydantic import Field, SkipValidation
 from pydantic.fields import FieldInfo
 
 from annotation.core.errors import DomainError
-from annotation.core.groups import in_groups
+from annotation.core.pages import in_groups
 from annotation.judging.kinds import body
 from annotation.judging.kinds.form import ASKED, Lines, TaskForm
 from annotation.questions import COMPARING, QUESTIONS_LIMIT, TYPES, questions_of, stored

@@ -4,7 +4,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.core import text
-from annotation.histories import browse, review
+from annotation.histories import browse
 from annotation.histories.models import Session, Upload
 from tests.histories.conftest import chat, search
 
@@ -60,7 +60,7 @@ def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, b
     assert "e-mail addresses: 1" in page
     assert "passwords and keys: 1" in page
     assert not Session.objects.filter(state="kept").exists()
-    summary = review.bulk(Session.objects.filter(owner=ann))
+    summary = browse.bulk(Session.objects.filter(owner=ann))
     assert (summary.sessions, summary.unread, summary.finds, summary.shown) == (2, 1, 2, 0)
     decide(client, "keep", all="1", sure="1")
     assert Session.objects.filter(state="kept").count() == 2

@@ -6,7 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement import recompute
-from annotation.candidates import document_files
+from annotation.candidates import documents
 from annotation.candidates.models import Budget, DocumentFile, GenerationRules, Proposal
 from annotation.core.models import AuditEvent
 from annotation.personas.models import Persona
@@ -142,7 +142,7 @@ def send(caller, content: bytes, name: str = "tea.md"):
 def test_a_file_of_documents_is_sent_read_and_removed(tea, carol):
     sent = send(carol, b"# Tea\n\nSteep it.")
     assert (sent.status_code, sent.json()["status"]) == (202, "requested")
-    document_files.run(sent.json()["id"])
+    documents.read_file(sent.json()["id"])
     listed = carol("GET", DOCUMENTS).json()
     assert listed["documents"] == 1
     (file,) = listed["files"]

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.accounts.models import User
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.studies import codes
+from annotation.studies import members
 from annotation.studies.models import JoinCode, Membership
 
 JOIN, STUDY = "/join/", "/join/study/"
@@ -35,9 +35,9 @@ def test_a_code_is_found_in_any_spelling(tea, monkeypatch):
     row, shown = JoinCode.issue(tea, uses=1, days=1)
     assert shown == "01AB-9XYZ"
     for spelling in ("01AB-9XYZ", "01ab9xyz", " oi aB–9x yz ", "OLAB 9XYZ"):
-        assert codes.find(spelling) == row
+        assert members.code_of(spelling) == row
     with pytest.raises(NotFound):
-        codes.find("01AB-9XY0")
+        members.code_of("01AB-9XY0")
 
 
 def test_a_code_is_not_in_the_database_and_not_a_plain_digest(tea, code):
@@ -55,7 +55,7 @@ def test_a_code_is_not_in_the_database_and_not_a_plain_digest(tea, code):
 def test_a_code_outlives_a_change_of_the_secret_key(settings, code):
     settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
     settings.SECRET_KEY = "another key that is long enough to be one, and more than that"
-    assert codes.find(code[1]) == code[0]
+    assert members.code_of(code[1]) == code[0]
 
 
 def test_somebody_new_joins_by_a_code_alone(client, tea, code):
@@ -103,10 +103,10 @@ def test_without_a_code_there_is_no_study_and_no_sign_up(client, db):
 
 def test_members_and_former_members_use_nothing_up(tea, cast, code):
     with pytest.raises(Conflict):
-        codes.join(code[0], cast.person("Carol"))
+        members.join_by_code(code[0], cast.person("Carol"))
     tea.memberships.filter(user=cast.person("Ann")).update(left_at=timezone.now())
     with pytest.raises(Conflict):
-        codes.join(code[0], cast.person("Ann"))
+        members.join_by_code(code[0], cast.person("Ann"))
     assert JoinCode.objects.get().used == 0
     assert tea.memberships.get(user=cast.person("Carol")).role == "curator"
 
@@ -118,7 +118,7 @@ def test_fifty_parallel_joins_never_exceed_the_uses(tea):
 
     def join(user):
         try:
-            return codes.join(code, user).pk
+            return members.join_by_code(code, user).pk
         except DomainError as refusal:
             return refusal.status
         finally:
@@ -164,12 +164,12 @@ def test_an_administrator_makes_shows_once_and_revokes_a_code(login, tea, dora):
     page = client.post(reverse("code-make", args=["tea"]), {"uses": 30, "days": 2})
     code = JoinCode.objects.get()
     signs = page.context["signs"]
-    assert (code.uses, code.created_by, codes.find(signs)) == (30, dora, code)
+    assert (code.uses, code.created_by, members.code_of(signs)) == (30, dora, code)
     assert signs in page.content.decode()
     assert signs not in client.get(reverse("people", args=["tea"])).content.decode()
     client.post(reverse("code-revoke", args=["tea", code.pk]))
     with pytest.raises(NotFound):
-        codes.find(signs)
+        members.code_of(signs)
 
 
 @pytest.mark.parametrize("wrong", [{"uses": 0}, {"uses": "x"}, {"days": 0}, {"days": 9999}])
