@@ -16,7 +16,7 @@ from django.urls import reverse_lazy
 from django.utils.functional import SimpleLazyObject
 
 from annotation.environment import Environment
-from annotation.local.secrets import read_or_create
+from annotation.local.folders import read_or_create
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()

@@ -15,8 +15,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from annotation.local.folders import private_folder
-from annotation.local.secrets import write_private
+from annotation.local.folders import private_folder, write_private
 from benchmarks.figures import run
 
 NAMES = (

@@ -21,7 +21,7 @@ from rest_framework.views import APIView
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api import base, judgments, serializers, studies
+from annotation.api import base, serializers, studies
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.models import Slot
 from annotation.judging.work import present, queue, submit
@@ -133,7 +133,7 @@ class SubmitJudgment(APIView):
             body=request.data,
             seconds=request.data.get("seconds"),
         )
-        stored = serializers.StoredSerializer(judgments.acknowledged(done.judgment))
+        stored = serializers.StoredSerializer(serializers.acknowledged(done.judgment))
         return Response(stored.data, status=200 if done.repeated else 201)
 
 
@@ -164,9 +164,9 @@ class Judgments(base.StudyView, generics.GenericAPIView):
     )
     def get(self, request: Request, slug: str) -> Response:
         study = study_for(request.user, slug, policies.judgment.may_read)
-        rows = judgments.long_form(study, every=_every(request)).filter(pk__gt=_since(request))
+        rows = serializers.long_form(study, every=_every(request)).filter(pk__gt=_since(request))
         page = self.paginate_queryset(rows)
-        rows = self.get_serializer(judgments.with_answers(page), many=True)
+        rows = self.get_serializer(serializers.with_answers(page), many=True)
         return self.get_paginated_response(rows.data)
 
 

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import connection, transaction
 
 from annotation.accounts.models import User
-from annotation.candidates import clean, textchecks
+from annotation.candidates import clean
 from annotation.candidates.endpoints import Answer, Endpoint
 from annotation.candidates.models import AspectScore, Budget, Candidate, GenerationRules
 from annotation.candidates.strategies import Draft, Source
@@ -152,7 +152,7 @@ def _looked_over(result: Written, beside: _Beside) -> tuple[list[str], str]:
     row, query = result.row, result.row.query
     if row.purpose != Candidate.Purpose.ANSWER:
         return [], ""
-    flags = textchecks.check(
+    flags = clean.check(
         result.cleaned.text,
         question=query.text,
         language=query.language,
@@ -162,7 +162,7 @@ def _looked_over(result: Written, beside: _Beside) -> tuple[list[str], str]:
         attributes=beside.statements.get(query.persona_id, []),
     )
     # The embedded model always writes to its limit.
-    holding = textchecks.HOLDING - ({"truncated"} if result.server.embedded else set())
+    holding = clean.HOLDING - ({"truncated"} if result.server.embedded else set())
     rules = beside.rules.get(row.study_id)
     waits = (rules and rules.review_answers) or holding & set(flags)
     return flags, Candidate.Review.PENDING if waits else ""

@@ -16,12 +16,12 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates import results
+from annotation.candidates.clean import FLAGS as ANSWER_FLAGS
+from annotation.candidates.clean import REASONS as ANSWER_REASONS
 from annotation.candidates.models import Candidate, Generated, Opinion, Proposal
 from annotation.candidates.proposals import PENDING, rules_of
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import NEAR_DUPLICATE
-from annotation.candidates.textchecks import FLAGS as ANSWER_FLAGS
-from annotation.candidates.textchecks import REASONS as ANSWER_REASONS
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas import balance

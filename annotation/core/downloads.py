@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from django.http import HttpResponse
 
-from annotation.core import pictures
+from annotation.core import charts
 from annotation.core.errors import DomainError
 
 CHART_TYPES = {
@@ -42,9 +42,9 @@ def table(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
 
 def picture(name: str, chart: str, caption: str) -> HttpResponse:
     """A chart with its caption, as ``name`` ends: ``.svg`` or ``.png``."""
-    drawing, ending = pictures.svg(chart, caption), name.rpartition(".")[2]
+    drawing, ending = charts.svg(chart, caption), name.rpartition(".")[2]
     try:
-        content = pictures.png(drawing) if ending == "png" else drawing
+        content = charts.png(drawing) if ending == "png" else drawing
     except DomainError as refusal:
         return HttpResponse(refusal.sentence, status=503, content_type="text/plain; charset=utf-8")
     return attachment(name, CHART_TYPES[ending], content)

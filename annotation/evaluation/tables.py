@@ -11,7 +11,7 @@ import numpy as np
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core import charts, pictures
+from annotation.core import charts
 from annotation.core.downloads import disarmed
 from annotation.evaluation.choices import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
@@ -272,6 +272,6 @@ def _bold(text: str, bold: bool) -> str:
 def as_svg(key: str, title: str, desc: str, rows: list[charts.Dot], chance: float) -> SafeString:
     """The standings as a picture of its own, for papers and pages elsewhere."""
     axes = (str(_("Accuracy (%)")), str(_("Model")))
-    return pictures.svg(
+    return charts.svg(
         charts.dots(key, title, desc, rows, reference=chance, axes=axes), f"{title}. {desc}."
     )

@@ -14,9 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from random import SystemRandom
 
-from annotation.local.folders import LocalServiceError
+from annotation.local.folders import LocalServiceError, read_or_create
 from annotation.local.process import Program
-from annotation.local.secrets import read_or_create
 
 NAME = "smollm2"
 ALIAS = "SmolLM2-135M-Instruct"

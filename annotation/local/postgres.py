@@ -23,9 +23,14 @@ from urllib.parse import quote
 if TYPE_CHECKING:
     import psycopg
 
-from annotation.local.folders import LocalServiceError, digest, private_folder, socket_folder
+from annotation.local.folders import (
+    LocalServiceError,
+    digest,
+    private_folder,
+    read_or_create,
+    socket_folder,
+)
 from annotation.local.process import Program, run_as
-from annotation.local.secrets import read_or_create
 
 ACCOUNT = "attune-postgres"
 ACCOUNT_HOME = Path("/var/lib/attune-postgres")

@@ -7,9 +7,14 @@ import time
 from pathlib import Path
 from urllib.parse import quote
 
-from annotation.local.folders import LocalServiceError, private_folder, socket_folder
+from annotation.local.folders import (
+    LocalServiceError,
+    private_folder,
+    read_or_create,
+    socket_folder,
+    write_private,
+)
 from annotation.local.process import Program
-from annotation.local.secrets import read_or_create, write_private
 
 
 def url(data: Path) -> str:

@@ -26,9 +26,8 @@ from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
 from annotation.local import model, postgres, process, redis
-from annotation.local.folders import LocalServiceError, data_folder, private_folder
+from annotation.local.folders import LocalServiceError, data_folder, private_folder, write_private
 from annotation.local.process import Program, answers, tail
-from annotation.local.secrets import write_private
 
 REPOSITORY = Path(__file__).parents[2]
 HOST = "127.0.0.1"

@@ -7,8 +7,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.overview.figures import figures_of
-from annotation.overview.steps import steps_of
+from annotation.overview.steps import figures_of, steps_of
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 

@@ -1,13 +1,14 @@
 """A study's texts in further languages: what an administrator enters, language by language."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from django.db import transaction
+from django.utils.translation import get_language
 
 from annotation.accounts import consent as consents
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.studies import texts
 from annotation.studies.models import Study, TaskDefinition
 
 OF_A_TASK = ("guideline", "question")
@@ -38,7 +39,7 @@ def save(study: Study, language: str, wording: dict[str, str], by: User) -> None
     # Two saves would take the same version of a task.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     of_study = {field: wording[field] for field in ("title", "description")}
-    study.translations = texts.changed(study.translations, language, of_study)
+    study.translations = changed(study.translations, language, of_study)
     if study.consent_text:
         bodies = study.consent_text.translations
         bodies = {code: body for code, body in bodies.items() if code != language}
@@ -56,7 +57,7 @@ def save(study: Study, language: str, wording: dict[str, str], by: User) -> None
 def _save_task(task: TaskDefinition, language: str, wording: dict[str, str]) -> None:
     names = {field: f"{field}-{task.name}" for field in OF_A_TASK}
     fields = {field: wording[name] for field, name in names.items() if name in wording}
-    translations = texts.changed(task.translations, language, fields)
+    translations = changed(task.translations, language, fields)
     if translations != task.translations:
         TaskDefinition.objects.create(
             study=task.study,
@@ -68,3 +69,39 @@ def _save_task(task: TaskDefinition, language: str, wording: dict[str, str]) -> 
             config=task.config,
             translations=translations,
         )
+
+
+def localized(thing: Any, field: str, language: str | None = None) -> str:
+    """``field`` of a study, task or consent text in ``language`` (None: the page's own).
+
+    ``thing.translations`` is {language: {field: text}}, for a consent text {language: text}. The
+    same language in another script or country stands in for one that is missing; without either
+    the study's own text is returned.
+    """
+    wanted = (language or get_language() or "").lower()
+    for matches in (wanted.__eq__, _of_the_language(wanted)):
+        for code, translation in thing.translations.items():
+            text = translation if isinstance(translation, str) else translation.get(field)
+            if text and matches(code.lower()):
+                return text
+    return _original(thing, field)
+
+
+def _of_the_language(wanted: str) -> Callable[[str], bool]:
+    primary = wanted.partition("-")[0]
+    return lambda code: code.partition("-")[0] == primary
+
+
+def _original(thing: Any, field: str) -> str:
+    if hasattr(thing, field):
+        return getattr(thing, field)
+    # What a kind of task asks is among its settings.
+    return thing.config.get(field, "")
+
+
+def changed(translations: dict, language: str, texts: dict[str, str]) -> dict:
+    """A copy of ``translations`` with ``texts`` of one language; an empty text is left out."""
+    filled = {**translations.get(language, {}), **texts}
+    filled = {field: text for field, text in filled.items() if text}
+    rest = {code: others for code, others in translations.items() if code != language}
+    return {**rest, language: filled} if filled else rest

@@ -1,7 +1,7 @@
 import pytest
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, pool, proposals, review, textchecks
+from annotation.candidates import calls, clean, pool, proposals, review
 from annotation.candidates.models import Candidate, GenerationRules, Proposal
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
@@ -241,11 +241,11 @@ def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
     ],
 )
 def test_traits_that_a_question_names(text, traits):
-    assert textchecks.named(text, PROFILE) == traits
+    assert clean.named(text, PROFILE) == traits
 
 
 def test_a_sentence_that_repeats_an_attribute_mentions_it():
     statement = "Prefers night trains over flying"
-    assert textchecks.mentions("Since you prefers night trains over flying, go by rail.", statement)
-    assert not textchecks.mentions("Trains leave at night. Flying is quicker.", statement)
-    assert not textchecks.mentions("Anything", "")
+    assert clean.mentions("Since you prefers night trains over flying, go by rail.", statement)
+    assert not clean.mentions("Trains leave at night. Flying is quicker.", statement)
+    assert not clean.mentions("Anything", "")

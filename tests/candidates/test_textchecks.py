@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.candidates import textchecks
+from annotation.candidates import clean
 
 QUESTION = "Where shall I walk on a quiet Sunday morning?"
 CALM = "Take the river path before the town wakes up."
@@ -19,20 +19,20 @@ CALM = "Take the river path before the town wakes up."
     ],
 )
 def test_what_is_looked_at_before_people_see_an_answer(text, codes):
-    found = textchecks.check(
+    found = clean.check(
         text, question=QUESTION, name="Mina Park", attributes=["Dislikes crowded places"]
     )
     assert [code for code in found if code != "mention"] == [c for c in codes if c != "mention"]
 
 
 def test_an_explicit_mention_is_noted_and_holds_nothing_back():
-    assert textchecks.check(
+    assert clean.check(
         "You prefer night trains: take one.",
         question=QUESTION,
         attributes=["prefer night trains"],
     ) == ["mention"]
-    assert "mention" not in textchecks.HOLDING
-    assert "mention" not in textchecks.REASONS
+    assert "mention" not in clean.HOLDING
+    assert "mention" not in clean.REASONS
 
 
 GERMAN = (
@@ -65,15 +65,15 @@ ENGLISH = (
 def test_an_answer_is_in_another_language_by_script_or_by_its_english_words(
     text, question, language, differs
 ):
-    assert textchecks.other_language(text, question, language) is differs
+    assert clean.other_language(text, question, language) is differs
 
 
 def test_what_the_question_names_itself_is_no_third_person():
-    assert not textchecks.third_person("Mina likes tea.", "What does Mina like?", "Mina Park")
+    assert not clean.third_person("Mina likes tea.", "What does Mina like?", "Mina Park")
 
 
 def test_lengths_are_compared_with_enough_others():
-    assert not textchecks.outlier(500, [50, 60, 55])
-    assert textchecks.outlier(500, [50, 60, 55, 52])
-    assert textchecks.outlier(10, [50, 60, 55, 52])
-    assert not textchecks.outlier(200, [50, 50, 50, 50])
+    assert not clean.outlier(500, [50, 60, 55])
+    assert clean.outlier(500, [50, 60, 55, 52])
+    assert clean.outlier(10, [50, 60, 55, 52])
+    assert not clean.outlier(200, [50, 50, 50, 50])

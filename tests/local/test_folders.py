@@ -9,8 +9,13 @@ from pathlib import Path
 import pytest
 
 from annotation.local import folders
-from annotation.local.folders import LocalServiceError, data_folder, private_folder, socket_folder
-from annotation.local.secrets import read_or_create
+from annotation.local.folders import (
+    LocalServiceError,
+    data_folder,
+    private_folder,
+    read_or_create,
+    socket_folder,
+)
 from tests.local.conftest import needs_root
 
 

@@ -14,8 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from annotation.local import postgres, redis
-from annotation.local.folders import LocalServiceError, private_folder, socket_folder
-from annotation.local.secrets import write_private
+from annotation.local.folders import LocalServiceError, private_folder, socket_folder, write_private
 from tests.local.conftest import as_nobody, needs_root
 from tests.services import end, spawn, wait_until
 

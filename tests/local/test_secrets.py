@@ -4,8 +4,7 @@ import threading
 
 import pytest
 
-from annotation.local.folders import LocalServiceError
-from annotation.local.secrets import read_or_create, write_private
+from annotation.local.folders import LocalServiceError, read_or_create, write_private
 from tests.local.test_folders import mode
 
 

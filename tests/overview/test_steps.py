@@ -9,8 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
-from annotation.overview.figures import figures_of
-from annotation.overview.steps import steps_of
+from annotation.overview.steps import figures_of, steps_of
 from annotation.studies.models import TaskDefinition
 
 pytestmark = pytest.mark.django_db

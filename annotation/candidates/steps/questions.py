@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.models import User
-from annotation.candidates import clean, textchecks, wording
+from annotation.candidates import clean, wording
 from annotation.candidates.models import Proposal
 from annotation.candidates.steps.base import (
     REASONS,
@@ -90,7 +90,7 @@ def _write_specific(proposal: Proposal, ask: Ask) -> Result:
         example=drawn["example"],
     )
     first = ask("question", prompt, QUESTION)
-    named = textchecks.named(first["question"], profile)
+    named = clean.named(first["question"], profile)
     prompt = wording.of(proposal.study, "natural").prompt(
         persona=profiles.as_text(profiles.core_fields(profile)),
         example=UNNATURAL,
@@ -107,7 +107,7 @@ def _write_specific(proposal: Proposal, ask: Ask) -> Result:
         "leaked": sorted({*named, *screened["leaked"]}),
     }
     flags = ["rewritten"] if question != first["question"] else []
-    if textchecks.named(question, profile):
+    if clean.named(question, profile):
         flags.append("leak")
     return Result(output, question, flags)
 

@@ -13,25 +13,7 @@ from typing import BinaryIO
 from django.utils.translation import gettext as _
 
 from annotation.histories.archives import Member, Stream, Upload, is_archive
-from annotation.histories.formats import (
-    activity,
-    aistudio,
-    chatgpt,
-    chrome,
-    claude,
-    copilot,
-    deepseek,
-    grok,
-    helpsteer,
-    lechat,
-    lmsys,
-    openai_messages,
-    openassistant,
-    prism,
-    queries_csv,
-    sharegpt,
-    wildchat,
-)
+from annotation.histories.formats import assistants, chatgpt, corpora, google, queries_csv
 from annotation.histories.formats.streams import Document, Entry, Table, Text
 from annotation.histories.records import (
     OMISSIONS,
@@ -64,26 +46,26 @@ class Format:
 
 # The first that knows a sample reads the file.
 FORMATS = (
-    Format("json", deepseek.detect, deepseek.read),
+    Format("json", assistants.detect_deepseek, assistants.read_deepseek),
     Format("json", chatgpt.detect, chatgpt.read),
-    Format("json", claude.detect, claude.read),
-    Format("json", grok.detect, grok.read),
-    Format("json", lechat.detect, lechat.read),
-    Format("json", chrome.detect, chrome.read),
-    Format("json", activity.detect, activity.read),
+    Format("json", assistants.detect_claude, assistants.read_claude),
+    Format("json", assistants.detect_grok, assistants.read_grok),
+    Format("json", assistants.detect_lechat, assistants.read_lechat),
+    Format("json", google.detect_chrome, google.read_chrome),
+    Format("json", google.detect_activity, google.read_activity),
     Format("html", chatgpt.detect_page, chatgpt.read_page),
-    Format("html", activity.detect_page, activity.read_page),
-    Format("csv", copilot.detect, copilot.read),
-    Format("json", aistudio.detect, aistudio.read, general=True),
-    Format("json", lmsys.detect_arena, lmsys.read_arena, general=True),
-    Format("json", sharegpt.detect, sharegpt.read, general=True),
-    Format("json", sharegpt.detect_pairs, sharegpt.read_pairs, general=True),
-    Format("json", openassistant.detect, openassistant.read, general=True),
-    Format("json", prism.detect, prism.read, general=True),
-    Format("json", wildchat.detect, wildchat.read, general=True),
-    Format("json", lmsys.detect, lmsys.read, general=True),
-    Format("json", helpsteer.detect, helpsteer.read, general=True),
-    Format("json", openai_messages.detect, openai_messages.read, general=True),
+    Format("html", google.detect_activity_page, google.read_activity_page),
+    Format("csv", assistants.detect_copilot, assistants.read_copilot),
+    Format("json", google.detect_aistudio, google.read_aistudio, general=True),
+    Format("json", corpora.detect_arena, corpora.read_arena, general=True),
+    Format("json", corpora.detect_sharegpt, corpora.read_sharegpt, general=True),
+    Format("json", corpora.detect_sharegpt_pairs, corpora.read_sharegpt_pairs, general=True),
+    Format("json", corpora.detect_openassistant, corpora.read_openassistant, general=True),
+    Format("json", corpora.detect_prism, corpora.read_prism, general=True),
+    Format("json", corpora.detect_wildchat, corpora.read_wildchat, general=True),
+    Format("json", corpora.detect_lmsys, corpora.read_lmsys, general=True),
+    Format("json", corpora.detect_helpsteer, corpora.read_helpsteer, general=True),
+    Format("json", chatgpt.detect_messages, chatgpt.read_messages, general=True),
     Format("csv", queries_csv.detect, queries_csv.read, general=True),
 )
 # What may stand beside each other in one Takeout archive.

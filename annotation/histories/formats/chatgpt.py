@@ -1,4 +1,4 @@
-"""ChatGPT: conversations.json, its shards, and the copy inside chat.html."""
+"""ChatGPT: conversations.json, its shards, the copy inside chat.html; OpenAI's message lists."""
 
 from collections.abc import Iterator
 
@@ -146,3 +146,34 @@ def read_page(text: Text) -> Iterator[Record]:
         begun = begun[-len(_MARK) - 100 :] + piece
     script = begun.partition(_MARK)[2].partition("=")[2]
     yield from read(Document(text, script, open_end=True).entries())
+
+
+_FILES = ("image_url", "input_image", "image", "input_audio", "file", "input_file")
+_WORDS = ("text", "input_text", "output_text")
+
+
+def detect_messages(entry: dict) -> str:
+    """The name "openai_messages" for an object whose messages have roles."""
+    has_roles = any("role" in message for message in objects(entry.get("messages")))
+    return "openai_messages" if has_roles else ""
+
+
+@each(holds("messages", list))
+def read_messages(entry: Entry) -> Iterator[Record]:
+    """One conversation; turns of tools are left out, and images count by their kind alone."""
+    value = entry.value
+    name = identifier(value.get("id"), value.get("conversation_id"))
+    draft = Draft("openai_messages", entry.where, id=name, title=value.get("title"))
+    for message in objects(value["messages"]):
+        text, files = _content(message.get("content"))
+        draft.add(message.get("role"), text, attachments=files, model=value.get("model"))
+    yield draft.finish()
+
+
+def _content(content: object) -> tuple[str, list[str]]:
+    if isinstance(content, str):
+        return content, []
+    parts = objects(content)
+    words = [part.get("text") for part in parts if part.get("type") in _WORDS]
+    files = [part["type"] for part in parts if part.get("type") in _FILES]
+    return "\n".join(word for word in words if isinstance(word, str)), files

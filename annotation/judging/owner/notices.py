@@ -19,7 +19,7 @@ from annotation.accounts.models import User
 from annotation.judging.models import Batch, Slot
 from annotation.policies.roles import holding
 from annotation.studies.models import Message, items_opened
-from annotation.studies.texts import localized
+from annotation.studies.wording import localized
 
 log = logging.getLogger(__name__)
 

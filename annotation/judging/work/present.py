@@ -23,7 +23,7 @@ from annotation.judging.work import queue
 from annotation.personas import schema
 from annotation.queries import owner_queries
 from annotation.studies.models import Study
-from annotation.studies.texts import localized
+from annotation.studies.wording import localized
 
 # Whose slot it is, is looked at afterwards: as a condition it leads PostgreSQL, as long as its
 # statistics are those of a study in which nobody has judged, through all that the person judged.

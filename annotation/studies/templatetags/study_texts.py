@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotation.studies.texts import localized
+from annotation.studies.wording import localized
 
 register = template.Library()
 # {{ study|localized:"title" }}, {{ task|localized:"guideline"|markdown }}

@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 
 from annotation.histories.records import Conversation, Message
 
+from . import samples
 from .samples import (
     CHAT_HTML,
     CHATGPT,
     as_json,
+    as_lines,
     chats,
     node,
     records,
@@ -149,3 +151,13 @@ def test_titles_may_be_null_and_an_id_is_made_where_none_is():
     assert first.title == ""
     assert len(first.id) == 32
     assert first.id == again.id
+
+
+def test_messages_leave_out_tools_and_keep_no_picture():
+    first, second = chats(as_lines(*samples.MESSAGES))
+    assert turns(first) == [("user", "Hi"), ("assistant", "Hello")]
+    assert turns(second) == [("user", "Look")]
+    assert second.messages[0].attachments == ("image_url",)
+    assert "data:" not in repr(second)
+    assert chats(as_json(list(samples.MESSAGES))) == [first, second]
+    assert chats(as_json(samples.MESSAGES[0])) == [first]

@@ -7,8 +7,7 @@ from annotation.histories import consent
 from annotation.judging.batches.open import open_batch
 from annotation.judging.curator import recipes
 from annotation.judging.work import queue, submit
-from annotation.overview.figures import figures_of
-from annotation.overview.steps import steps_of
+from annotation.overview.steps import figures_of, steps_of
 from annotation.papers.bespoke import judge as evaluated
 from annotation.queries.scenarios import FEWEST
 from tests.bespoke.conftest import SEND, answered, ask, keep, scores

@@ -14,7 +14,7 @@ from annotation.core import installation
 from annotation.core.commands import RefusingCommand
 from annotation.core.translations import compile_catalogues
 from annotation.local import postgres
-from annotation.local.secrets import write_private
+from annotation.local.folders import write_private
 
 
 class Command(RefusingCommand):

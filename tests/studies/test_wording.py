@@ -6,7 +6,7 @@ from django.utils import translation
 from annotation.accounts import consent
 from annotation.accounts.models import ConsentText
 from annotation.studies.models import Study, TaskDefinition
-from annotation.studies.texts import localized
+from annotation.studies.wording import localized
 
 
 @pytest.mark.parametrize(
