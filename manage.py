@@ -38,10 +38,11 @@ def main() -> None:
     # Of the modules that a command loads nothing is garbage: looking for it takes a tenth of that.
     gc.set_threshold(20_000, 20, 20)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
-    from annotation.local.errors import LocalServiceError
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
     from django.db import OperationalError
+
+    from annotation.local.folders import LocalServiceError
 
     try:
         use_running_installation(sys.argv[1:])

@@ -14,7 +14,7 @@ from django.db.models.functions import Coalesce, Length
 from annotation.accounts.models import Consent, User
 from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
 from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
-from annotation.core import sql
+from annotation.core import copied
 from annotation.core.sql import among
 from annotation.judging.kinds import codes, kind_of, labelled
 from annotation.judging.kinds.imported import NO_ANSWER
@@ -296,9 +296,9 @@ def read(
     rows = votes_of(definition, last, state.withdrawn if state else None)
     if only is not None:
         rows = rows.filter(among("slot__item", only))
-    rows = labelled(rows).annotate(at=sql.instant("submitted_at"))
+    rows = labelled(rows).annotate(at=copied.instant("submitted_at"))
     names = ("slot__item__position", "annotator_id", "label", "at", "pk")
-    table = sql.whole(rows.order_by().values_list(*names), _VOTES)
+    table = copied.whole(rows.order_by().values_list(*names), _VOTES)
     columns = {
         name: to_numpy(table[name].combine_chunks()) for name in ("item", "user", "at", "pk")
     }

@@ -33,7 +33,7 @@ from annotation.accounts.models import User
 from annotation.agreement import reading
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.votes.arrow import to_numpy
-from annotation.core import sql
+from annotation.core import copied, sql
 from annotation.judging.kinds import kind_of, labelled
 from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
@@ -261,11 +261,11 @@ class TaskVotes:
             first=_shown_at(0),
             second=_shown_at(1),
             time=Coalesce("seconds", -1.0),
-            at=sql.instant("submitted_at"),
+            at=copied.instant("submitted_at"),
         )
         fields = ("slot__item__position", "annotator_id", "number", "first", "second", "at", "pk")
         schema = pa.schema([*((name, pa.int64()) for name in fields), ("time", pa.float64())])
-        table = sql.whole(choices.order_by().values_list(*fields, "time"), schema)
+        table = copied.whole(choices.order_by().values_list(*fields, "time"), schema)
         columns = [to_numpy(column.combine_chunks()) for column in table.columns]
         order = np.lexsort((columns[fields.index("pk")], columns[fields.index("at")]))
         position, user, number, first, second, _at, _pk, time = (

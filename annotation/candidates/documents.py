@@ -140,7 +140,7 @@ def _store(study: Study, texts: list[Text], passages: list[Passage]) -> None:
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for passage in passages:
             place = (study.pk, ids[passage.document], passage.start, len(passage.text))
-            copy.write_row((*place, search.vector(passage.text), passage.embedding))
+            copy.write_row((*place, search.as_tsvector(passage.text), passage.embedding))
 
 
 def parts(text: str) -> Iterator[tuple[int, str]]:

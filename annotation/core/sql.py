@@ -7,19 +7,13 @@ prepared once a connection.
 
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BigIntegerField, Expression, F, Func, QuerySet, TextField
-from django.db.models.functions import Cast
 from django.db.models.sql.compiler import SQLCompiler
-from psycopg import Copy, RawCursor
-from psycopg.errors import error_from_result
-from psycopg.pq import ExecStatus
+from psycopg import RawCursor
 
 Row = TypeVar("Row", bound=models.Model)
 _NAME = re.compile(r"%\((\w+)\)s")
@@ -143,87 +137,3 @@ def analyze_grown(rows: int, *tables: type[models.Model]) -> None:
     grown = [table for table in tables if rows_of[table._meta.db_table] < rows * GROWTH]
     if grown:
         analyze(*grown)
-
-
-# Signs that no value has: JSON escapes them. So no value is ever quoted.
-_DELIMITER, _QUOTE = "\x1f", "\x01"
-# Bytes that are read together.
-BLOCK = 2**20
-_AS_CSV = "FORMAT csv, DELIMITER E'\\x1f', QUOTE E'\\x01'"
-
-
-def copied(rows: QuerySet, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The ``rows`` of a ``values_list`` of numbers and texts, some at a time.
-
-    Texts must be without control characters and not empty: JSON (``json_column``,
-    ``text_column``) or words. NULL is null. Between two tables no other statement may run.
-    """
-    statement, values = rows.query.sql_with_params()
-    with (
-        connection.wrap_database_errors,
-        connection.cursor() as cursor,
-        cursor.copy(cursor.mogrify(f"COPY ({statement}) TO STDOUT ({_AS_CSV})", values)) as copy,
-    ):
-        for block in _blocks(copy):
-            yield _table(block, schema)
-
-
-def _blocks(copy: Copy) -> Iterator[bytes]:
-    """All rows of ``copy``, somewhat more than ``BLOCK`` bytes at a time.
-
-    Rows that have arrived are taken from libpq: psycopg's loop costs several times as much. It is
-    left to wait for others, which lets other threads go on.
-    """
-    pgconn = copy.connection.pgconn
-    line, lines, size = copy.read(), [], 0
-    while line:
-        lines.append(line)
-        size += len(line)
-        if size > BLOCK:
-            yield b"".join(lines)
-            lines, size = [], 0
-        length, line = pgconn.get_copy_data(1)
-        if length == 0:
-            line = copy.read()
-    if lines:
-        yield b"".join(lines)
-    results = iter(pgconn.get_result, None)
-    if failed := [result for result in results if result.status != ExecStatus.COMMAND_OK]:
-        raise error_from_result(failed[0])
-
-
-def whole(rows: QuerySet, schema: pa.Schema) -> pa.Table:
-    """All of the rows that ``copied`` gives; of rows that fit into memory."""
-    tables = [schema.empty_table(), *copied(rows, schema)]
-    return pa.concat_tables(tables).combine_chunks()
-
-
-def instant(name: str) -> Func:
-    """A column of times as whole microseconds since 1970."""
-    template = "(extract(epoch FROM %(expressions)s) * 1000000)::bigint"
-    return Func(name, template=template, output_field=BigIntegerField())
-
-
-def _table(data: bytes, schema: pa.Schema) -> pa.Table:
-    return pa_csv.read_csv(
-        pa.BufferReader(data),
-        pa_csv.ReadOptions(column_names=schema.names, use_threads=False, block_size=len(data) + 1),
-        pa_csv.ParseOptions(delimiter=_DELIMITER, quote_char=False),
-        pa_csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],
-            strings_can_be_null=True,
-            check_utf8=False,
-        ),
-    ).combine_chunks()
-
-
-def json_column(expression: str | F | Expression) -> Func:
-    """A column of text as JSON text."""
-    template = "to_json(%(expressions)s::text)::text"
-    return Func(expression, template=template, output_field=TextField())
-
-
-def text_column(name: str) -> Cast:
-    """A column of JSON, numbers or booleans as JSON text."""
-    return Cast(name, TextField())

@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef
 
 from annotation.agreement.reading import withdrawn_from
 from annotation.candidates.models import Candidate
-from annotation.core.sql import copied, json_column, text_column
+from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import owners, records
 from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.frozen_items import FrozenItems, attribute_of, counted_items

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from annotation.agreement.tiers.rules import is_closed
 from annotation.core import sql
-from annotation.core.sql import json_column, text_column, whole
+from annotation.core.copied import json_column, text_column, whole
 from annotation.datasets import records
 from annotation.datasets.columns import Columns, json_lists, json_text
 from annotation.datasets.frozen_votes import FrozenVotes, Task

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from django.db.models import Exists, F, Func, OuterRef, QuerySet, TextField, Value
 
-from annotation.core.sql import copied, json_column, text_column
+from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
 from annotation.datasets.columns import (
     Columns,

@@ -56,7 +56,7 @@ def index(owner: User, rows: Sequence[tuple[UUID, int | None, str]]) -> int:
     with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
         for (session, message, start, part), vector in zip(parts, vectors, strict=True):
             place = f"[{','.join(map(str, vector.tolist()))}]"
-            copy.write_row((owner.pk, session, message, start, vector(part), place))
+            copy.write_row((owner.pk, session, message, start, as_tsvector(part), place))
     return len(parts)
 
 
@@ -162,7 +162,7 @@ _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 _IS_CJK = re.compile(f"[{_CJK}]")
 
 
-def vector(text: str) -> str:
+def as_tsvector(text: str) -> str:
     """``text`` as PostgreSQL reads a ``tsvector``: each word once, with its positions."""
     places = defaultdict(list)
     for position, word in enumerate(_words(text), 1):

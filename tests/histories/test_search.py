@@ -121,7 +121,7 @@ def test_a_newer_copy_replaces_what_search_knew(ann, bring):
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=80))
 def test_every_text_can_be_stored_and_asked_for(text):
-    stored, asked = search.vector(text), search.query(text)
+    stored, asked = search.as_tsvector(text), search.query(text)
     for part in (stored, asked):
         assert "\\" not in part and "\0" not in part
     assert bool(stored) == bool(asked)
@@ -137,6 +137,6 @@ def test_postgresql_finds_every_text_by_its_own_words(texts):
             if not search.query(text):
                 continue
             cursor.execute(
-                "SELECT %s::tsvector @@ %s::tsquery", [search.vector(text), search.query(text)]
+                "SELECT %s::tsvector @@ %s::tsquery", [search.as_tsvector(text), search.query(text)]
             )
             assert cursor.fetchone() == (True,), text

@@ -25,8 +25,8 @@ from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
 from annotation.agreement.votes.arrow import to_numpy
-from annotation.core import sql
-from annotation.core.sql import text_column
+from annotation.core import copied, sql
+from annotation.core.copied import text_column
 from annotation.judging.kinds import config_of_task, kind_of, labelled, score_rows
 from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
 from annotation.judging.work import hidden_checks
@@ -198,7 +198,7 @@ def _votes(study: Study, also: User | None = None) -> Votes:
         .annotate(order=text_column("shown"), time=Coalesce("seconds", 0.0))
         .order_by("-pk")
     )
-    table = sql.whole(counted.values_list(*_PATHS, "time", "order", "label")[:CAP], _COLUMNS)
+    table = copied.whole(counted.values_list(*_PATHS, "time", "order", "label")[:CAP], _COLUMNS)
     table = table.sort_by("pk")
     user, task, position, time = (
         to_numpy(table[name].combine_chunks()) for name in ("user", "task", "position", "time")

@@ -6,7 +6,7 @@ from django.db import DataError, transaction
 from django.db.models import F, Max, Value
 
 from annotation.accounts.models import User
-from annotation.core import sql
+from annotation.core import copied
 
 pytestmark = pytest.mark.django_db
 SCHEMA = pa.schema({"number": pa.int64(), "name": pa.string()})
@@ -20,28 +20,28 @@ def people():
 
 
 def named(people):
-    name = sql.json_column("name")
+    name = copied.json_column("name")
     return people.annotate(text=name).order_by("pk").values_list("pk", "text")
 
 
 def test_copied_rows_are_those_of_the_query_in_blocks(people, monkeypatch):
-    monkeypatch.setattr(sql, "BLOCK", 20_000)
-    tables = list(sql.copied(named(people), SCHEMA))
+    monkeypatch.setattr(copied, "BLOCK", 20_000)
+    tables = list(copied.copied(named(people), SCHEMA))
     assert len(tables) > 2
     rows = [tuple(row.values()) for table in tables for row in table.to_pylist()]
     assert rows == list(named(people))
 
 
 def test_no_rows_are_an_empty_table(people):
-    assert sql.whole(named(people.filter(pk=0)), SCHEMA).num_rows == 0
+    assert copied.whole(named(people.filter(pk=0)), SCHEMA).num_rows == 0
 
 
 def test_an_error_after_many_rows_is_raised_and_the_connection_serves_on(people, monkeypatch):
-    monkeypatch.setattr(sql, "BLOCK", 20_000)
+    monkeypatch.setattr(copied, "BLOCK", 20_000)
     last = people.aggregate(last=Max("pk"))["last"]
     # Not sorted: PostgreSQL sends the rows before the last as it goes.
     rows = people.annotate(quotient=Value(1) / (F("pk") - last)).values_list("pk", "quotient")
-    tables = sql.copied(rows, pa.schema({"number": pa.int64(), "quotient": pa.int64()}))
+    tables = copied.copied(rows, pa.schema({"number": pa.int64(), "quotient": pa.int64()}))
     with pytest.raises(DataError, match="division by zero"), transaction.atomic():
         list(tables)
     assert User.objects.filter(pk=last).exists()
