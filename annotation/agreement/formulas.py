@@ -1,5 +1,6 @@
 """The name, formula and meaning of each figure, for the pages that show it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -114,6 +115,17 @@ RANKS = {
     ),
 }
 FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL, "ranks": RANKS}
+
+
+def of_levels(levels: Sequence[str]) -> dict[str, Formula]:
+    """{anchor: formula} of all coefficients of these scales; those of the first are bare keys."""
+    shown = dict(FORMULAS_OF[levels[0]])
+    for level in levels[1:]:
+        known = shown.values()
+        more = {f"{key}-{level}": each for key, each in FORMULAS_OF[level].items()}
+        shown |= {anchor: each for anchor, each in more.items() if each not in known}
+    return shown
+
 
 INTERVAL = _(
     "Intervals are 95 %: the value ± t times its standard error over items, with one degree less "

@@ -88,8 +88,9 @@ def report(study: Study, definition: TaskDefinition) -> dict:
         return head | _counts(study, definition) | _part(study, definition, measures[0])
     there = answered(study, definition)
     parts = {
-        each.name: {"level": each.level} | _part(study, definition, each)
-        for each in measures
+        # JSON's keys have no order: the place of each is kept.
+        each.name: {"level": each.level, "place": place} | _part(study, definition, each)
+        for place, each in enumerate(measures)
         if each.question in there
     }
     return head | _counts(study, definition) | {"criteria": parts}

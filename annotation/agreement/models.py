@@ -49,7 +49,9 @@ class AgreementResult(models.Model):
         """The coefficients that pages show: of each criterion ("" where there is one label an
         answer) its report, and key of the formula, name, values of each."""
         if "criteria" in self.agreement:
-            reports = self.agreement["criteria"]
+            criteria = self.agreement["criteria"]
+            order = sorted(criteria, key=lambda name: criteria[name].get("place", 0))
+            reports = {name: criteria[name] for name in order}
         else:
             reports = {"": self.agreement} if "paired_items" in self.agreement else {}
         return [(name, report, self._figures(report)) for name, report in reports.items()]

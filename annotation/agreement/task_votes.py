@@ -189,6 +189,11 @@ class TaskVotes:
         """The scale of the labels, a level of ``stats.LEVELS``."""
         return "nominal"
 
+    @property
+    def levels(self) -> list[str]:
+        """The scales whose coefficients its page explains."""
+        return [self.level]
+
     @cached_property
     def stored(self) -> dict | None:
         """The sums of the last recomputation, where there are too many votes to read them again."""

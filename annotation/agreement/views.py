@@ -185,7 +185,7 @@ def _other_results(request: UserRequest, study: Study, board: KindBoard) -> Http
         "page": page,
         "headline": _headline(board),
         "disputed": [(row, board.votes_of(row)) for row in page or []],
-        "formulas": formulas.FORMULAS_OF[board.level] if compared else None,
+        "formulas": formulas.of_levels(board.levels) if compared else None,
         "interval": formulas.INTERVAL,
         "drawn_intervals": formulas.DRAWN_INTERVALS,
     }

@@ -15,6 +15,8 @@ from annotation.core import charts
 from annotation.questions import questions_of
 from annotation.questions.base import Question
 
+LEVELS = ("nominal", "ordinal", "ranks")
+
 
 class QuestionsBoard(KindBoard):
     """One task with questions of its own."""
@@ -33,10 +35,14 @@ class QuestionsBoard(KindBoard):
         return super().makers | {"answers": answers}
 
     @property
+    def levels(self) -> list[str]:
+        """The scales of the questions, each once."""
+        return [level for level in LEVELS if level in {each.level for each in self.questions}]
+
+    @property
     def level(self) -> str:
-        """The highest scale among the questions: its page explains all figures of it."""
-        levels = {question.level for question in self.questions}
-        return "ordinal" if "ordinal" in levels else "nominal"
+        """The first scale among the questions."""
+        return next(iter(self.levels), "nominal")
 
     @cached_property
     def given(self) -> dict[str, Counter]:
@@ -83,7 +89,9 @@ class QuestionsBoard(KindBoard):
     def votes_of(self, row: dict) -> str:  # type: ignore[override]
         question = next(each for each in self.questions if each.name == row["about"])
         counts = Counter(row["labels"])
-        return ", ".join(f"{_words(question, label)}: {n}" for label, n in sorted(counts.items()))
+        said = ", ".join(f"{_words(question, label)}: {n}" for label, n in sorted(counts.items()))
+        of = _("answer %(n)d") % {"n": row["number"]} if row["number"] is not None else ""
+        return f"{', '.join(filter(None, [question.words, of]))} · {said}"
 
 
 def _words(question: Question, label: str) -> str:

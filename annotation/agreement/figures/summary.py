@@ -134,6 +134,10 @@ def agreement(board: TaskVotes, about: About) -> dict:
         header = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
         header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
         lead = _("Krippendorff's alpha of each criterion; the table has the other coefficients.")
+    if board.kind.SHAPE == "questions":
+        header = (_("Question"), _("Coefficient"), _("Units with two answers"), _("Answers"))
+        header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
+        lead = _("The first coefficient of each question; the table has the others, and the scale.")
     table = {"header": header, "rows": rows, "votes": board.result.votes, "lead": lead}
     if not any(mark.value is not None for mark in marks):
         return table | {"reason": _("No coefficient is defined yet; the table says why.")}
