@@ -16,7 +16,7 @@ from annotation.datasets import papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
-from annotation.datasets.released import READERS
+from annotation.datasets.released import EXPORTS, READERS
 from annotation.datasets.released.base import OVERLAP, Layout, Place
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import judgments, votes_file
@@ -45,6 +45,9 @@ def layout_of(folder: Path) -> str:
         named = read_manifest(folder).get("layout")
         if named in signs:
             return named
+    for export in EXPORTS:
+        if export.there(folder):
+            return export.name
     for layout, tables in signs.items():
         if any(release_files.parts(folder, table) for table in tables):
             return layout
@@ -238,7 +241,7 @@ def _imported(place: Place, row: dict) -> Imported:
     shown = [str(name) for name in lists.pop("shown")]
 
     def released(target: Target) -> ReleasedAnswer:
-        return ReleasedAnswer(answer, detail, target.candidates(), target.gold)
+        return ReleasedAnswer(answer, detail, target.candidates(), target.gold, target.config)
 
     def body(target: Target) -> dict:
         return target.kind.released_body(released(target))

@@ -40,12 +40,20 @@ Texts = Annotated[
 ]
 
 
-def _storable_name(name: str) -> str:
-    if not name.strip() or not name.isprintable() or name != name.strip() or "/" in name:
-        raise ValueError("must be printable, without a slash and without blanks around it")
+def _printable(name: str) -> str:
+    if not name.strip() or not name.isprintable() or name != name.strip():
+        raise ValueError("must be printable, without blanks around it")
     return name
 
 
+def _storable_name(name: str) -> str:
+    if "/" in name:
+        raise ValueError("must be printable, without a slash and without blanks around it")
+    return _printable(name)
+
+
+# Of a class, and of a question: a slash stands between an option's number and its question.
+Label = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT), AfterValidator(_printable)]
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT), AfterValidator(_storable_name)]
 Asking = Literal["off", "optional", "required"]
 
@@ -119,7 +127,7 @@ class Condition(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     question: Name
-    labels: list[Name] = Field(min_length=1, max_length=20)
+    labels: list[Label] = Field(min_length=1, max_length=20)
 
 
 class Question(BaseModel):

@@ -3,6 +3,11 @@
 from annotation.datasets.released.base import Layout
 from annotation.datasets.released.long import Long
 from annotation.datasets.released.pairs import Dpo
+from annotation.datasets.released.tools import Argilla, Export, LabelStudio
 
 # Of the layouts that are no paper's.
-READERS: dict[str, type[Layout]] = {layout.name: layout for layout in (Dpo, Long)}
+READERS: dict[str, type[Layout]] = {
+    layout.name: layout for layout in (Dpo, Long, LabelStudio, Argilla)
+}
+# Exports of other tools are known by their files.
+EXPORTS: tuple[type[Export], ...] = (Argilla, LabelStudio)

@@ -87,6 +87,8 @@ class ReleasedAnswer:
     detail: str = ""
     ids: dict[str, str] = field(default_factory=dict)
     gold: int | None = None
+    # The settings of the item's task.
+    config: dict = field(default_factory=dict)
 
     @property
     def text(self) -> str:

@@ -17,7 +17,7 @@ class Class(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: base.Name
+    name: base.Label
     title: base.Texts = {}
 
 

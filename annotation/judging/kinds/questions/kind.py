@@ -160,7 +160,13 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
         return {"answers": {question.name: value}}
 
     def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
-        return {"answers": {name: _own(value, released) for name, value in released.parts.items()}}
+        questions = {question.name: question for question in self.questions(released.config)}
+        return {
+            "answers": {
+                name: _own(value, questions[name], released) if name in questions else value
+                for name, value in released.parts.items()
+            }
+        }
 
     # Checks
 
@@ -427,13 +433,12 @@ def _named(question: Question, row: Given, config: Config) -> str:
     return f"{base.answer_name(row.option)}, {question.words}"
 
 
-def _own(value: Any, released: ReleasedAnswer) -> Any:
-    """A released answer with this study's ids of the options."""
-    if isinstance(value, str):
-        return released.ids.get(value, value)
-    if isinstance(value, dict):
-        return {
-            released.ids.get(name, name): _own(each, released) if name == "choice" else each
-            for name, each in value.items()
-        }
+def _own(value: Any, question: Question, released: ReleasedAnswer) -> Any:
+    """A released answer with this study's ids of the options; words are never taken for an id."""
+    if question.type == "choice":
+        chosen = value.get("choice") if isinstance(value, dict) else value
+        own = released.ids.get(str(chosen), chosen)
+        return value | {"choice": own} if isinstance(value, dict) else own
+    if isinstance(value, dict) and (question.about == "option" or question.type == "ranking"):
+        return {released.ids.get(name, name): each for name, each in value.items()}
     return value
