@@ -18,6 +18,7 @@ from django.utils.functional import SimpleLazyObject
 from annotation.environment import Environment
 from annotation.local.folders import read_or_create
 
+VERSION = "1.0.0"
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
 

@@ -1,4 +1,4 @@
-"""How gunicorn serves Attune; what is given on its command line wins over this file."""  # noqa: N999 (gunicorn's own name)
+"""How gunicorn serves Attune; what is given on its command line wins over this file."""
 
 import gc
 import os

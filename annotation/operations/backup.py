@@ -27,7 +27,6 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models.functions import Now
 from django.dispatch import receiver
 
-from annotation import __version__
 from annotation.accounts.models import Consent, User
 from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
@@ -114,7 +113,7 @@ def _dump(work: Path) -> dict:
         snapshot = cursor.fetchone()[0]
         manifest = {
             "format": FORMAT,
-            "version": __version__,
+            "version": settings.VERSION,
             "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
             "migrations": sorted(map(list, MigrationRecorder(connection).applied_migrations())),
             "counts": _counts(),

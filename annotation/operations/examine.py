@@ -21,7 +21,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation import __version__
 from annotation.core.jobs import SILENCE
 from annotation.core.models import Heartbeat
 from annotation.operations import queues
@@ -159,7 +158,7 @@ def _mail() -> tuple[bool, str]:
 
 def _versions() -> tuple[bool, str]:
     python = platform.python_version()
-    return True, f"Attune {__version__}, Django {django.__version__}, Python {python}"
+    return True, f"Attune {settings.VERSION}, Django {django.__version__}, Python {python}"
 
 
 def places() -> dict[str, Path]:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import grimp
 from django.conf import settings
 
 PROGRAM = """
@@ -48,3 +49,12 @@ def test_beat_needs_neither_models_nor_tasks(tmp_path):
     modules = set(json.loads(done.stdout))
     assert "annotation.celery" not in modules
     assert [name for name in modules if name.startswith("annotation.judging")] == []
+
+
+def test_the_contracts_see_every_module():
+    """A folder inside a package is passed over unless it has an `__init__.py`, too."""
+    seen = grimp.build_graph("annotation", cache_dir=None).modules
+    folder = settings.BASE_DIR / "annotation"
+    files = [path for path in folder.rglob("*.py") if path.name.count(".") == 1]
+    names = {".".join(path.relative_to(folder.parent).with_suffix("").parts) for path in files}
+    assert {name.removesuffix(".__init__") for name in names} - seen == set()

@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-import annotation
 from annotation.core import text
 from annotation.core.languages import endonym
 
@@ -21,8 +20,8 @@ register = template.Library()
 
 @register.simple_tag
 def attune_version() -> str:
-    """The installed version, as `annotation.__version__` and CHANGELOG.md state it."""
-    return annotation.__version__
+    """The installed version, as `settings.VERSION` and CHANGELOG.md state it."""
+    return settings.VERSION
 
 
 register.filter(endonym)
