@@ -43,7 +43,7 @@ class StudyView(APIView):
             raise DomainError(sentence, code="unknown_parameter")
 
 
-def read(body: type[serializers.BaseSerializer], data: Any) -> dict[str, Any]:
+def validated(body: type[serializers.BaseSerializer], data: Any) -> dict[str, Any]:
     """``data`` as ``body`` reads it. Raises ValidationError."""
     reading = body(data=data)
     reading.is_valid(raise_exception=True)

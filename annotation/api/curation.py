@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.agreement.tiers import early_stop
 from annotation.agreement.tiers.rules import STOPS
-from annotation.api.base import StudyView, read
+from annotation.api.base import StudyView, validated
 from annotation.api.serializers import Share
 from annotation.candidates import attributes, review
 from annotation.core.errors import DomainError, NotFound
@@ -104,7 +104,7 @@ class PersonaReviews(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
         study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = read(PersonaReviewBody, request.data)
+        wanted = validated(PersonaReviewBody, request.data)
         with transaction.atomic():
             people = _personas(study, wanted["ids"])
             for person in people:
@@ -124,7 +124,7 @@ class PersonaBoard(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
         study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = read(BoardBody, request.query_params)
+        wanted = validated(BoardBody, request.query_params)
         similar = wanted.get("similar", review.similarity_of(None, study))
         people = board.versions(study)
         pairs = board.undecided(study, people, min(similar, board.THRESHOLDS[0]))
@@ -148,7 +148,7 @@ class PersonaPairs(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Keep both personas of a pair, or drop one of them; a pair is decided once."""
         study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = read(PairBody, request.data)
+        wanted = validated(PairBody, request.data)
         with transaction.atomic():
             first, second = _two(study, wanted["personas"])
             choices = {None: board.BOTH, first.external_id: board.FIRST}
@@ -178,14 +178,14 @@ class PersonaSplit(StudyView):
         sides = {side or "none": people.filter(split=side).count() for side in SIDES}
         if not request.query_params:
             return Response({"sides": sides})
-        proposal = splitting.propose(study, **read(SplitBody, request.query_params))
+        proposal = splitting.propose(study, **validated(SplitBody, request.query_params))
         return Response({"sides": sides, "proposal": _proposal(proposal)})
 
     @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
     def post(self, request: Request, slug: str) -> Response:
         """Divide the personas as the same call with GET proposes. Sides are for good."""
         study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = read(SplitBody, request.data)
+        wanted = validated(SplitBody, request.data)
         return Response({"sides": splitting.make(study, **wanted, by=request.user)})
 
 
@@ -200,7 +200,7 @@ class ChecksOfStudy(StudyView):
     def put(self, request: Request, slug: str) -> Response:
         """Set it; hidden checks get new places for everybody."""
         study = study_for(request.user, slug, policies.check.may_change)
-        rates = Rates(**read(ChecksBody, request.data))
+        rates = Rates(**validated(ChecksBody, request.data))
         return Response(ChecksBody(checks.set_rates(study, rates, by=request.user)).data)
 
 
@@ -216,7 +216,7 @@ class EarlyStopOfTask(StudyView):
         """Stop items ``below`` "hard" or "borderline" from now on; "" stops no more."""
         study = study_for(request.user, slug, policies.task.may_change)
         name = _with_tiers(study, task)
-        early_stop.choose(study, name, **read(EarlyStopBody, request.data), by=request.user)
+        early_stop.choose(study, name, **validated(EarlyStopBody, request.data), by=request.user)
         return Response(early_stop.state(study, name))
 
 
@@ -357,15 +357,15 @@ class AttributesVerified(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Let a trained verifier decide on the extracted statements that nothing verified yet."""
         study = study_for(request.user, slug, policies.generation.may_run)
-        body = read(VerifierBody, request.data)
+        body = validated(VerifierBody, request.data)
         model, card = attributes.uploaded(body["model"])
         refine = body["flagged"] == attributes.REFINE
         return Response(attributes.verify(study, model, card, refine=refine, by=request.user))
 
 
 def _filters(data: dict) -> conversations.Filters:
-    return conversations.Filters(**read(FiltersBody, data))
+    return conversations.Filters(**validated(FiltersBody, data))
 
 
 def _thresholds(data: dict) -> attributes.Thresholds:
-    return attributes.Thresholds(**read(ThresholdsBody, data))
+    return attributes.Thresholds(**validated(ThresholdsBody, data))

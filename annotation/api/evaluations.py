@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import policies
-from annotation.api.base import KEY, StudyView, once, read
+from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
 from annotation.datasets import layouts
 from annotation.evaluation import rating, runs, tasks
@@ -80,12 +80,12 @@ class EvaluationsOfRelease(StudyView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Ask a configured endpoint about all of the release; workers carry it out."""
         release = release_for(request.user, pk, policies.run.may_start)
-        values = read(EvaluationRequest, request.data)
+        values = validated(EvaluationRequest, request.data)
         asked = (values["endpoint"], values["setting"], values["limit"])
 
         def start() -> tuple[int, dict]:
             run = runs.request_in_background(release, *asked, by=request.user)
-            transaction.on_commit(partial(tasks.soon, run.pk))
+            transaction.on_commit(partial(tasks.notify, run.pk))
             return 202, EvaluationStatus(run, context={"request": request}).data
 
         answer = once(request, start)
@@ -149,7 +149,7 @@ class ModelRaters(StudyView):
         Where an item has several answers it is asked in both orders. Workers carry it out.
         """
         study = study_for(request.user, slug, policies.run.may_start)
-        asked = read(RatingRequest, request.data)
+        asked = validated(RatingRequest, request.data)
         dry_run = asked.pop("dry_run")
         named = (asked.pop("task"), asked.pop("endpoint"))
         if dry_run:
@@ -158,7 +158,7 @@ class ModelRaters(StudyView):
         def start() -> tuple[int, dict]:
             wanted = rating.wanted(study, *named, **asked)
             run = rating.start(wanted, by=request.user, background=True)
-            transaction.on_commit(partial(tasks.soon, run.pk))
+            transaction.on_commit(partial(tasks.notify, run.pk))
             return 202, RatingStatus(run).data
 
         return once(request, start)

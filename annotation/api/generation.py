@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import KEY, StudyView, once, read
+from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.serializers import Share
 from annotation.candidates import generate, proposals, results, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
@@ -60,7 +60,7 @@ class Generation(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
         study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = read(GenerationBody, request.data)
+        wanted = validated(GenerationBody, request.data)
         if wanted.pop("dry_run"):
             return Response(_planned(study, wanted))
         return once(request, lambda: (202, _run(_request(study, wanted, request.user))))
@@ -79,7 +79,7 @@ class OneRun(StudyView):
         study = study_for(request.user, slug, policies.generation.may_run)
         row = get_object_or_404(Run, study=study, pk=run)
         change = {"cancel": proposals.cancel, "resume": proposals.resume}
-        change[read(RunBody, request.data)["do"]](row, by=request.user)
+        change[validated(RunBody, request.data)["do"]](row, by=request.user)
         return Response(_run(row))
 
 
@@ -107,7 +107,7 @@ class OnePrompt(StudyView):
     def put(self, request: Request, slug: str, name: str) -> Response:
         """Make the next version; runs that were started keep theirs."""
         study = study_for(request.user, slug, policies.generation.may_run)
-        texts = read(PromptBody, request.data)
+        texts = validated(PromptBody, request.data)
         wording.save(study, _prompt_name(name), **texts, by=request.user)
         return Response(_prompt(study, name))
 
@@ -277,7 +277,7 @@ class Review(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Accept or reject rows that wait for you."""
         study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = read(DecisionBody, request.data)
+        wanted = validated(DecisionBody, request.data)
         kind, ids = wanted.pop("kind"), wanted.pop("ids")
         return Response({"decided": review.decide(study, kind, ids, by=request.user, **wanted)})
 
@@ -291,7 +291,7 @@ class ReviewUndo(StudyView):
         """
         study = study_for(request.user, slug, policies.generation.may_run)
         return Response(
-            {"undone": review.undo(study, **read(ReviewedBody, request.data), by=request.user)}
+            {"undone": review.undo(study, **validated(ReviewedBody, request.data), by=request.user)}
         )
 
 
@@ -309,7 +309,7 @@ class GenerationRules(StudyView):
     def put(self, request: Request, slug: str) -> Response:
         """Set what is named. A limit holds from the next call on."""
         study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = read(GenerationRulesBody, request.data)
+        wanted = validated(GenerationRulesBody, request.data)
         budget, rules = wanted.get("budget", {}), wanted.get("rules", {})
         review.set_rules(study, budget, rules, by=request.user)
         return Response(_rules(study))

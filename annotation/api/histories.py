@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, read
+from annotation.api.base import StudyView, validated
 from annotation.api.http import Since, StrictJSONParser
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
@@ -108,7 +108,7 @@ class Histories(APIView):
         if request.content_type.startswith("multipart/"):
             upload = self._whole(request)
         else:
-            upload = receive.begin(request.user, **read(Announcement, request.data))
+            upload = receive.begin(request.user, **validated(Announcement, request.data))
         body = Begun(upload, context={"request": request}).data
         return Response(body, status=202, headers={"Location": body["status_url"]})
 
@@ -119,7 +119,7 @@ class Histories(APIView):
         if not isinstance(sent, files.Received):
             raise ValidationError({"file": "Send one file under this name."})
         upload = receive.whole(request.user, sent)
-        tasks.soon(upload.pk)
+        tasks.notify(upload.pk)
         return upload
 
 
@@ -145,7 +145,7 @@ class History(APIView):
         upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         upload = receive.append(request.user, upload.pk, *piece_of(request))
         if upload.status == Upload.Status.REQUESTED:
-            tasks.soon(upload.pk)
+            tasks.notify(upload.pk)
         return Response(UploadStatus(upload).data)
 
 
@@ -186,7 +186,7 @@ class Sessions(StudyView):
     @extend_schema(request=SessionsBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request) -> Response:
         """Keep or drop sessions; those not yet looked through cannot be kept."""
-        wanted = read(SessionsBody, request.data)
+        wanted = validated(SessionsBody, request.data)
         changed = browse.choose(request.user, wanted["ids"], wanted["state"])
         return Response({"changed": changed})
 
@@ -202,7 +202,7 @@ class Uses(StudyView):
     @extend_schema(request=UseBody, responses=OpenApiTypes.OBJECT, operation_id="history_use")
     def post(self, request: Request) -> Response:
         """Allow one use of your kept sessions in a study, or take it back."""
-        wanted = read(UseBody, request.data)
+        wanted = validated(UseBody, request.data)
         joined = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
         study = get_object_or_404(joined, slug=wanted.pop("study"))
         change = consent.grant if wanted.pop("allowed") else consent.withdraw

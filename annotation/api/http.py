@@ -39,7 +39,7 @@ def handle(error: Exception, context: dict) -> Response | None:
         status, code, detail = 403, "forbidden", "Your role in this study does not include this."
     elif isinstance(error, unavailable.ALL):
         unavailable.note(error)
-        status, code, detail = 503, "unavailable", unavailable.words(error)[1]
+        status, code, detail = 503, "unavailable", unavailable.explained(error)[1]
         headers |= unavailable.RETRY
     elif isinstance(error, exceptions.APIException):
         status, code, detail = error.status_code, error.default_code, _sentence(error.detail)

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
-from annotation.api.base import StudyView, read
+from annotation.api.base import StudyView, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.imports import receive, recipes, run, tasks
@@ -116,7 +116,7 @@ def _answer(
 def _tell(row: DataImport) -> None:
     """Notify a worker of a file that has come whole."""
     if row.status == DataImport.Status.REQUESTED:
-        tasks.soon(row.pk)
+        tasks.notify(row.pk)
 
 
 class Imports(StudyView):
@@ -145,7 +145,7 @@ class Imports(StudyView):
                 raise ValidationError({"file": "Send one file under this name."})
             row = receive.whole(study, request.user, sent)
         else:
-            announced = read(ImportAnnouncement, request.data)
+            announced = validated(ImportAnnouncement, request.data)
             row = receive.begin(study, request.user, **announced)
         _tell(row)
         return _answer(request, study, row, status=202)
@@ -196,12 +196,12 @@ class StartImport(StudyView):
         """
         study = study_for(request.user, slug, policies.data_import.may_manage)
         row = get_object_or_404(DataImport, study=study, pk=pk)
-        wanted = read(ImportStart, request.data)
+        wanted = validated(ImportStart, request.data)
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
         names = ("task", "open_items", "skip_faults")
         run.request(row, wish, **{name: wanted[name] for name in names})
-        tasks.soon(row.pk)
+        tasks.notify(row.pk)
         row.refresh_from_db()
         return _answer(request, study, row, status=202)

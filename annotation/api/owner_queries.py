@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.accounts.models import User
-from annotation.api.base import KEY, StudyView, once, read
+from annotation.api.base import KEY, StudyView, once, validated
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging.gold import claims
@@ -80,7 +80,10 @@ class OwnQueries(StudyView):
     @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str) -> Response:
         """Write a new query; with ``finish`` it may be answered."""
-        study, wanted = owner_queries.study_of(request.user, slug), read(OwnQueryBody, request.data)
+        study, wanted = (
+            owner_queries.study_of(request.user, slug),
+            validated(OwnQueryBody, request.data),
+        )
 
         @transaction.atomic
         def act() -> tuple[int, dict]:
@@ -101,7 +104,7 @@ class OwnQuery(StudyView):
     @extend_schema(request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
     def put(self, request: Request, slug: str, key: str) -> Response:
         """Write your query anew; one that has answers gets a next version."""
-        query, wanted = _owned(request, slug, key), read(OwnQueryBody, request.data)
+        query, wanted = _owned(request, slug, key), validated(OwnQueryBody, request.data)
         with transaction.atomic():
             written = _written(owner_queries.change(query, request.user), request.user, wanted)
         return Response(_query(written))
@@ -119,7 +122,7 @@ class OwnGold(StudyView):
     @extend_schema(request=GoldBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str, key: str) -> Response:
         """Save a gold response: the next version, where its text differs from the newest one."""
-        query, body = _owned(request, slug, key), read(GoldBody, request.data)
+        query, body = _owned(request, slug, key), validated(GoldBody, request.data)
         judged = claims.scored(query, request.user)
         best = judged[0]["candidate"].pk if judged else None
         return Response(_gold(gold.save(query, request.user, body["text"], source=best)))
@@ -136,7 +139,7 @@ class OwnClaims(StudyView):
     @extend_schema(request=OwnClaimsBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str, key: str) -> Response:
         """Have the newest gold response split into claims by a model, or write them yourself."""
-        query, wanted = _owned(request, slug, key), read(OwnClaimsBody, request.data)
+        query, wanted = _owned(request, slug, key), validated(OwnClaimsBody, request.data)
         response = gold.newest(query)
         if response is None:
             raise DomainError("Save a gold response first.", code="gold")
@@ -161,7 +164,7 @@ class OwnRubric(StudyView):
     @extend_schema(request=OwnRubricBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str, key: str) -> Response:
         """Save a rubric, or have a model write one from your judgments."""
-        query, wanted = _owned(request, slug, key), read(OwnRubricBody, request.data)
+        query, wanted = _owned(request, slug, key), validated(OwnRubricBody, request.data)
         if text := wanted["text"]:
             gold.save_rubric(query, text, author=request.user)
             return Response(_rubric(query), status=201)

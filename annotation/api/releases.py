@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.agreement.forms import FractionField
-from annotation.api.base import StudyView, read
+from annotation.api.base import StudyView, validated
 from annotation.api.http import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
@@ -127,9 +127,9 @@ class ReleasesOfStudy(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Freeze the study as its next release; it is written in the background."""
         study = study_for(request.user, slug, policies.release.may_freeze)
-        fields = {"format": "", **read(ReleaseRequest, request.data)}
+        fields = {"format": "", **validated(ReleaseRequest, request.data)}
         release = freeze.request(study, by=request.user, **fields)
-        tasks.soon(release.pk)
+        tasks.notify(release.pk)
         body = ReleaseStatus(release, context={"request": request}).data
         return Response(body, status=202, headers={"Location": body["url"]})
 
@@ -207,7 +207,7 @@ class ReleaseImports(StudyView):
     @extend_schema(request=ReleaseUpload, responses={202: ReleaseImportStatus})
     def post(self, request: Request) -> Response:
         """Keep a zipped release; a worker makes the study of it."""
-        body = read(ReleaseUpload, request.data)
+        body = validated(ReleaseUpload, request.data)
         job = uploads.request(body["file"], body["slug"], request.user)
         jobs.notify(tasks.import_upload, job.pk)
         address = reverse("api-release-import", args=[job.public_id])

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
-from annotation.api.base import KEY, StudyView, once, read
+from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.http import Since
 from annotation.candidates.models import Candidate
 from annotation.judging.imports import rows
@@ -163,7 +163,7 @@ class RowsOfStudy(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, RESOURCES[self.resource].policy.may_change)
-        body = read(RowsBody, request.data)
+        body = validated(RowsBody, request.data)
         values, skip = body["rows"], body["skip_faulty"]
 
         def add() -> tuple[int, dict]:

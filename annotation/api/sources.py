@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
-from annotation.api.base import StudyView, read
+from annotation.api.base import StudyView, validated
 from annotation.candidates import documents, retrieve
 from annotation.candidates.models import DocumentFile, Retrieval
 from annotation.candidates.strategies import without_persona
@@ -96,7 +96,7 @@ class Documents(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Add the documents of a file; a worker reads it."""
         study = study_for(request.user, slug, policies.source.may_change)
-        file = read(DocumentUpload, request.data)["file"]
+        file = validated(DocumentUpload, request.data)["file"]
         row = documents.request_reading(study, file, request.user)
         return Response(DocumentFileBody(row).data, status=202)
 

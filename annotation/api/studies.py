@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
-from annotation.api.base import KEY, StudyView, once, read
+from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.http import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.api.serializers import KIND_NAMES, StudySerializer
@@ -145,7 +145,7 @@ def create_study(request: Request) -> Response:
     """Make a study; whoever asks becomes its administrator."""
     if not may_create(request.user):
         raise PermissionDenied
-    fields = read(StudyBody, request.data)
+    fields = validated(StudyBody, request.data)
     fields["languages"] = fields["languages"] or ["en"]
 
     def create() -> tuple[int, dict]:
@@ -159,7 +159,7 @@ def create_study(request: Request) -> Response:
 def change_study(request: Request, slug: str) -> Response:
     """Change title or description, open or close the study; what is left out stays."""
     study = study_for(request.user, slug, policies.study.may_administer)
-    fields = read(StudyChange, request.data)
+    fields = validated(StudyChange, request.data)
     with transaction.atomic():
         if status := fields.pop("status", ""):
             members.change_status(study, status, request.user)
@@ -189,7 +189,7 @@ class Tasks(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Define a task; one that differs from the newest of its name is a new version."""
         study = study_for(request.user, slug, policies.task.may_change)
-        fields = read(TaskBody, request.data)
+        fields = validated(TaskBody, request.data)
         config = kind_of(fields["kind"]).check_config(fields.pop("settings"))
 
         def define() -> tuple[int, dict]:
@@ -227,7 +227,7 @@ class Members(StudyView):
     def put(self, request: Request, slug: str) -> Response:
         """Give a member another role, or end the membership."""
         study = study_for(request.user, slug, policies.member.may_manage)
-        body = read(MemberBody, request.data)
+        body = validated(MemberBody, request.data)
         standing = study.memberships.filter(left_at=None, user__email__iexact=body["email"])
         members.change_role(get_object_or_404(standing), body["role"] or "", request.user)
         return Response(body)
@@ -250,7 +250,7 @@ class Invitations(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Make a link that lets one person join; it is shown only once."""
         study = study_for(request.user, slug, policies.member.may_manage)
-        body = read(InvitationBody, request.data)
+        body = validated(InvitationBody, request.data)
         with transaction.atomic():
             invitation, key = Invitation.issue(study, **body, by=request.user)
             audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
@@ -329,7 +329,7 @@ class Removals(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Delete a thing of the study, or put it aside where people have judged it."""
         study = study_for(request.user, slug, policies.study.may_curate)
-        body = read(RemovalBody, request.data)
+        body = validated(RemovalBody, request.data)
         what, fields = body["what"], {NAMES_OF[body["what"]]: body["id"]}
         if what == "attribute":
             fields["persona__external_id"] = body["persona"]

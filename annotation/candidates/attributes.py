@@ -288,7 +288,7 @@ def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
     """The verifier in ``file`` and its card. DomainError where it is too large or holds none."""
     if (file.size or 0) > learned.FILE_LIMIT:
         raise DomainError(_("The file is too large for a model."), code="size")
-    return learned.read(cast(IO[bytes], file), str(file.name), "verifier")
+    return learned.load_stream(cast(IO[bytes], file), str(file.name), "verifier")
 
 
 def unverified(study: Study) -> QuerySet[Extraction]:

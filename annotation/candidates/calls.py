@@ -64,7 +64,7 @@ def notify_due() -> int:
     """
     reap()
     count = 0
-    for candidate_id in due():
+    for candidate_id in calls_due():
         if not jobs.notify(app.signature("annotation.candidates.tasks.write"), candidate_id):
             break
         count += 1
@@ -84,7 +84,7 @@ def reap() -> None:
             )
 
 
-def due(study: Study | None = None) -> list[UUID]:
+def calls_due(study: Study | None = None) -> list[UUID]:
     """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
     places, ids = {}, []
     for rows in _startable(study):

@@ -98,7 +98,7 @@ def identity(text: str) -> list[str]:
     return sorted({match.group().strip().lower() for match in _IDENTITY.finditer(text)})
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """Return how many words ``text`` has; each Chinese, Japanese or Korean sign counts as one."""
     return sum(1 for _ in _WORD.finditer(text))
 
@@ -208,10 +208,10 @@ def check(
     codes = {
         "identity": bool(identity(text)),
         "third-person": third_person(text, question, name),
-        "empty": not words(text),
+        "empty": not count_words(text),
         "truncated": finish_reason == "length",
         "language": other_language(text, question, language),
-        "length": outlier(words(text), others),
+        "length": outlier(count_words(text), others),
         "mention": any(mentions(text, statement) for statement in attributes),
     }
     return [code for code in FLAGS if codes[code]]
@@ -239,7 +239,7 @@ def other_language(text: str, question: str, language: str = "") -> bool:
     written, asked = (languages.script(words, FEWEST_LETTERS) for words in (text, question))
     if written and asked and written != asked:
         return True
-    if written != "latin" or words(text) < FEWEST_WORDS:
+    if written != "latin" or count_words(text) < FEWEST_WORDS:
         return False
     share = languages.english_share(text)
     if language:

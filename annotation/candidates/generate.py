@@ -10,14 +10,7 @@ from django.db.models import Count, F, Q, Sum
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates import (
-    calls,
-    clean,
-    endpoints,
-    retrieve,
-    spending,
-    wording,
-)
+from annotation.candidates import calls, clean, endpoints, retrieve, spending, wording
 from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
 from annotation.candidates.models import Candidate, Retrieval, Run
 from annotation.candidates.prompts import Prompt

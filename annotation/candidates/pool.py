@@ -54,7 +54,7 @@ def write_one(pk: UUID | str) -> Generated | None:
     try:
         with calls.renewed(row):
             written = WRITE[type(row)](row)
-            results.store([written] if written else [])
+            results.store_answers([written] if written else [])
     except CallFailed as failure:
         calls.put_off(row, failure)
     return row
@@ -63,7 +63,7 @@ def write_one(pk: UUID | str) -> Generated | None:
 def write_next(study: Study) -> bool:
     """Write one row of ``study`` that is due, after reaping; False where none was to be had."""
     calls.reap()
-    return any(write_one(pk) for pk in calls.due(study)[:1])
+    return any(write_one(pk) for pk in calls.calls_due(study)[:1])
 
 
 def work(*, seconds: float = SECONDS, study: Study | None = None) -> None:
@@ -164,7 +164,9 @@ class _Pool(spending.Ledger):
                 [cost for cost in costs if isinstance(cost, spending.Payment)],
                 [event.wish for event in asked],
             )
-            results.store([end.outcome for end in finished if isinstance(end.outcome, Written)])
+            results.store_answers(
+                [end.outcome for end in finished if isinstance(end.outcome, Written)]
+            )
             for end in finished:
                 if isinstance(end.outcome, CallFailed):
                     calls.put_off(end.row, end.outcome)

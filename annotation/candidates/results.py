@@ -68,7 +68,7 @@ def set_rules(
     audit.record(by, "generation.rules", study, **changed)
 
 
-def store(written: list[Written]) -> None:
+def store_answers(written: list[Written]) -> None:
     """Store answers in their rows; those whose attempt came too late are logged alone."""
     if not written:
         return
@@ -89,7 +89,7 @@ def _columns(result: Written, beside: "_Beside") -> dict:
     made = {
         "finish_reason": answer.finish_reason,
         "identity": clean.identity(text),
-        "words": clean.words(text),
+        "words": clean.count_words(text),
         "request": _sent(result.server),
     }
     if answer.sources:

@@ -108,13 +108,13 @@ def _question_alone(brief: Brief, ask: Ask) -> Draft:
 
 
 def _improved(brief: Brief, ask: Ask) -> Draft:
-    length = clean.words(brief.answer)
+    length = clean.count_words(brief.answer)
     prompt = prompts.improve(brief.question, brief.answer, length, **brief.manner)
     return Draft(prompt, {"words_before": length}, tag=prompts.IMPROVED)
 
 
 def _degraded(brief: Brief, ask: Ask) -> Draft:
-    length = clean.words(brief.answer)
+    length = clean.count_words(brief.answer)
     prompt = prompts.degrade(brief.question, brief.answer, length, **brief.manner)
     return Draft(prompt, {"words_before": length}, tag=prompts.DEGRADED)
 
@@ -205,4 +205,4 @@ def strategy_of(name: str) -> Strategy:
 
 def keeps_length(before: int, text: str, tolerance: float) -> bool:
     """Whether ``text`` has ``before`` words, give or take the share ``tolerance`` of them."""
-    return abs(clean.words(text) - before) <= tolerance * before
+    return abs(clean.count_words(text) - before) <= tolerance * before

@@ -12,7 +12,7 @@ def write(candidate_id: str) -> None:
 
 
 @app.task
-def ring() -> None:
+def notify_due() -> None:
     """Every 20 s: rows and files of documents that are due, also those whose worker died."""
     calls.notify_due()
     documents.notify_unread()

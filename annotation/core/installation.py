@@ -62,7 +62,11 @@ def _write(name: str) -> str:
 
 
 def _sentence() -> str:
-    where = f"the store {settings.S3_BUCKET}" if sharing.store() else f"ATTUNE_DATA {settings.DATA}"
+    where = (
+        f"the store {settings.S3_BUCKET}"
+        if sharing.object_store()
+        else f"ATTUNE_DATA {settings.DATA}"
+    )
     return (
         f"The database belongs to another installation than {where}: releases and files would not "
         "be found. Web servers and workers need the same files. If the former ones are lost, run "

@@ -235,12 +235,12 @@ def load(path: Path, kind: str) -> tuple[Linear, dict]:
         if path.stat().st_size > FILE_LIMIT:
             raise ModelError(f"{path}: the file is too large for a model.")
         with path.open("rb") as stream:
-            return read(stream, str(path), kind)
+            return load_stream(stream, str(path), kind)
     except OSError as error:
         raise ModelError(f"{path}: {(error.strerror or 'no model').lower()}.") from error
 
 
-def read(stream: IO[bytes], name: str, kind: str) -> tuple[Linear, dict]:
+def load_stream(stream: IO[bytes], name: str, kind: str) -> tuple[Linear, dict]:
     """As ``load``, from a stream called ``name``."""
     try:
         with np.load(stream, allow_pickle=False) as archive:

@@ -19,14 +19,14 @@ from django.core.files.storage import Storage, storages
 PIECE = 1 << 20
 
 
-def store() -> Storage | None:
+def object_store() -> Storage | None:
     """The store, where the settings name one."""
     return storages["shared"] if "shared" in settings.STORAGES else None
 
 
 def put(path: Path) -> bool:
     """Copy a finished file to the store; False where there is none."""
-    place = store()
+    place = object_store()
     if place:
         with path.open("rb") as file:
             place.save(_name(path), File(file))
@@ -35,7 +35,7 @@ def put(path: Path) -> bool:
 
 def opened(path: Path) -> BinaryIO | File:
     """The file for reading, from the store where there is one. Raises FileNotFoundError."""
-    place = store()
+    place = object_store()
     if place is None:
         return path.open("rb")
     if not place.exists(_name(path)):
@@ -45,7 +45,7 @@ def opened(path: Path) -> BinaryIO | File:
 
 def fetch(path: Path) -> Path:
     """Bring the store's file to ``path``, which is returned. Raises FileNotFoundError."""
-    if store():
+    if object_store():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with opened(path) as source, path.open("wb") as sink:
             shutil.copyfileobj(source, sink, PIECE)
@@ -54,20 +54,20 @@ def fetch(path: Path) -> Path:
 
 def exists(path: Path) -> bool:
     """Whether the file, or a piece of it, is there."""
-    return any(pieces(path)) if store() else path.exists()
+    return any(pieces(path)) if object_store() else path.exists()
 
 
 @contextmanager
 def gathered(path: Path) -> Iterator[Path]:
     """``gather`` for as long as the context lasts."""
     yield gather(path)
-    if store():
+    if object_store():
         path.unlink(missing_ok=True)
 
 
 def gather(path: Path) -> Path:
     """Put together at ``path`` the pieces that were written below it by ``put_piece``."""
-    if store():
+    if object_store():
         names = list(pieces(path))
         if not names:
             raise FileNotFoundError(path)
@@ -85,7 +85,7 @@ def put_piece(path: Path, offset: int, data: bytes) -> bool:
 
     Each piece is a file of its own: the next one may reach another machine.
     """
-    place = store()
+    place = object_store()
     if place:
         place.save(_name(path / _piece(offset)), ContentFile(data))
     return place is not None
@@ -93,7 +93,7 @@ def put_piece(path: Path, offset: int, data: bytes) -> bool:
 
 def move(path: Path) -> None:
     """Move a file that came whole to the store, as its one piece."""
-    if place := store():
+    if place := object_store():
         with path.open("rb") as file:
             place.save(_name(path / _piece(0)), File(file))
         path.unlink()
@@ -101,7 +101,7 @@ def move(path: Path) -> None:
 
 def pieces(path: Path) -> Iterator[Path]:
     """The files of the store directly below ``path``, in the order of their names."""
-    if place := store():
+    if place := object_store():
         try:
             files = place.listdir(_name(path))[1]
         except FileNotFoundError:
@@ -111,7 +111,7 @@ def pieces(path: Path) -> Iterator[Path]:
 
 def files(folder: Path) -> Iterator[Path]:
     """Every file below ``folder``: the store's, where there is one."""
-    place = store()
+    place = object_store()
     if place is None:
         yield from sorted(path for path in folder.rglob("*") if path.is_file())
         return
@@ -128,7 +128,7 @@ def files(folder: Path) -> Iterator[Path]:
 
 def replace(folder: Path, content: Path) -> None:
     """Let the store hold below ``folder`` the files of ``content``, and no others."""
-    if place := store():
+    if place := object_store():
         for path in files(folder):
             place.delete(_name(path))
         for path in sorted(content.rglob("*")):
@@ -139,7 +139,7 @@ def replace(folder: Path, content: Path) -> None:
 
 def remove(path: Path) -> None:
     """Delete a file and its pieces from the store."""
-    if place := store():
+    if place := object_store():
         for name in (path, *pieces(path)):
             place.delete(_name(name))
 

@@ -22,7 +22,7 @@ def note(error: BaseException) -> None:
     log.warning("%s unavailable: %s, SQLSTATE %s", part, type(error).__name__, state)
 
 
-def words(error: BaseException) -> tuple[str, str]:
+def explained(error: BaseException) -> tuple[str, str]:
     """A title and a sentence for people."""
     if isinstance(error, DATABASE):
         title = _("The database is not answering")

@@ -66,7 +66,7 @@ class Uploads:
     def create(self) -> str:
         """Make an empty file that only this account can read; its random name."""
         name = secrets.token_hex(16)
-        if not sharing.store():  # there each piece becomes a file of its own
+        if not sharing.object_store():  # there each piece becomes a file of its own
             os.close(os.open(self.path_of(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         return name
 

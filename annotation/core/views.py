@@ -156,7 +156,7 @@ def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
     Nothing is acknowledged without a commit, so the same request may be sent again.
     """
     unavailable.note(error)
-    response = _answer(request, 503, *unavailable.words(error), unavailable.RETRY, static=True)
+    response = _answer(request, 503, *unavailable.explained(error), unavailable.RETRY, static=True)
     vars(response)["_has_been_logged"] = True  # Django would log it once more, with a traceback
     return response
 

@@ -39,7 +39,7 @@ def zip_of(release: Release) -> Path:
 def present(release: Release) -> Path:
     """The published folder, unpacked from the store's zip where there is a store."""
     folder = folder_of(release)
-    if sharing.store():
+    if sharing.object_store():
         folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (
             suppress(FileNotFoundError),  # whoever opens the folder names what is missing

@@ -18,11 +18,11 @@ def build(release_id: int) -> None:
         log.info("release %s: %s", release_id, refusal.sentence)
 
 
-@app.task(name="annotation.datasets.tasks.ring")
-def ring() -> None:
+@app.task(name="annotation.datasets.tasks.notify_due")
+def notify_due() -> None:
     """Notify workers of every release that nobody builds; called by beat."""
     for release_id in freeze.due():
-        soon(release_id)
+        notify(release_id)
 
 
 @app.task(name="annotation.datasets.tasks.import_upload", soft_time_limit=3_000, time_limit=3_060)
@@ -37,6 +37,6 @@ def import_uploads() -> None:
         jobs.notify(import_upload, pk)
 
 
-def soon(release_id: int) -> None:
+def notify(release_id: int) -> None:
     """Notify a worker of a release at once."""
     jobs.notify(build, release_id)

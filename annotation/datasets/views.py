@@ -32,7 +32,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             release = freeze.request(study, by=request.user, **form.cleaned_data)
-            tasks.soon(release.pk)
+            tasks.notify(release.pk)
             words = _("Release %(n)d is being written.") % {"n": release.version}
             messages.success(request, words)
             return redirect("releases", slug)

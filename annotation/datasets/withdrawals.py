@@ -63,4 +63,4 @@ def _write_anew(release: Release) -> None:
     from annotation.datasets import tasks
 
     folders.withdraw(release)
-    tasks.soon(release.pk)
+    tasks.notify(release.pk)

@@ -549,7 +549,7 @@ def _judge_of(benchmark: Benchmark) -> judges.Judge:
 def _folder(run: Run) -> Path:
     """The release's folder on this machine: another one may have begun the run."""
     release = cast(Benchmark, run.benchmark).release
-    return folders.present(release) if release and sharing.store() else Path(run.folder)
+    return folders.present(release) if release and sharing.object_store() else Path(run.folder)
 
 
 def due() -> list[int]:

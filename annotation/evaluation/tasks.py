@@ -20,16 +20,16 @@ def work(run_id: int) -> None:
         log.info("run %s: %s", run_id, stopped)
         return
     if run is not None and run.status == runs.REQUESTED:
-        soon(run_id)
+        notify(run_id)
 
 
-@app.task(name="annotation.evaluation.tasks.ring")
-def ring() -> None:
+@app.task(name="annotation.evaluation.tasks.notify_due")
+def notify_due() -> None:
     """Notify workers of every run that waits; called by beat."""
     for run_id in runs.due():
-        soon(run_id)
+        notify(run_id)
 
 
-def soon(run_id: int) -> None:
+def notify(run_id: int) -> None:
     """Notify a worker of a run."""
     jobs.notify(work, run_id)

@@ -84,7 +84,7 @@ def _rated(study: Study, data: dict, user: User) -> dict | None:
     wanted = rating.wanted(study, data["task"], data["endpoint"], limit=data["limit"])
     if not data["confirmed"]:
         return wanted.expected
-    tasks.soon(rating.start(wanted, by=user, background=True).pk)
+    tasks.notify(rating.start(wanted, by=user, background=True).pk)
     return None
 
 
@@ -143,7 +143,7 @@ def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
     row = get_object_or_404(Run, public_id=run, study=study)
     with refusals.as_message(request):
         runs.again(row, by=request.user)
-        tasks.soon(row.pk)
+        tasks.notify(row.pk)
         messages.success(request, _("The model is being asked."))
     return redirect("gap", slug)
 
@@ -180,7 +180,7 @@ def _answer(release: Release, data: dict, user: User) -> dict | None:
     """What a run would cost; None once it was asked for."""
     fields = (release, data["endpoint"], data["setting"], data["limit"])
     if data["confirmed"]:
-        tasks.soon(runs.request_in_background(*fields, by=user).pk)
+        tasks.notify(runs.request_in_background(*fields, by=user).pk)
         return None
     plan, server, _benchmark = runs.background_plan(*fields)
     return runs.estimate(plan, server)
@@ -234,7 +234,7 @@ def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpRespo
     )
     with refusals.as_message(request):
         runs.again(row, by=request.user)
-        tasks.soon(row.pk)
+        tasks.notify(row.pk)
         messages.success(request, _("The model is being asked."))
     return redirect("models", slug, version)
 

@@ -29,7 +29,7 @@ from annotation.histories import files, formats, marks, redact, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
 from annotation.histories.records import Refused
-from annotation.histories.store import STATEMENT_SECONDS, Counts, store
+from annotation.histories.store import STATEMENT_SECONDS, Counts, store_records
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +78,7 @@ def _refuse(upload: Upload, refusal: DomainError) -> None:
     files.delete(upload.stored)
 
 
-def due() -> list[UUID]:
+def uploads_due() -> list[UUID]:
     """Uploads that nobody reads; what was tried too often or waits too long is closed first."""
     _close(
         jobs.exhausted(Upload.objects.all()),
@@ -103,7 +103,7 @@ def preview(owner: User, path: Path) -> tuple[str, Counts]:
     with changing(owner), path.open("rb") as file, bounded():
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
         reading = formats.read(file, lambda done: None)
-        counts = store(upload, reading)
+        counts = store_records(upload, reading)
         transaction.set_rollback(True)
     return reading.source, counts
 
@@ -162,7 +162,7 @@ def _read(upload: Upload, lease: Lease) -> None:
         lease.check()
         with bounded():
             reading = formats.read(file, _progress(lease))
-            counts = store(upload, reading, lease.check)
+            counts = store_records(upload, reading, lease.check)
         stored = jobs.held(upload).update(
             stored_at=Now(),
             source=reading.source[:60],

@@ -85,7 +85,9 @@ def _iso(time: datetime | None) -> str | None:
     return time.astimezone(UTC).isoformat(timespec="seconds") if time else None
 
 
-def store(upload: Upload, records: Iterable, alive: Callable[[], None] = lambda: None) -> Counts:
+def store_records(
+    upload: Upload, records: Iterable, alive: Callable[[], None] = lambda: None
+) -> Counts:
     """Write all ``records`` for the upload's owner; what was counted.
 
     Call it inside ``locks.changing``: whatever ``records`` or ``alive`` raise leaves nothing.

@@ -9,18 +9,18 @@ LOOK_SECONDS = 10
 
 
 # A gigabyte takes minutes; an hour is when the broker would hand the task out again.
-@app.task(name="annotation.histories.tasks.read", soft_time_limit=3_000, time_limit=3_060)
-def read(upload_id: str) -> None:
+@app.task(name="annotation.histories.tasks.read_upload", soft_time_limit=3_000, time_limit=3_060)
+def read_upload(upload_id: str) -> None:
     """Read one requested upload; a refusal is in its row."""
     ingest.run(upload_id)
 
 
-@app.task(name="annotation.histories.tasks.ring")
-def ring() -> None:
+@app.task(name="annotation.histories.tasks.notify_due")
+def notify_due() -> None:
     """Every 20 s: uploads that nobody reads, and erasures that had to wait."""
     erase.go_on()
-    for upload_id in ingest.due():
-        soon(upload_id)
+    for upload_id in ingest.uploads_due():
+        notify(upload_id)
 
 
 @app.task(name="annotation.histories.tasks.look_again")
@@ -29,6 +29,6 @@ def look_again() -> None:
     ingest.look_again(LOOK_SECONDS)
 
 
-def soon(upload_id: UUID | str) -> None:
+def notify(upload_id: UUID | str) -> None:
     """Notify a worker of an upload at once."""
-    jobs.notify(read, upload_id)
+    jobs.notify(read_upload, upload_id)

@@ -248,7 +248,7 @@ def _receive(request: UserRequest) -> HttpResponse:
         messages.error(request, _("Choose a file first."))
     for file in sent:
         with refusals.as_message(request):
-            tasks.soon(receive.whole(request.user, file).pk)
+            tasks.notify(receive.whole(request.user, file).pk)
             messages.success(request, _("The file has arrived and is being read."))
     return redirect("history-uploads")
 
@@ -262,7 +262,7 @@ def upload(request: UserRequest, pk: UUID) -> HttpResponse:
         if action == "cancel":
             receive.cancel(request.user, row.pk)
         elif action == "again":
-            tasks.soon(receive.again(request.user, row.pk).pk)
+            tasks.notify(receive.again(request.user, row.pk).pk)
         elif action == "erase":
             count = row.sessions.count()
             if count and not request.POST.get("sure"):

@@ -12,13 +12,13 @@ def carry_out(pk: str) -> None:
     run.run(pk)
 
 
-@app.task(name="annotation.imports.tasks.ring")
-def ring() -> None:
+@app.task(name="annotation.imports.tasks.notify_due")
+def notify_due() -> None:
     """Every 20 s: imports that nobody works at."""
     for pk in run.due():
-        soon(pk)
+        notify(pk)
 
 
-def soon(pk: UUID | str) -> None:
+def notify(pk: UUID | str) -> None:
     """Notify a worker of an import at once."""
     jobs.notify(carry_out, pk)

@@ -54,7 +54,7 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
             if not isinstance(file, UploadedFile):
                 raise DomainError(_("Choose a file first."))
             row = receive.whole(study, request.user, file)
-            tasks.soon(row.pk)
+            tasks.notify(row.pk)
             return redirect("import", slug, row.pk)
         except DomainError as refusal:
             error = refusal.sentence
@@ -189,7 +189,7 @@ def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> H
             open_items=data["open_items"],
             skip_faults=data["skip_faults"],
         )
-        tasks.soon(row.pk)
+        tasks.notify(row.pk)
     return redirect("import", study.slug, row.pk)
 
 

@@ -244,7 +244,7 @@ def _place(content: Path) -> None:
         if target.exists():
             target.rename(content / f"before-{folder}")
         sharing.replace(target, content / folder)
-        if (content / folder).exists() and not sharing.store():
+        if (content / folder).exists() and not sharing.object_store():
             for path in (content / folder, *(content / folder).rglob("*")):
                 path.chmod(0o700 if path.is_dir() else 0o600)
             (content / folder).rename(target)

@@ -40,7 +40,7 @@ class Figures:
     testable: int
     annotators: int
     # Invitations and join codes that can still be used.
-    doors: int
+    ways_in: int
     items: int
     judgments: int
     wanted: int
@@ -241,8 +241,8 @@ def _tasks(n: Figures) -> Step:
 def _invited(n: Figures) -> Step:
     figures = [
         ngettext("%(n)d annotator", "%(n)d annotators", n.annotators) % {"n": n.annotators},
-        ngettext("%(n)d invitation or code open", "%(n)d invitations or codes open", n.doors)
-        % {"n": n.doors},
+        ngettext("%(n)d invitation or code open", "%(n)d invitations or codes open", n.ways_in)
+        % {"n": n.ways_in},
     ]
     state = _state(bool(n.annotators or n.judgments))
     return Step("invited", _("People invited"), state, figures, _("Invite people"), "people")

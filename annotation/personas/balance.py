@@ -142,7 +142,7 @@ def over_represented(counted: Counter[str], personas: int) -> frozenset[str]:
     return frozenset(value for value, count in counted.items() if count >= least)
 
 
-def words(profile: dict) -> str:
+def values_as_text(profile: dict) -> str:
     """What a profile says without its keys, which all profiles share."""
     return " ".join(_texts(profile))
 

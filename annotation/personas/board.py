@@ -55,7 +55,7 @@ def embeddings(people: list[PersonaVersion]) -> np.ndarray:
     keys = [f"persona-version-{version.pk}" for version in people]
     rows = cache.get_many(keys)
     new = [place for place, key in enumerate(keys) if key not in rows]
-    vectors = embed([balance.words(people[place].profile) for place in new])
+    vectors = embed([balance.values_as_text(people[place].profile) for place in new])
     made = {keys[place]: vector.tobytes() for place, vector in zip(new, vectors, strict=True)}
     cache.set_many(made, CACHED_SECONDS)
     stored = (np.frombuffer((rows | made)[key], dtype=np.float32) for key in keys)

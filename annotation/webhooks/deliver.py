@@ -119,7 +119,7 @@ def _message(webhook: Webhook, event: str, data: dict) -> dict:
     return {"type": event, "timestamp": at, "data": {"study": webhook.study.slug, **data}}
 
 
-def due() -> QuerySet:
+def deliveries_due() -> QuerySet:
     """Ids of messages to send now, the oldest first."""
     rows = Delivery.objects.filter(webhook__paused_at=None)
     return jobs.startable(rows).order_by("created_at").values_list("pk", flat=True)[:500]

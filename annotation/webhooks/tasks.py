@@ -7,7 +7,7 @@ from annotation.webhooks import deliver
 def collect() -> None:
     """Make messages of new events and notify workers of those to send; called by beat."""
     deliver.collect()
-    for delivery in deliver.due():
+    for delivery in deliver.deliveries_due():
         jobs.notify(send, delivery)
 
 

@@ -185,7 +185,7 @@ def _filled(schema):
 def write_all():
     for _round in range(40):
         calls.reap()
-        ids = calls.due()
+        ids = calls.calls_due()
         if not ids:
             return
         for pk in ids:

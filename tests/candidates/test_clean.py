@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.candidates.clean import clean, identity, tagged, words
+from annotation.candidates.clean import clean, count_words, identity, tagged
 from tests.candidates.conftest import unhurried
 
 
@@ -96,7 +96,7 @@ def test_an_answer_that_names_its_model_is_noticed(text, found):
 
 
 def test_words_are_counted_in_every_script():
-    assert words("Two words, 两个字 and 한국") == 3 + 3 + 2
+    assert count_words("Two words, 两个字 and 한국") == 3 + 3 + 2
 
 
 def test_what_stands_in_tags_is_taken_out():

@@ -56,7 +56,7 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
     Heartbeat.objects.create(name="worker", at=timezone.now())
 
     def work(seconds):
-        for candidate_id in calls.due():
+        for candidate_id in calls.calls_due():
             pool.write_one(candidate_id)
 
     monkeypatch.setattr(command.time, "sleep", work)

@@ -10,16 +10,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from kombu.exceptions import OperationalError as BrokerError
 
-from annotation.candidates import (
-    calls,
-    generate,
-    pool,
-    prompts,
-    proposals,
-    results,
-    tasks,
-    wording,
-)
+from annotation.candidates import calls, generate, pool, prompts, proposals, results, tasks, wording
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core import jobs
 from annotation.core.errors import Conflict, DomainError
@@ -303,10 +294,10 @@ def test_retry_after_is_the_least_pause_and_holds_the_endpoint(asked, tea, fake)
     assert first.error_code == "rate_limit"
     assert first.next_try_at - timezone.now() > timedelta(seconds=2 * calls.LONGEST_BACKOFF)
     assert pool.write_one(second.pk) is None
-    assert calls.due() == []
+    assert calls.calls_due() == []
     assert len(fake.requests) == 1
     overdue(first)
-    assert len(calls.due()) == 2  # as many as the endpoint has places
+    assert len(calls.calls_due()) == 2  # as many as the endpoint has places
 
 
 def test_an_endpoint_that_asks_for_a_day_is_left_to_a_person(asked, tea, fake):
@@ -324,7 +315,7 @@ def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monk
     assert pool.write_one(last.pk) is None
     assert len(fake.requests) == 3
     overdue(failing[0])
-    assert calls.due() == [failing[0].pk, last.pk]
+    assert calls.calls_due() == [failing[0].pk, last.pk]
 
 
 def test_an_answer_without_text_is_tried_again(asked, tea, fake):
@@ -337,7 +328,7 @@ def test_an_answer_without_text_is_tried_again(asked, tea, fake):
 def test_a_row_of_an_endpoint_that_is_gone_says_so(asked, tea, fake, settings):
     candidate = one(tea)
     settings.ENDPOINTS = []
-    assert calls.due() == [candidate.pk]
+    assert calls.calls_due() == [candidate.pk]
     assert written(candidate).error == "“fake” is no longer configured."
 
 
@@ -351,7 +342,7 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
-    results.store([generate.write(twin)])
+    results.store_answers([generate.write(twin)])
     calls.put_off(twin, generate.CallFailed("timeout"))
     candidate.refresh_from_db()
     assert (candidate.status, candidate.text) == ("done", "The second attempt's.")
@@ -474,15 +465,15 @@ def test_a_request_rings_after_its_commit(asked, tea, bells, django_capture_on_c
 
 def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
     rows = generate.request(tea, endpoint="fake")
-    tasks.ring()
+    tasks.notify_due()
     assert bells == [str(row.pk) for row in rows[:2]]
     calls.claim(rows[0].pk)
     bells.clear()
-    tasks.ring()
+    tasks.notify_due()
     assert bells == [str(rows[1].pk)]
     Candidate.objects.filter(pk=rows[0].pk).update(lease_expires_at=Now() - timedelta(seconds=1))
     bells.clear()
-    tasks.ring()
+    tasks.notify_due()
     assert bells == [str(row.pk) for row in rows[:2]]
 
 

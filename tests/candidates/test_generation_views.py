@@ -132,7 +132,7 @@ def test_budget_and_rules_are_saved_or_refused(carol, tea):
 def test_a_run_is_cancelled_and_resumed_on_the_page(carol, tea, script):
     script.values = [person()]
     run = proposals.request(tea, "persona", {"count": 2})
-    pool.write_one(calls.due()[0])
+    pool.write_one(calls.calls_due()[0])
     carol.post(f"{PAGE}runs/{run.pk}/", {"do": "cancel"})
     assert Proposal.objects.filter(status="cancelled").count() == 1
     carol.post(f"{PAGE}runs/{run.pk}/", {"do": "resume"})

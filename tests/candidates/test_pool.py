@@ -86,7 +86,7 @@ def test_many_rows_are_taken_accounted_for_and_stored_in_as_many_statements_as_o
                 settled = [spending.Settlement(row, 5, Decimal(0)) for row in reserved]
                 paid = [spending.Payment(Candidate, row.pk, 1, 1, Decimal(0), 1) for row in taken]
                 spending.account(settled, paid, [])
-                results.store(written)
+                results.store_answers(written)
             counts.append((len(taken), len(statements), len(more)))
     assert Candidate.objects.filter(status="done").count() == 4
     (single, *few), (several, *many) = counts

@@ -181,7 +181,7 @@ def test_a_general_pool_is_filtered_matched_and_validated(tea, mina, cast, model
 def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
     script.values = [person()]
     run = proposals.request(tea, "persona", {"count": 3})
-    pool.write_one(calls.due()[0])
+    pool.write_one(calls.calls_due()[0])
     assert proposals.cancel(run) == 2
     write_all()
     assert (proposals.progress(run)["done"], proposals.progress(run)["cancelled"]) == (1, 2)
@@ -194,7 +194,7 @@ def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
     script.values = [GARBAGE, "no JSON at all", person()]
     run = proposals.request(tea, "persona", {"count": 1})
     for code in ("unparsable", "schema"):
-        (pk,) = calls.due() or Proposal.objects.values_list("pk", flat=True)
+        (pk,) = calls.calls_due() or Proposal.objects.values_list("pk", flat=True)
         Proposal.objects.update(next_try_at=None)
         pool.write_one(pk)
         (failure,) = proposals.progress(run)["failures"]

@@ -80,7 +80,7 @@ def test_without_a_limit_of_tokens_no_budget_can_hold(asked, tea, fake, settings
     assert written(one(tea)).error_code == "no_bound"
     Budget.objects.all().delete()
     generate.retry(tea)
-    assert calls.due()
+    assert calls.calls_due()
 
 
 @pytest.mark.django_db(transaction=True)

@@ -154,7 +154,7 @@ def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
     write("A2")
     assert Candidate.objects.filter(status="done").count() == 3
     assert queries() == one
-    assert calls.due() == []
+    assert calls.calls_due() == []
 
 
 def test_every_strategy_has_words_for_the_form():

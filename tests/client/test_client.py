@@ -34,7 +34,7 @@ def attune(cast, live_server, monkeypatch):
 @pytest.fixture
 def _written_at_once(monkeypatch):
     """No worker runs here: a release is written when it is asked for."""
-    monkeypatch.setattr("annotation.datasets.tasks.soon", freeze.build)
+    monkeypatch.setattr("annotation.datasets.tasks.notify", freeze.build)
 
 
 FRAME = pandas.DataFrame(

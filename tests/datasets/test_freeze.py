@@ -602,7 +602,7 @@ def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, vote, _data
     release = freeze.request(tea, "long", "", None)
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.delete("celery")
-        tasks.ring()
+        tasks.notify_due()
         (message,) = broker.lrange("celery", 0, -1)
         broker.delete("celery")
     assert json.loads(message)["headers"]["task"] == "annotation.datasets.tasks.build"
@@ -627,7 +627,7 @@ def test_without_a_broker_a_release_waits_for_the_next_ring(tea, items, monkeypa
     release = freeze.request(tea, "long", "", None)
     nowhere = producers[Connection("redis+socket:///nowhere/redis.sock")]
     monkeypatch.setattr(app.amqp, "_producer_pool", nowhere)
-    tasks.soon(release.pk)
+    tasks.notify(release.pk)
     assert "no broker" in caplog.text
     assert freeze.due() == [release.pk]
 

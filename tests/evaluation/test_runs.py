@@ -61,7 +61,7 @@ def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
     server.answer = scripted
     again = reverse("models-again", args=["tea", 1, run.public_id])
     assert browser.post(again).status_code == 302
-    tasks.ring()
+    tasks.notify_due()
     tasks.work(run.pk)
     run.refresh_from_db()
     assert (run.status, run.result["n"]) == ("done", 18)

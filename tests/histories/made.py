@@ -7,7 +7,7 @@ from annotation.histories import ingest
 from annotation.histories.locks import changing
 from annotation.histories.models import Session, Upload
 from annotation.histories.records import Conversation, Message, Search, Skipped, Visit
-from annotation.histories.store import store
+from annotation.histories.store import store_records
 
 START = datetime(2026, 1, 20, 9, tzinfo=UTC)
 LONG = "Walk along the river to the mill, then back over the bridge. " * 20
@@ -52,7 +52,7 @@ def bring(owner, records) -> Upload:
         owner=owner, size=70_000, received=70_000, status="running", attempts=1
     )
     with changing(owner):
-        counts = store(upload, records)
+        counts = store_records(upload, records)
         Upload.objects.filter(pk=upload.pk).update(
             counts=counts.as_json(), skipped=counts.omissions(), stored_at=START
         )

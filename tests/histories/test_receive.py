@@ -225,10 +225,10 @@ def test_a_second_worker_finds_the_upload_taken(ann, contents, monkeypatch):
 def test_an_upload_that_kills_its_worker_is_given_up_after_some_attempts(ann, settings):
     upload = requested(ann)
     for attempt in range(1, jobs.TRIES + 1):
-        assert ingest.due() == [upload.pk]
+        assert ingest.uploads_due() == [upload.pk]
         assert ingest._claim(upload.pk).attempts == attempt
         Upload.objects.update(lease_expires_at="2020-01-01T00:00Z")
-    assert ingest.due() == []
+    assert ingest.uploads_due() == []
     upload.refresh_from_db()
     assert (upload.status, upload.error_code) == ("failed", "worker_lost")
     assert stored(settings) == []
@@ -251,12 +251,12 @@ def test_a_late_twin_stores_nothing(ann, contents):
 def test_what_is_never_finished_is_deleted_after_a_day(ann, settings):
     upload = receive.begin(ann, 4)
     files.create()  # of a process that was killed before it made a row
-    ingest.due()
+    ingest.uploads_due()
     assert len(stored(settings)) == 2
     Upload.objects.update(created_at="2020-01-01T00:00Z")
     for path in stored(settings):
         os.utime(path, (0, 0))
-    ingest.due()
+    ingest.uploads_due()
     upload.refresh_from_db()
     assert (upload.status, upload.error_code, stored(settings)) == ("cancelled", "abandoned", [])
 
@@ -307,10 +307,10 @@ def test_a_reader_killed_in_the_middle_leaves_nothing_and_the_next_one_reads_all
     child.wait()
     upload.refresh_from_db()
     assert (upload.status, upload.attempts) == ("running", 1)
-    assert (Session.objects.count(), ingest.due()) == (0, [])
+    assert (Session.objects.count(), ingest.uploads_due()) == (0, [])
     Upload.objects.update(lease_expires_at="2020-01-01T00:00Z")
     contents[b"made up"] = [chat("c-1"), chat("c-2")]
-    assert ingest.due() == [upload.pk]
+    assert ingest.uploads_due() == [upload.pk]
     assert ingest.run(upload.pk).status == "done"
     assert Session.objects.count() == 2
     assert stored(settings) == []

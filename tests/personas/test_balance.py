@@ -102,6 +102,6 @@ def test_ages_stand_in_their_order_and_other_values_by_how_many_have_them():
 
 
 def test_words_of_a_profile_are_its_values_without_keys_names_and_letters():
-    assert balance.words({"Name": "Jo", "Personality": {"x": "E"}, "Food": ["tea", "rice"]}) == (
-        "tea rice"
-    )
+    assert balance.values_as_text(
+        {"Name": "Jo", "Personality": {"x": "E"}, "Food": ["tea", "rice"]}
+    ) == ("tea rice")

@@ -52,5 +52,5 @@ def judge(study, user):
 
 
 def send_all():
-    for delivery in list(deliver.due()):
+    for delivery in list(deliver.deliveries_due()):
         deliver.send(delivery)

@@ -23,7 +23,7 @@ def test_a_refused_message_is_sent_again_after_a_wait_under_the_same_id(tea, hoo
     message.refresh_from_db()
     assert (message.status, message.answer_status) == ("requested", 500)
     assert message.next_try_at > timezone.now()
-    assert message.pk not in deliver.due()
+    assert message.pk not in deliver.deliveries_due()
     Delivery.objects.update(next_try_at=timezone.now())
     send_all()
     message.refresh_from_db()

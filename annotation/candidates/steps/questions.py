@@ -152,7 +152,7 @@ def _plan_pool(study: Study, options: dict) -> Iterator[tuple[Persona | None, di
         )
     )
     for question in dict.fromkeys(line.strip() for line in pool):
-        if least <= clean.words(question) <= most and question not in present:
+        if least <= clean.count_words(question) <= most and question not in present:
             yield None, {"question": question}
 
 

@@ -47,13 +47,13 @@ class Format:
 # The first that knows a sample reads the file.
 FORMATS = (
     Format("json", assistants.detect_deepseek, assistants.read_deepseek),
-    Format("json", chatgpt.detect, chatgpt.read),
+    Format("json", chatgpt.detect_chatgpt, chatgpt.read_chatgpt),
     Format("json", assistants.detect_claude, assistants.read_claude),
     Format("json", assistants.detect_grok, assistants.read_grok),
     Format("json", assistants.detect_lechat, assistants.read_lechat),
     Format("json", google.detect_chrome, google.read_chrome),
     Format("json", google.detect_activity, google.read_activity),
-    Format("html", chatgpt.detect_page, chatgpt.read_page),
+    Format("html", chatgpt.detect_chatgpt_page, chatgpt.read_chatgpt_page),
     Format("html", google.detect_activity_page, google.read_activity_page),
     Format("csv", assistants.detect_copilot, assistants.read_copilot),
     Format("json", google.detect_aistudio, google.read_aistudio, general=True),
@@ -66,7 +66,7 @@ FORMATS = (
     Format("json", corpora.detect_lmsys, corpora.read_lmsys, general=True),
     Format("json", corpora.detect_helpsteer, corpora.read_helpsteer, general=True),
     Format("json", chatgpt.detect_messages, chatgpt.read_messages, general=True),
-    Format("csv", queries_csv.detect, queries_csv.read, general=True),
+    Format("csv", queries_csv.detect_queries, queries_csv.read_queries, general=True),
 )
 # What may stand beside each other in one Takeout archive.
 TAKEOUT = frozenset(("gemini", "youtube", "google_search", "chrome"))

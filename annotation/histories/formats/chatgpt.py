@@ -24,13 +24,13 @@ _UNSEEN = (
 _MARK = "var jsonData"
 
 
-def detect(entry: dict) -> str:
+def detect_chatgpt(entry: dict) -> str:
     """The name "chatgpt" for a conversation with a tree of nodes."""
     return "chatgpt" if isinstance(entry.get("mapping"), dict) else ""
 
 
 @each(holds("mapping", dict))
-def read(entry: Entry) -> Iterator[Record]:
+def read_chatgpt(entry: Entry) -> Iterator[Record]:
     """One conversation: the path from its current node up to the root."""
     value = entry.value
     draft = Draft(
@@ -131,12 +131,12 @@ def _pointers(part: dict) -> list[str]:
     return [name.rpartition("//")[2] for name in pointers if isinstance(name, str)]
 
 
-def detect_page(head: str) -> str:
+def detect_chatgpt_page(head: str) -> str:
     """The name "chatgpt" for a page that holds the export as a script."""
     return "chatgpt" if _MARK in head else ""
 
 
-def read_page(text: Text) -> Iterator[Record]:
+def read_chatgpt_page(text: Text) -> Iterator[Record]:
     """The conversations in chat.html: one JSON value after `var jsonData =`."""
     begun = ""
     while _MARK not in begun or "=" not in begun.partition(_MARK)[2]:
@@ -145,7 +145,7 @@ def read_page(text: Text) -> Iterator[Record]:
             raise Refused("truncated_json")
         begun = begun[-len(_MARK) - 100 :] + piece
     script = begun.partition(_MARK)[2].partition("=")[2]
-    yield from read(Document(text, script, open_end=True).entries())
+    yield from read_chatgpt(Document(text, script, open_end=True).entries())
 
 
 _FILES = ("image_url", "input_image", "image", "input_audio", "file", "input_file")

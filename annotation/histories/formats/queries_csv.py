@@ -9,12 +9,12 @@ from annotation.histories.records import Record, Search, skipped
 _TIME, _TEXT = ("timestamp", "time", "date"), ("query", "search", "text")
 
 
-def detect(header: list[str]) -> str:
+def detect_queries(header: list[str]) -> str:
     """The name "queries" for a header that names both columns."""
     return "queries" if _column(header, _TIME) and _column(header, _TEXT) else ""
 
 
-def read(table: Table) -> Iterator[Record]:
+def read_queries(table: Table) -> Iterator[Record]:
     """A search a row; rows without a time are kept undated."""
     time, text = _column(table.header, _TIME), _column(table.header, _TEXT)
     for entry in table.rows():
