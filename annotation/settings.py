@@ -43,7 +43,7 @@ def _endpoints(embedded: list[dict]) -> list:
     """Configured model servers; ``{"embedded": true}`` among them stands for the laptop's own."""
     entries = env.objects("ATTUNE_ENDPOINTS") or embedded
     if not isinstance(entries, list):
-        return entries  # candidates.checks names the fault
+        return entries  # candidates.endpoints names the fault
     defaults = embedded[0] if embedded else {"name": "embedded"}
     return [
         defaults | entry

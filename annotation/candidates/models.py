@@ -80,7 +80,7 @@ class Generated(Job):
     review = models.CharField(max_length=10, choices=Review, blank=True)
     review_reason = models.CharField(max_length=40, blank=True)
     reviewed_at = models.DateTimeField(null=True)
-    # Codes of what automatic checks say of the text (candidates.textchecks).
+    # Codes of what automatic checks say of the text (candidates.clean).
     flags = models.JSONField(default=list)
 
     class Meta:
