@@ -69,6 +69,8 @@ class ApiToken(models.Model):
         "admin": _("studies and people"),
     }
 
+    LONGEST_DAYS = 3650
+
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
     digest = models.CharField(max_length=64, unique=True)
     hint = models.CharField(max_length=8)

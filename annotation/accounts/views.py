@@ -52,7 +52,10 @@ addresses = Addresses.as_view()
 
 class TokenForm(forms.Form):
     days = forms.IntegerField(
-        label=gettext_lazy("Valid for how many days"), min_value=1, max_value=3650, initial=90
+        label=gettext_lazy("Valid for how many days"),
+        min_value=1,
+        max_value=ApiToken.LONGEST_DAYS,
+        initial=90,
     )
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("What it may do"),

@@ -32,7 +32,16 @@ from annotation.studies import members
 from annotation.studies.access import may_create, study_for
 from annotation.studies.bundle import Task
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
-from annotation.studies.models import Invitation, Role, Study, TaskDefinition
+from annotation.studies.models import (
+    DESCRIPTION_LIMIT,
+    SLUG,
+    SLUG_LIMIT,
+    TITLE_LIMIT,
+    Invitation,
+    Role,
+    Study,
+    TaskDefinition,
+)
 
 NAMES_LIMIT = 10_000
 # What can be taken back, and the field that names it.
@@ -46,9 +55,9 @@ NAMES_OF = {
 
 
 class StudyBody(serializers.Serializer):
-    slug = serializers.RegexField(r"^[a-z0-9][a-z0-9-]*$", max_length=60)
-    title = serializers.CharField(max_length=200)
-    description = serializers.CharField(default="", allow_blank=True, max_length=20_000)
+    slug = serializers.RegexField(SLUG, max_length=SLUG_LIMIT)
+    title = serializers.CharField(max_length=TITLE_LIMIT)
+    description = serializers.CharField(default="", allow_blank=True, max_length=DESCRIPTION_LIMIT)
     languages = serializers.ListField(
         child=serializers.CharField(max_length=35), default=list, max_length=50
     )
@@ -65,7 +74,7 @@ class StudyBody(serializers.Serializer):
 
 
 class TaskBody(serializers.Serializer):
-    name = serializers.SlugField(max_length=60)
+    name = serializers.SlugField(max_length=SLUG_LIMIT)
     kind = serializers.ChoiceField(choices=KIND_NAMES)
     overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, default=9)
     guideline = serializers.CharField(default="", allow_blank=True, max_length=100_000)
@@ -75,8 +84,10 @@ class TaskBody(serializers.Serializer):
 class StudyChange(serializers.Serializer):
     """What is left out stays."""
 
-    title = serializers.CharField(max_length=200, required=False)
-    description = serializers.CharField(required=False, allow_blank=True, max_length=20_000)
+    title = serializers.CharField(max_length=TITLE_LIMIT, required=False)
+    description = serializers.CharField(
+        required=False, allow_blank=True, max_length=DESCRIPTION_LIMIT
+    )
     status = serializers.ChoiceField(
         choices=Study.Status.values, required=False, help_text="Work is handed out while open."
     )
@@ -104,7 +115,7 @@ class Names(serializers.ListField):
 
 
 class BatchBody(serializers.Serializer):
-    task = serializers.SlugField(max_length=60)
+    task = serializers.SlugField(max_length=SLUG_LIMIT)
     also = Names(help_text="Names of further tasks, of which a batch each is opened with it.")
     order = serializers.ChoiceField(
         choices=list(ORDERS),

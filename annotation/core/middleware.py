@@ -1,3 +1,5 @@
+"""None"""
+
 import re
 import uuid
 from collections.abc import Callable
@@ -11,6 +13,13 @@ from django.utils.translation import gettext as _
 
 from annotation.core import logs, unavailable, uploads, views
 from annotation.core.errors import DomainError
+from collections.abc import Callable
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import translation
+
+
 
 Answer = Callable[[HttpRequest], HttpResponseBase]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
@@ -96,3 +105,27 @@ class LoginRequired(LoginRequiredMiddleware):
             )
             return HttpResponse(sentence, status=401, content_type="text/plain; charset=utf-8")
         return super().handle_no_permission(request, view_func)
+
+
+
+
+def persons_language(
+    get_response: Callable[[HttpRequest], HttpResponse],
+) -> Callable[[HttpRequest], HttpResponse]:
+    """Answer in the language that the logged-in person chose, in whatever browser.
+
+    Others get what LocaleMiddleware found: the cookie's language, or the browser's.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        # Without a session nobody is logged in: programs and probes ask the database nothing here.
+        # Health checks run while the database does not answer.
+        probe = request.path.startswith("/health/")
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and not probe:
+            chosen = getattr(request.user, "language", "")
+            if chosen in dict(settings.LANGUAGES):
+                translation.activate(chosen)
+                request.LANGUAGE_CODE = chosen
+        return get_response(request)
+
+    return middleware

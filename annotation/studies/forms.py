@@ -14,7 +14,15 @@ from annotation.core.languages import endonym
 from annotation.core.pages import in_groups
 from annotation.studies import messages
 from annotation.studies.members import address_for
-from annotation.studies.models import RESERVED_SLUGS, CrowdSource, Role, Study, TaskDefinition
+from annotation.studies.models import (
+    DESCRIPTION_LIMIT,
+    RESERVED_SLUGS,
+    TITLE_LIMIT,
+    CrowdSource,
+    Role,
+    Study,
+    TaskDefinition,
+)
 
 CONSENT_LIMIT = 50_000
 LANGUAGES = [(code, endonym(code)) for code in ("en", "zh", "ko")]
@@ -132,11 +140,11 @@ class SettingsForm(StudyForm):
 class TextsForm(forms.Form):
     """A study's texts in one language; what is left empty is shown as the study has it."""
 
-    title = forms.CharField(label=gettext_lazy("Title"), max_length=200, required=False)
+    title = forms.CharField(label=gettext_lazy("Title"), max_length=TITLE_LIMIT, required=False)
     description = forms.CharField(
         label=gettext_lazy("Description"),
         widget=forms.Textarea(attrs={"rows": 3}),
-        max_length=20_000,
+        max_length=DESCRIPTION_LIMIT,
         required=False,
     )
     consent = forms.CharField(

@@ -14,6 +14,8 @@ from django.utils.translation import ngettext
 from annotation.accounts.models import Consent, ConsentText, User
 from annotation.policies import roles
 
+SLUG, SLUG_LIMIT = r"^[a-z0-9][a-z0-9-]*$", 60
+TITLE_LIMIT, DESCRIPTION_LIMIT = 200, 20_000
 # Names of pages that stand where a study's address could.
 RESERVED_SLUGS = {"new", "import"}
 
@@ -62,12 +64,12 @@ class Study(models.Model):
 
     slug = models.SlugField(
         _("address"),
-        max_length=60,
+        max_length=SLUG_LIMIT,
         unique=True,
-        validators=[RegexValidator(r"^[a-z0-9][a-z0-9-]*$", _("Use a-z, 0-9 and hyphens."))],
+        validators=[RegexValidator(SLUG, _("Use a-z, 0-9 and hyphens."))],
     )
-    title = models.CharField(_("title"), max_length=200)
-    description = models.TextField(_("description"), blank=True)
+    title = models.CharField(_("title"), max_length=TITLE_LIMIT)
+    description = models.TextField(_("description"), blank=True, max_length=DESCRIPTION_LIMIT)
     languages = models.JSONField(_("languages"), default=list)
     # {language: {"title", "description"}}, read by texts.localized; so in the other models too.
     translations = models.JSONField(default=dict, blank=True)
@@ -201,7 +203,7 @@ class TaskDefinition(models.Model):
     """What annotators are asked, in one version. A change is a new version: items name theirs."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="tasks")
-    name = models.SlugField(max_length=60)
+    name = models.SlugField(max_length=SLUG_LIMIT)
     version = models.PositiveIntegerField(default=1)
     kind = models.CharField(max_length=20)
     overlap = models.PositiveSmallIntegerField(default=9)

@@ -7,6 +7,7 @@ from django.db import models
 from django.utils.crypto import salted_hmac
 
 from annotation.core.jobs import Job
+from annotation.core.outgoing import URL_LIMIT
 from annotation.studies.models import Study
 
 
@@ -19,7 +20,7 @@ class Webhook(models.Model):
     """An address that is told of a study's events."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")
-    url = models.CharField(max_length=500)
+    url = models.CharField(max_length=URL_LIMIT)
     events = models.JSONField(default=list)
     nonce = models.CharField(max_length=32, default=new_nonce)
     created_at = models.DateTimeField(auto_now_add=True)

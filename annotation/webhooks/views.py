@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals
+from annotation.core.outgoing import URL_LIMIT
 from annotation.studies.access import study_for
 from annotation.webhooks import deliver, tasks
 from annotation.webhooks.events import EVENTS
@@ -24,7 +25,9 @@ MESSAGES_A_PAGE = 50
 
 
 class WebhookForm(forms.Form):
-    url = forms.CharField(label=gettext_lazy("Address"), max_length=500, widget=forms.URLInput)
+    url = forms.CharField(
+        label=gettext_lazy("Address"), max_length=URL_LIMIT, widget=forms.URLInput
+    )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
         choices=[(name, name) for name in EVENTS],

@@ -1,7 +1,7 @@
 """Exports of chat and search services, from bytes to records: `read` is the way in.
 
-A format is two pure functions and one line of FORMATS. Files are recognised by their first bytes, then
-by their keys, never by name.
+A format is two pure functions and one line of FORMATS. Files are recognised by their first bytes,
+then by their keys, never by name.
 """
 
 import codecs

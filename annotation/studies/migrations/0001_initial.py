@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('slug', models.SlugField(max_length=60, unique=True, validators=[django.core.validators.RegexValidator('^[a-z0-9][a-z0-9-]*$', 'Use a-z, 0-9 and hyphens.')], verbose_name='address')),
                 ('title', models.CharField(max_length=200, verbose_name='title')),
-                ('description', models.TextField(blank=True, verbose_name='description')),
+                ('description', models.TextField(blank=True, max_length=20000, verbose_name='description')),
                 ('languages', models.JSONField(default=list, verbose_name='languages')),
                 ('translations', models.JSONField(blank=True, default=dict)),
                 ('status', models.CharField(choices=[('draft', 'draft'), ('open', 'open'), ('closed', 'closed')], default='draft', max_length=10)),

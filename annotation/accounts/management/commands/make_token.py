@@ -44,6 +44,7 @@ class Command(BaseCommand):
 
 
 def days(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= 3650:
-        raise argparse.ArgumentTypeError("must be a whole number from 1 to 3650")
+    longest = ApiToken.LONGEST_DAYS
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= longest:
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {longest}")
     return int(text)
