@@ -256,7 +256,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "annotation.accounts.middleware.persons_language",
+    "annotation.core.middleware.persons_language",
     "annotation.core.middleware.Refusals",
     "annotation.core.middleware.LoginRequired",
     "annotation.studies.middleware.SecondFactor",

@@ -5,21 +5,16 @@ import uuid
 from collections.abc import Callable
 from http import HTTPStatus
 
+from django.conf import settings
 from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.core import logs, unavailable, uploads, views
 from annotation.core.errors import DomainError
-from collections.abc import Callable
-
-from django.conf import settings
-from django.http import HttpRequest, HttpResponse
-from django.utils import translation
-
-
 
 Answer = Callable[[HttpRequest], HttpResponseBase]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
@@ -105,8 +100,6 @@ class LoginRequired(LoginRequiredMiddleware):
             )
             return HttpResponse(sentence, status=401, content_type="text/plain; charset=utf-8")
         return super().handle_no_permission(request, view_func)
-
-
 
 
 def persons_language(

@@ -1,9 +1,17 @@
-"""Study texts in templates: every template has it (settings.TEMPLATES builtins)."""
+"""Texts and navigation of studies: every template has them (settings.TEMPLATES builtins)."""
 
 from django import template
+from django.template import Context
 
+from annotation.studies.navigation import groups_for
 from annotation.studies.wording import localized
 
 register = template.Library()
 # {{ study|localized:"title" }}, {{ task|localized:"guideline"|markdown }}
 register.filter("localized", localized)
+
+
+@register.simple_tag(takes_context=True)
+def study_groups(context: Context, here: str) -> list[dict]:
+    """The groups of pages that the reader of this page may open."""
+    return groups_for(context["study"], context["request"].user, here)
