@@ -4,10 +4,13 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 from django.db.models.functions import Now
+from django.utils import timezone
 from redis import ConnectionError
 
-from annotation.core import jobs
+from annotation.celery import app
+from annotation.core import jobs, tasks
 from annotation.core.jobs import TakenOver
+from annotation.core.models import Heartbeat
 from annotation.datasets.models import Release
 
 ROWS = Release.objects.all
@@ -110,3 +113,28 @@ def test_of_workers_at_once_one_takes_the_row(cast):
     for thread in threads:
         thread.join()
     assert sorted(got) == [False, False, False, True]
+
+
+@pytest.mark.django_db
+def test_a_worker_is_alive_for_a_minute_after_its_last_sign():
+    assert not jobs.worker_alive()
+    tasks.beat()
+    assert jobs.worker_alive()
+    for seconds, alive in ((59, True), (61, False)):
+        Heartbeat.objects.update(at=timezone.now() - timedelta(seconds=seconds))
+        assert jobs.worker_alive() is alive
+
+
+@pytest.mark.django_db
+def test_work_shows_a_worker_inside_a_task_only():
+    def work():
+        jobs.pulse()()
+
+    task = app.task(work, name="tests.work")
+    work()
+    assert not jobs.worker_alive()
+    try:
+        task.apply(throw=True)
+    finally:
+        app.tasks.unregister("tests.work")
+    assert jobs.worker_alive()
