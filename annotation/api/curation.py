@@ -30,6 +30,7 @@ from annotation.studies.models import Study
 MOST = 1000
 PAIRS, VALUES = 100, 50
 SIDES = (*Persona.Split.values, "")
+LARGEST = 2**31 - 1
 
 
 class PersonaId(serializers.CharField):
@@ -272,9 +273,6 @@ def _proposal(proposal: splitting.Proposal) -> dict:
         for dimension, rows in proposal.by_dimension()
     }
     return ids | {"dimensions": dimensions}
-
-
-LARGEST = 2**31 - 1
 
 
 class FiltersBody(serializers.Serializer):

@@ -24,6 +24,8 @@ from annotation.histories import browse, consent, files, receive, tasks
 from annotation.histories.models import HistoryConsent, Session, Upload
 from annotation.studies.models import Study
 
+MOST_AT_ONCE = 1000
+
 
 class Begun(serializers.Serializer):
     upload = serializers.UUIDField(source="pk")
@@ -147,9 +149,6 @@ class History(APIView):
         if upload.status == Upload.Status.REQUESTED:
             tasks.notify(upload.pk)
         return Response(UploadStatus(upload).data)
-
-
-MOST_AT_ONCE = 1000
 
 
 class SessionsBody(serializers.Serializer):

@@ -20,6 +20,8 @@ from rest_framework.views import set_rollback
 from annotation.core import logs, unavailable, uploads
 from annotation.core.errors import DomainError
 
+DEPTH = 50
+
 
 class ProblemRenderer(JSONRenderer):
     media_type = "application/problem+json"
@@ -167,7 +169,6 @@ class Since:
         return after
 
 
-DEPTH = 50
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 

@@ -80,10 +80,8 @@ class OwnQueries(StudyView):
     @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
     def post(self, request: Request, slug: str) -> Response:
         """Write a new query; with ``finish`` it may be answered."""
-        study, wanted = (
-            owner_queries.study_of(request.user, slug),
-            validated(OwnQueryBody, request.data),
-        )
+        study = owner_queries.study_of(request.user, slug)
+        wanted = validated(OwnQueryBody, request.data)
 
         @transaction.atomic
         def act() -> tuple[int, dict]:

@@ -25,6 +25,9 @@ CONFIDENCE, SIMILARITY = 0.4, 0.7
 PREVIEWED, EXAMPLES = 3_000, 8
 # Conversations shown with an attribute.
 SHOWN = 4
+LEADERS_BLOCK = 512
+LEADERS_CHUNK = 8_192
+CHUNK = 2_000
 
 
 @dataclass(frozen=True)
@@ -208,10 +211,6 @@ def _joined(spans: list[list[int]]) -> list[list[int]]:
     return joined
 
 
-LEADERS_BLOCK = 512
-LEADERS_CHUNK = 8_192
-
-
 def cluster(vectors: np.ndarray, confidence: np.ndarray, similarity: float) -> np.ndarray:
     """The cluster (n,) of each row of ``vectors`` (n, dimensions), which have length 1.
 
@@ -278,7 +277,6 @@ def representatives(vectors: np.ndarray, confidence: np.ndarray, labels: np.ndar
     return rank[np.r_[True, np.diff(labels[rank]) > 0]]
 
 
-CHUNK = 2_000
 Verdict = Extraction.Verdict
 # What becomes of statements that the verifier finds problematic.
 DROP, REFINE = FLAGGED = ("drop", "refine")

@@ -65,6 +65,7 @@ _IDENTITY = re.compile(
     r"|作为(?:一个|一名)?(?:人工智能|AI|大型?语言模型)|(?:저는|나는) (?:AI|인공지능)",
     re.I,
 )
+FEWEST_LETTERS = 20
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,6 @@ REASONS = {code: words for code, words in FLAGS.items() if code != "mention"} | 
 }
 # Outliers are told from at least so many other answers, by the ratio to their median.
 FEWEST_OTHERS, RATIO = 4, 4.0
-FEWEST_LETTERS = 20
 # Shares of words that are frequent in English, of texts with at least so many words: of 289 answers
 # of people in English 94 % have more than the first, 1 % have less than the second.
 ENGLISH, NOT_ENGLISH, FEWEST_WORDS = 1 / 8, 1 / 50, 30

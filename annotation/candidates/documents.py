@@ -32,6 +32,8 @@ TITLE_LIMIT = 300
 PDF_PAGES = 2_000
 PASSAGE = 1_200
 EMBEDDED_AT_ONCE = 500
+SHOWN_SKIPPED = 20
+READ = "annotation.candidates.tasks.read_documents"
 
 
 @dataclass(frozen=True)
@@ -238,10 +240,6 @@ def _clean(text: str) -> str:
     while "\n\n\n" in joined:
         joined = joined.replace("\n\n\n", "\n\n")
     return joined.strip()[:TEXT_LIMIT]
-
-
-SHOWN_SKIPPED = 20
-READ = "annotation.candidates.tasks.read_documents"
 
 
 def request_reading(study: Study, file: UploadedFile, by: User) -> DocumentFile:

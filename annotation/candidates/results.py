@@ -39,6 +39,7 @@ STORE = """
     WHERE c.id = r.id AND c.status = 'running' AND c.attempts = r.attempts
     RETURNING c.id
 """
+CHUNK = 2_000
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,6 @@ def _sent(server: Endpoint) -> dict:
     return {"model": server.model, **limit, **server.parameters}
 
 
-CHUNK = 2_000
 REQUIRED = [name for name, field in Score.model_fields.items() if field.is_required()]
 
 

@@ -56,6 +56,9 @@ from annotation.studies.models import Study
 
 PAGE = 20
 FAILURES = 50
+SHOWN_RUNS = 20
+DOCUMENTS_PAGE = 50
+FILES_SHOWN = 10
 
 
 @require_http_methods(["GET", "POST"])
@@ -178,9 +181,6 @@ def _page(
         "page": pages.get_page(request.GET.get("page")),
     }
     return render(request, "candidates/candidates.html", context)
-
-
-SHOWN_RUNS = 20
 
 
 @require_safe
@@ -516,10 +516,6 @@ def _made(counts: dict) -> str:
         more = _("%(left)d people are left as they are: their attributes are judged already.")
         sentence = f"{sentence} {more}"
     return sentence % counts
-
-
-DOCUMENTS_PAGE = 50
-FILES_SHOWN = 10
 
 
 @require_http_methods(["GET", "POST"])

@@ -41,6 +41,11 @@ Axes = tuple[str, str]
 Point = tuple[float, float | None, float | None, float | None]
 Place = Callable[[float], float]
 UNTITLED = ("", "")
+WIDTH = 800
+MARGIN = 12
+TEXT_LINE = 16
+# Characters of the caption that fit on a line, of Latin letters.
+LETTERS = 120
 
 
 @dataclass(frozen=True)
@@ -427,11 +432,6 @@ def _key(entries: list[tuple[str, str]], top: float) -> SafeString:
     return _all(parts)
 
 
-WIDTH = 800
-MARGIN = 12
-TEXT_LINE = 16
-# Characters of the caption that fit on a line, of Latin letters.
-LETTERS = 120
 STYLE = (
     'text{font:12px "DejaVu Sans","Liberation Sans",Arial,"Noto Sans",sans-serif;fill:#444}'
     ".axis,.caption{fill:#111}.on-dark{fill:#fff}.on-light{fill:#111}.chart{overflow:visible}"

@@ -57,6 +57,8 @@ _markdown.disable(["image", "reference"])
 # With the options above these rules never change a text, but each is tried at every line or word.
 _markdown.disable(["html_block", "html_inline", "linkify", "replacements", "smartquotes"])
 mathematics.extend(_markdown)
+# SequenceMatcher is quadratic: longer texts are compared line by line.
+WORDS_LIMIT = 4_000
 
 
 def _mark_languages(state: StateCore) -> None:
@@ -150,8 +152,6 @@ def _costly(text: str) -> bool:
 _TOKEN = re.compile(
     r"\s+|[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\s\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
 )
-# SequenceMatcher is quadratic: longer texts are compared line by line.
-WORDS_LIMIT = 4_000
 
 
 def compared(old: str, new: str) -> list[tuple[str, str]]:

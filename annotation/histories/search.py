@@ -26,6 +26,12 @@ FUSION = 60
 NEAR = 0.35
 # Queries are short; of a pasted page only the beginning is searched for.
 QUERY_LIMIT = 500
+# A word is cut here; what is longer is a digest or an address, whose beginning tells enough.
+WORD_LIMIT = 40
+# PostgreSQL counts positions up to this one.
+LAST_POSITION = 16_383
+# A search of more words than this is a pasted text: its first words find it.
+WORDS_LIMIT = 30
 
 
 @dataclass(frozen=True)
@@ -149,13 +155,6 @@ def _snippet(passage: str, query: str) -> str:
     text = Truncator(" ".join(cut.split())).chars(SNIPPET)
     return f"{'…' if start else ''}{text}{'…' if start + SNIPPET < len(passage) else ''}"
 
-
-# A word is cut here; what is longer is a digest or an address, whose beginning tells enough.
-WORD_LIMIT = 40
-# PostgreSQL counts positions up to this one.
-LAST_POSITION = 16_383
-# A search of more words than this is a pasted text: its first words find it.
-WORDS_LIMIT = 30
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")

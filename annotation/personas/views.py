@@ -31,6 +31,10 @@ from annotation.studies.models import Study
 
 PAGE = 50
 CHUNK = 2000
+# Values of a dimension that are shown.
+ROWS = 12
+# Cosine from which two personas on different sides are mentioned.
+ALIKE = 0.9
 
 
 @require_http_methods(["GET", "POST"])
@@ -193,12 +197,6 @@ def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
         "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed
     )
     messages.success(request, words % {"n": changed})
-
-
-# Values of a dimension that are shown.
-ROWS = 12
-# Cosine from which two personas on different sides are mentioned.
-ALIKE = 0.9
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -48,6 +48,8 @@ TAXONOMY = {
     "finance": (1.10, ("Financial Analysis", "Budget Management", "Carbon Footprint Calculator")),
 }
 SCENARIOS = tuple(TAXONOMY)
+# Of a query's judged answers: examples for a judge, and at least one to test it on.
+SHOTS = 5
 
 
 def sample(draw: random.Random, size: int) -> list[str]:
@@ -60,8 +62,6 @@ def sample(draw: random.Random, size: int) -> list[str]:
     return list(dict.fromkeys(drawn))[:size]
 
 
-# Of a query's judged answers: examples for a judge, and at least one to test it on.
-SHOTS = 5
 FEWEST = SHOTS + 1
 Id = TypeVar("Id", bound=Hashable)
 

@@ -32,6 +32,7 @@ from annotation.studies.models import Study
 
 PAGE = 50
 CHUNK = 2000
+HITS = 10
 
 
 @require_http_methods(["GET", "POST"])
@@ -103,7 +104,6 @@ def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
     messages.success(request, words % {"n": changed})
 
 
-HITS = 10
 TEXTS = ("text", "scenario", "language")
 
 

@@ -15,6 +15,8 @@ from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.studies.models import RESERVED_SLUGS, Invitation, JoinCode, Membership, Role, Study
 
+LENGTH = 40
+
 
 @transaction.atomic
 def create_study(form_data: dict, by: User) -> Study:
@@ -135,9 +137,6 @@ def change_role(membership: Membership, role: str, by: User) -> None:
         membership.left_at = timezone.now()
     membership.save(update_fields=["role", "left_at"])
     audit.record(by, "member.change", membership, before=before, after=role)
-
-
-LENGTH = 40
 
 
 def address_for(title: str) -> str:

@@ -55,6 +55,11 @@ from annotation.studies.models import (
 )
 
 MESSAGES_A_PAGE = 50
+ENTRIES_A_PAGE = 100
+# In the session: the join code that was typed, in the browser: the participant it belongs to.
+JOINING = "joining"
+BROWSER_SALT = "annotation.studies.views"
+BROWSER_DAYS = 60
 
 
 @require_http_methods(["GET", "POST"])
@@ -180,9 +185,6 @@ def messages_read(request: UserRequest, slug: str) -> HttpResponse:
     if up_to.isascii() and up_to.isdigit() and len(up_to) < 19:
         study_messages.mark_read(request.user, study, int(up_to))
     return redirect("messages", slug)
-
-
-ENTRIES_A_PAGE = 100
 
 
 @require_http_methods(["GET", "POST"])
@@ -364,11 +366,7 @@ def crowd_close(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     return redirect("crowd", slug)
 
 
-# In the session: the join code that was typed, in the browser: the participant it belongs to.
-JOINING = "joining"
 BROWSER_COOKIE = "__Host-crowd" if site.HTTPS else "attune-crowd"
-BROWSER_SALT = "annotation.studies.views"
-BROWSER_DAYS = 60
 
 
 def _refused(request: HttpRequest, title: str, refusal: DomainError) -> HttpResponse:
