@@ -18,8 +18,10 @@ from annotation.api.base import StudyView, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.imports import receive, recipes, run, tasks
+from annotation.imports.forms import provenance_of
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
+from annotation.judging.kinds.imported import WIDER
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -46,6 +48,18 @@ class RecipeField(serializers.ChoiceField):
         super().__init__(choices=list(recipes.by_name()), **kwargs)
 
 
+class KnownProvenance(serializers.Serializer):
+    """Where a file comes from; what is left out is not known."""
+
+    source = serializers.CharField(required=False)
+    citation = serializers.CharField(required=False)
+    licence = serializers.CharField(required=False)
+    collected_from = serializers.CharField(required=False, help_text="A day in ISO 8601.")
+    collected_to = serializers.CharField(required=False)
+    consent = serializers.CharField(required=False)
+    languages = serializers.ListField(child=serializers.CharField(), required=False)
+
+
 class ImportStart(serializers.Serializer):
     """``map`` or ``recipe``; without either the columns are recognised by name."""
 
@@ -60,6 +74,17 @@ class ImportStart(serializers.Serializer):
         default=True, help_text="false: a batch opens items later, unless the file has votes"
     )
     skip_faults = serializers.BooleanField(default=False)
+    allow = serializers.ListField(
+        child=serializers.ChoiceField(choices=sorted(WIDER)),
+        default=list,
+        help_text="Change a task that does not fit the file, and that nobody has judged.",
+    )
+    provenance = KnownProvenance(required=False, default=dict)
+
+
+class KnownOfStudy(KnownProvenance):
+    id = serializers.IntegerField()
+    file = serializers.CharField()
 
 
 class ImportStatus(serializers.Serializer):
@@ -69,8 +94,13 @@ class ImportStatus(serializers.Serializer):
     size = serializers.IntegerField()
     offset = serializers.IntegerField(source="received")
     rows = serializers.IntegerField(help_text="Rows read so far.")
+    rows_stored = serializers.IntegerField(help_text="Rows stored so far.")
     counts = serializers.JSONField()
     unknown_columns = serializers.JSONField(source="unknown")
+    wider = serializers.ListField(
+        child=serializers.CharField(), help_text="What `allow` could name for faulty lines to fit."
+    )
+    provenance = KnownProvenance()
     rejected_count = serializers.IntegerField(source="rejected")
     error = serializers.SerializerMethodField()
     status_url = serializers.SerializerMethodField()
@@ -200,8 +230,18 @@ class StartImport(StudyView):
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
-        names = ("task", "open_items", "skip_faults")
+        wanted["provenance"] = provenance_of(wanted["provenance"])
+        names = ("task", "open_items", "skip_faults", "allow", "provenance")
         run.request(row, wish, **{name: wanted[name] for name in names})
         tasks.notify(row.pk)
         row.refresh_from_db()
         return _answer(request, study, row, status=202)
+
+
+class Provenances(StudyView):
+    @extend_schema(responses=KnownOfStudy(many=True), operation_id="provenances")
+    def get(self, request: Request, slug: str) -> Response:
+        """What is known of where a study's imported rows and judgments come from."""
+        study = study_for(request.user, slug, policies.candidate.may_read)
+        rows = study.provenances.order_by("pk")
+        return Response([{"id": row.pk, **row.as_json()} for row in rows])

@@ -76,7 +76,7 @@ def _persona(persona: Persona) -> dict:
 
 
 def _query(query: Query) -> dict:
-    names = ("text", "need", "type", "scenario", "language", "version")
+    names = ("text", "messages", "need", "type", "scenario", "language", "version")
     persona = query.persona and query.persona.external_id
     fields = {name: getattr(query, name) for name in names}
     return {"id": query.external_id, "persona": persona, **fields, "owned": bool(query.owner_id)}

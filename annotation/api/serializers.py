@@ -59,6 +59,11 @@ class PointSerializer(serializers.Serializer):
     label = serializers.CharField()
 
 
+class TurnSerializer(serializers.Serializer):
+    role = serializers.CharField()
+    content = serializers.CharField()
+
+
 class MessageSerializer(serializers.Serializer):
     role = serializers.ChoiceField(choices=["user", "assistant"])
     text = serializers.CharField()
@@ -77,6 +82,9 @@ class SlotSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(choices=KIND_NAMES, source="kind_name")
     question = serializers.CharField()
     query = serializers.CharField()
+    turns = TurnSerializer(
+        many=True, help_text="Of a query that is a conversation; `query` is its transcript."
+    )
     need = serializers.CharField()
     persona = serializers.JSONField(source="profile", allow_null=True)
     options = serializers.SerializerMethodField()
@@ -157,8 +165,15 @@ class JudgmentSerializer(serializers.Serializer):
     chips = serializers.ListField(child=serializers.CharField())
     marks = serializers.ListField(child=serializers.DictField())
     seconds = serializers.FloatField(allow_null=True)
-    submitted_at = serializers.DateTimeField()
+    submitted_at = serializers.DateTimeField(
+        allow_null=True, help_text="null where the file that it was imported from gave no time"
+    )
     imported = serializers.BooleanField()
+    provenance = serializers.IntegerField(
+        source="provenance_id",
+        allow_null=True,
+        help_text="Of an imported one: `id` in GET /studies/SLUG/provenances.",
+    )
     revision = serializers.IntegerField()
     replaces = serializers.IntegerField(source="replaces_id", allow_null=True)
     void = serializers.BooleanField()
@@ -166,7 +181,7 @@ class JudgmentSerializer(serializers.Serializer):
 
 OF_JUDGMENT = (
     *("pk", "shown", "reason", "flags", "chips", "marks", "seconds", "submitted_at", "imported"),
-    *("revision", "replaces_id", "annotator_id"),
+    *("dated", "provenance_id", "revision", "replaces_id", "annotator_id"),
 )
 NAMED = {
     "kind": F("slot__item__batch__task__kind"),
@@ -211,6 +226,7 @@ def _answer(row: dict, answer: Answer, ids: dict[int, str]) -> dict:
         "answer": kind.answer_json(answer, ids, config),
         "detail": answer.detail,
         "worker": worker_name(row["annotator_id"], row["account"]),
+        "submitted_at": row["submitted_at"] if row["dated"] else None,
     }
 
 

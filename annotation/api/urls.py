@@ -44,6 +44,7 @@ of_study = [
         path(f"{name}/", rows.RowsOfStudy.as_view(resource=name), name=f"api-{name}")
         for name in rows.RESOURCES
     ),
+    path("provenances/", imports.Provenances.as_view(), name="api-provenances"),
     path("imports/", imports.Imports.as_view(), name="api-imports"),
     path("imports/<uuid:pk>/", imports.Import.as_view(), name="api-import"),
     path("imports/<uuid:pk>/start/", imports.StartImport.as_view(), name="api-import-start"),

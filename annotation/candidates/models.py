@@ -15,7 +15,7 @@ from annotation.core.embed import DIMENSIONS
 from annotation.core.jobs import Job
 from annotation.personas.models import Attribute, Persona, PersonaVersion
 from annotation.queries.models import Query
-from annotation.studies.models import Study
+from annotation.studies.models import Provenance, Study
 
 # Of attributes: people judge it, or an answer that was written from it.
 JUDGED = Q(items__isnull=False) | Q(candidates__options__isnull=False)
@@ -102,6 +102,10 @@ class Candidate(Generated):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="candidates")
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="candidates")
+    # Of what was imported; None of what was made here.
+    provenance = models.ForeignKey(
+        Provenance, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
     external_id = models.CharField(max_length=100)
     purpose = models.CharField(max_length=6, choices=Purpose, default=Purpose.ANSWER)
     text = models.TextField(blank=True)

@@ -14,3 +14,10 @@ def clean(text: str) -> str:
     """
     text = _SURROGATES.sub("\ufffd", text.replace("\x00", ""))
     return _OVERRIDES.sub("", text)
+
+
+def transcript(messages: list[dict]) -> str:
+    """A conversation ({"role", "content"}) as one text, each message under its role."""
+    if len(messages) == 1:
+        return str(messages[0]["content"])
+    return "\n\n".join(f"**{one['role'].capitalize()}:** {one['content']}" for one in messages)

@@ -6,6 +6,7 @@ prepared once a connection.
 """
 
 import functools
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -61,7 +62,8 @@ def instance(model: type[Row], row: tuple) -> Row:
 def copy(model: type[models.Model], rows: Sequence[dict[str, Any]]) -> list[Any]:
     """Insert rows into the model's own table by COPY; their keys, new ones where rows have none.
 
-    A row has values by the names of attributes; what none of them has is the field's default.
+    A row has values by the names of attributes, of types that psycopg knows; what none of them has
+    is the field's default. Django's conversion of each value would take most of the time.
     """
     if not rows:
         return []
@@ -85,10 +87,18 @@ def copy(model: type[models.Model], rows: Sequence[dict[str, Any]]) -> list[Any]
         names = ", ".join([str(key.column), *(str(field.column) for field in named), *constant])
         statement = f"COPY {table} ({names}) FROM STDIN"
         with connection.wrap_database_errors, cursor.copy(statement) as target:
+            columns = [(field.attname, isinstance(field, models.JSONField)) for field in named]
             for pk, row in zip(keys, rows, strict=True):
-                values = [field.get_db_prep_save(row[field.attname], connection) for field in named]
+                values = [_json(row[name]) if is_json else row[name] for name, is_json in columns]
                 target.write_row([pk, *values, *constant.values()])
     return keys
+
+
+def _json(value: Any) -> str | None:
+    """A value of a JSON column; most are empty."""
+    if not value and isinstance(value, list | dict):
+        return "[]" if isinstance(value, list) else "{}"
+    return None if value is None else json.dumps(value)
 
 
 class _Among(models.Lookup):

@@ -1,13 +1,14 @@
 """The dataset card: what a reader must know before using a release. Pure."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from annotation.datasets import papers
 from annotation.datasets.front_matter import front_matter
 from annotation.datasets.layouts import harness
 from annotation.datasets.papers import Paper
 
+DAYS = ("collected_from", "collected_to")
 # Queries that a remark names on the card; the manifest names all.
 REMARKS = 50
 # Of the layouts that are no paper's.
@@ -33,8 +34,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
     is said that is not known. What people wrote is made harmless: it cannot add markup to the card.
     """
     imported, here = _judged(about)
-    if imported and not here:
-        about = about | {"languages": [], "consent": ""}
+    about = as_known(manifest, about)
     paper = papers.named(manifest["layout"])
     return "\n".join(
         [
@@ -46,6 +46,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             paper.card.about if paper else LAYOUT_WORDS[manifest["layout"]],
             "",
             *_facts(manifest, about),
+            *_provenance(manifest.get("provenance", ())),
             *_counts(manifest["counts"]),
             *_agreement(manifest["agreement"]),
             *_opening(tables),
@@ -57,6 +58,39 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
     )
 
 
+def as_known(manifest: dict, about: dict) -> dict:
+    """``about`` with the languages of what is in the release; no consent of the study's where
+    nobody judged here.
+    """
+    imported, here = _judged(about)
+    languages = [] if imported and not here else about["languages"]
+    sources = [row for row in manifest.get("provenance", ()) if row["judgments"]]
+    others = [code for row in sources for code in row["languages"]]
+    known = {"languages": list(dict.fromkeys([*languages, *others]))}
+    return about | known | ({"consent": ""} if imported and not here else {})
+
+
+def _provenance(sources: Sequence[dict]) -> Iterator[str]:
+    """What is known of where imported rows come from, and what is not."""
+    if not sources:
+        return
+    yield from ("## Provenance", "")
+    for row in sources:
+        name = _words(row["source"] or row["file"])
+        number = f"{row['judgments']} judgments" if row["judgments"] else "questions and answers"
+        days = " to ".join(dict.fromkeys(filter(None, map(row.get, DAYS))))
+        known = {
+            "cited as": _words(row["citation"]),
+            "licence": _words(row["licence"]),
+            "collected": days,
+            "consent": _words(row["consent"]),
+            "languages": ", ".join(map(_words, row["languages"])),
+        }
+        facts = "; ".join(f"{key}: {value or 'not known'}" for key, value in known.items())
+        yield f"- {name}, imported ({number}): {facts}."
+    yield ""
+
+
 def _judged(about: dict) -> tuple[int, int]:
     """How many judgments were imported, and how many people gave here."""
     judged = about.get("judged", {})
@@ -65,13 +99,17 @@ def _judged(about: dict) -> tuple[int, int]:
 
 def _facts(manifest: dict, about: dict) -> Iterator[str]:
     imported, here = _judged(about)
+    sources = [row for row in manifest.get("provenance", ()) if row["judgments"]]
     languages = ", ".join(map(_words, about["languages"])) or "not stated"
     consent = _words(about["consent"]) or "none"
     if imported and here:
-        languages += f" (of the {imported} imported judgments: not known)"
-        consent += f" (of the {imported} imported judgments: not known)"
+        known = "see Provenance" if any(map(_is_known, sources)) else "not known"
+        languages += f" (of the {imported} imported judgments: {known})"
+        consent += f" (of the {imported} imported judgments: {known})"
     elif imported:
         consent = "not known, as all judgments were imported"
+        if any(row["consent"] for row in sources):
+            consent = "see Provenance"
     yield from ("## Facts", "")
     yield f"- Study: {manifest['study']}, release {manifest['version']} of {manifest['created_at']}"
     yield f"- Id: {manifest['release']}"
@@ -80,6 +118,10 @@ def _facts(manifest: dict, about: dict) -> Iterator[str]:
     yield f"- Consent text: {consent}"
     yield f"- Licence: {_words(about['licence']) or 'not stated'}"
     yield ""
+
+
+def _is_known(row: dict) -> bool:
+    return bool(row["consent"] or row["languages"])
 
 
 def _counts(counts: dict) -> Iterator[str]:
@@ -175,7 +217,7 @@ def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]
     if imported:
         yield (
             f"- {imported} judgments were imported. Where their file gave no time, `submitted_at` "
-            "is the day of the import."
+            "is empty."
         )
     yield "- Reasons are the annotators' own words: read them before you publish them."
     if manifest["counts"]["withdrawn"]:
@@ -214,9 +256,14 @@ def _method(manifest: dict, paper: Paper | None, imported: int, here: int) -> It
     yield from ("## Method", "")
     if imported:
         which = f"{imported} of the {imported + here}" if here else "All"
-        yield f"{which} judgments were imported: how they were collected is not known here."
+        cited = [row["citation"] for row in manifest.get("provenance", ()) if row["judgments"]]
+        how = "; ".join(_words(text) for text in dict.fromkeys(cited) if text)
+        said = f"was said there: {how}" if how else "is not known here"
+        yield f"{which} judgments were imported: how they were collected {said}."
     if paper and known:
-        yield f"Collected after the method of the paper “{paper.title}”; cite it by its title."
+        only = f", the {here} given here alone" if imported else ""
+        title = f"“{paper.title}”{only}"
+        yield f"Collected after the method of the paper {title}; cite it by its title."
     yield ""
 
 

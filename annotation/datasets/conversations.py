@@ -1,5 +1,8 @@
 """Preference pairs as lists of messages, the conversational form of training libraries. Pure."""
 
+from collections.abc import Sequence
+
+from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
 from annotation.personas.schema import as_text
 
@@ -8,10 +11,11 @@ MESSAGES: list = [{"role": "text", "content": "text"}]
 _SPEAKERS = {"prompt": "user", "chosen": "assistant", "rejected": "assistant"}
 
 
-def asked(question: str, profile: dict | None = None) -> list[dict]:
-    """The question, after the card of the person who asks it where there is a ``profile``."""
+def asked(question: str | Sequence[dict], profile: dict | None = None) -> list[dict]:
+    """The question, a text or messages, after the card of who asks it where there is a profile."""
     about = [_message("system", f"The user's profile:\n{as_text(profile)}")] if profile else []
-    return [*about, _message("user", question)]
+    turns = [_message("user", question)] if isinstance(question, str) else question
+    return [*about, *turns]
 
 
 def answered(text: str) -> list[dict]:
@@ -26,14 +30,26 @@ def _message(role: str, content: str) -> dict:
 def as_texts(row: dict) -> dict:
     """``row`` with question and answers as texts where they are messages.
 
-    DomainError with a sentence where messages say more than one question and its answers do. What a
-    system message says must stand in the row's ``persona``, too.
+    A prompt of several messages becomes their transcript, and stays in ``messages``. DomainError
+    with a sentence where an answer is more than one message. What a system message before a single
+    question says must stand in the row's ``persona``, too.
     """
+    prompt = row.get("prompt")
+    if prompt and isinstance(prompt, list) and all(map(_is_turn, prompt)):
+        turns = prompt[1:] if row.get("persona") and prompt[0]["role"] == "system" else prompt
+        if sum(turn["role"] != "system" for turn in turns) > 1:
+            row = row | {"prompt": transcript(turns), "messages": turns}
     return row | {
         name: _text(name, row[name], speaker, bool(row.get("persona")))
         for name, speaker in _SPEAKERS.items()
         if isinstance(row.get(name), list)
     }
+
+
+def _is_turn(message: object) -> bool:
+    return isinstance(message, dict) and all(
+        isinstance(message.get(name), str) for name in ("role", "content")
+    )
 
 
 def _text(name: str, messages: list, speaker: str, known: bool) -> str:

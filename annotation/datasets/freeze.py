@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from django.db import OperationalError, connection, transaction
-from django.db.models import Count, Exists, F, Max, OuterRef, Q
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from annotation.accounts.models import User
@@ -28,7 +28,8 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
 from annotation.datasets import folders, layouts, owners, records
 from annotation.datasets.card import card
-from annotation.datasets.choices import Choices
+from annotation.datasets.choices import MAJORITY, Choices
+from annotation.datasets.croissant import CROISSANT, croissant
 from annotation.datasets.decided import Decided, patterns, voters
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
@@ -37,7 +38,7 @@ from annotation.datasets.records import Pair, Verdict
 from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import imported_pair, majority, majority_pair, pair, verdict
+from annotation.datasets.truth import RULE, imported_pair, majority, majority_pair, pair, verdict
 from annotation.datasets.writers import Tables, json_text
 from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
@@ -85,6 +86,17 @@ def request(
     release = _patiently(partial(_create, study, judgment, by, fields, choices))
     release.refresh_from_db()
     return release
+
+
+def suited(study: Study) -> dict[str, Any]:
+    """The layout for what people judge, and a rule that panels of this study's size can fill."""
+    layout = layouts.suited(kinds_of(study))
+    work = Item.objects.work().filter(study=study)
+    panel = work.aggregate(most=Max("overlap"))["most"] or 0
+    if not layouts.layout_of(layout).TIERED or panel >= RULE.panel:
+        return {"layout": layout}
+    # A majority of fewer votes than planned is one, too: items may be closed early.
+    return {"layout": layout, "rule": MAJORITY, "min_votes": panel // 2 + 1, "min_margin": 1}
 
 
 def kinds_of(study: Study) -> set[str]:
@@ -277,10 +289,14 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest["rules"]["tiers"] = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
     if tiered and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
+    manifest["provenance"] = _provenance(release)
     about = release.frozen["about"] | {"licence": release.licence, "judged": _judged(release)}
     (folder / "README.md").write_text(card(manifest, about, tables.written()), encoding="utf-8")
-    written = _write_texts(layout, tables, folder)
-    files = [*tables.files(), *(describe(folder, path, 0) for path in ("README.md", *written))]
+    written = ["README.md", *_write_texts(layout, tables, folder)]
+    files = [*tables.files(), *(describe(folder, path, 0) for path in written)]
+    described = croissant(manifest, about, tables.written(), files)
+    (folder / CROISSANT).write_text(described, encoding="utf-8")
+    files.append(describe(folder, CROISSANT, 0))
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     tables.journal.remove()
     (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
@@ -289,13 +305,26 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
 
 def _judged(release: Release) -> dict[str, int]:
     """How many of the judgments people gave here, and how many were imported."""
+    rows = _counted(release).values_list("imported")
+    numbers = dict(rows.annotate(n=Count("pk")))
+    return {"imported": numbers.get(True, 0), "here": numbers.get(False, 0)}
+
+
+def _provenance(release: Release) -> list[dict]:
+    """What is known of each import into the study, with the number of its judgments."""
+    numbers = dict(_counted(release).values_list("provenance").annotate(n=Count("pk")))
+    rows = release.study.provenances.filter(created_at__lte=release.as_of).order_by("pk")
+    return [row.as_json() | {"judgments": numbers.get(row.pk, 0)} for row in rows]
+
+
+def _counted(release: Release) -> QuerySet[Judgment]:
+    """The judgments of a release, in no order."""
     last, out = release.frozen["judgment"], release.frozen["void"]
     newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
     rows = Judgment.objects.filter(~Exists(newer), slot__study=release.study_id, pk__lte=last)
     rows = rows.filter(slot__item__batch__purpose=Batch.Purpose.WORK)
     rows = rows.exclude(pk__in=out).exclude(annotator__in=release.frozen["withdrawn"])
-    numbers = dict(rows.order_by().values_list("imported").annotate(n=Count("pk")))
-    return {"imported": numbers.get(True, 0), "here": numbers.get(False, 0)}
+    return rows.order_by()
 
 
 def _write_texts(layout: ModuleType, tables: Tables, folder: Path) -> list[str]:

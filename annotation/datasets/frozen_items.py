@@ -33,6 +33,7 @@ _TEXTS = {
     "query_id": json_column("query__external_id"),
     "query_version": text_column("query__version"),
     "question": json_column("query__text"),
+    "messages": text_column("query__messages"),
     "need": json_column("query__need"),
     "type": json_column("query__type"),
     "scenario": json_column("query__scenario"),
@@ -46,8 +47,17 @@ _SCHEMA = pa.schema([(n, pa.int64()) for n in _NUMBERS] + [(n, pa.string()) for 
 _OPTIONS = pa.schema([("position", pa.int64()), ("id", pa.string()), ("strategy", pa.string())])
 # Fields of an item that stand in the columns under the same name.
 _SAME = (
-    *("task", "task_version", "kind", "overlap", "query_id", "query_version", "question", "need"),
-    *("type", "scenario", "user_id", "persona_version", "gold"),
+    *(
+        "task",
+        "task_version",
+        "kind",
+        "overlap",
+        "query_id",
+        "query_version",
+        "question",
+        "messages",
+    ),
+    *("need", "type", "scenario", "user_id", "persona_version", "gold"),
 )
 
 
@@ -115,7 +125,7 @@ class FrozenItems:
         table = whole(rows, _SCHEMA)
         read = {name: table[name].combine_chunks() for name in table.column_names}
         empty = {name: pc.fill_null(read[name], '""') for name in _TEXTS.keys() - _NUMBERED}
-        return read | empty
+        return read | empty | {"messages": _messages(read["messages"], empty["question"])}
 
     def _answers(self, positions: np.ndarray) -> tuple[pa.Array, np.ndarray, np.ndarray]:
         """The ids of the items' answers; a number of each item's strategies; where answers end."""
@@ -256,6 +266,13 @@ class FrozenItems:
         """The condition on rows of items that takes those of these, and of items between."""
         ends = positions.min().item(), positions.max().item()
         return {"item__study": self.release.study_id, "item__position__range": ends}
+
+
+def _messages(stored: pa.Array, question: pa.Array) -> pa.Array:
+    """What was asked as messages: the conversation that is stored, else the one question."""
+    one = pc.binary_join_element_wise('[{"role": "user", "content": ', question, "}]", "")
+    one = pc.if_else(pc.equal(question, '""'), "[]", one)
+    return pc.if_else(pc.equal(pc.fill_null(stored, "[]"), "[]"), one, stored)
 
 
 def attribute_of(

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.db.models import Exists, F, Func, OuterRef, QuerySet, TextField, Value
+from django.db.models import Case, Exists, F, Func, OuterRef, QuerySet, TextField, Value, When
 
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
@@ -46,8 +46,10 @@ _TEXTS = {
     "seconds": text_column("seconds"),
     # The day in UTC; exact times would join a person's votes across releases. In a pattern of
     # to_char, what is quoted stands for itself: a quote needs a backslash.
-    "submitted_at": Func(
-        "submitted_at", Value(r"\"YYYY-MM-DD\""), function="to_char", output_field=TextField()
+    "submitted_at": Case(
+        When(dated=False, then=Value('""')),
+        default=Func("submitted_at", Value(r"\"YYYY-MM-DD\""), function="to_char"),
+        output_field=TextField(),
     ),
     "revision": text_column("revision"),
     "imported": text_column("imported"),

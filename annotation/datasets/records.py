@@ -172,6 +172,8 @@ class Item:
     profile: dict | None
     answers: tuple[Answer, ...]
     votes: Sequence[Vote]
+    # The question as messages: a conversation where the query is one.
+    messages: Sequence[dict] = ()
     position: int = 0
     attribute: Attribute | None = None
     gold: str = ""

@@ -27,8 +27,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     """A study's releases, newest first, and the form that asks for the next one."""
     may = policies.release.may_freeze if request.method == "POST" else policies.release.may_read
     study = study_for(request.user, slug, may)
-    suited = {"layout": lambda: layouts.suited(freeze.kinds_of(study))}
-    form = ReleaseForm(request.POST or None, initial=suited)
+    form = ReleaseForm(request.POST or None, initial=freeze.suited(study))
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             release = freeze.request(study, by=request.user, **form.cleaned_data)

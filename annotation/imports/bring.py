@@ -95,6 +95,13 @@ def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
                 )
 
 
+def provenance(file: str, known: dict) -> dict[str, Any]:
+    """The fields of studies.Provenance for a file of which this is ``known``."""
+    days = {name: known.get(name) or None for name in ("collected_from", "collected_to")}
+    texts = {name: known.get(name) or "" for name in ("source", "citation", "licence", "consent")}
+    return {"file": file[:200], **texts, **days, "languages": known.get("languages") or []}
+
+
 def bring(
     study: Study, table: Table, mapping: Mapping, *, rows: Rows | None = None, **options: Any
 ) -> Brought:

@@ -1,6 +1,6 @@
 """Stores the rows of a collection of chats in the study's pool of conversations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -29,11 +29,14 @@ def store(
     task: str = "",
     by: User | None = None,
     skip_faults: bool = False,
+    allow: Collection[str] = (),
+    provenance: dict | None = None,
     dry_run: bool = False,
-    check: Callable[[int], None] = lambda rows: None,
+    check: Callable[[int, int], None] = lambda rows, stored: None,
     open_items: bool = True,
 ) -> Result:
-    """Store ``rows`` as ``imports.store.store`` does; ``task`` and ``open_items`` change nothing.
+    """Store ``rows`` as ``imports.store.store`` does; of the options only ``by``,
+    ``skip_faults``, ``dry_run`` and ``check`` count.
 
     A conversation that the study has already is left as it is.
     """
@@ -44,7 +47,7 @@ def store(
         study = turns.take(study)
         for chunk in chunks(rows, CHUNK):
             read += len(chunk)
-            check(read)
+            check(read, read - len(chunk))
             count += _add(study, chunk, faults)
         if not count:
             raise nothing_came(faults)

@@ -278,6 +278,12 @@ def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> Non
     else:
         columns.pop("answer_a", None)
         columns.pop("answer_b", None)
+    # What an instruction is about stands beside it in the files of instruction data sets.
+    asked = columns.get("prompt", ("",))[0]
+    within = asked.removesuffix("instruction").removesuffix("input")
+    pair = (f"{within}instruction", f"{within}input")
+    if asked in pair and places.keys() >= set(pair):
+        columns["prompt"] = pair
     messages = columns.get("answer_a") or columns.get("answer")
     if "prompt" not in columns and messages and is_messages(places.get(messages[0])):
         columns["prompt"] = messages
@@ -319,6 +325,15 @@ def unknown(mapping: Mapping, columns: Iterable[str], sample: Iterable[dict] = (
     used = {paths.column_of(name, columns) for name in read}
     inside = dict.fromkeys(place for row in sample for place in paths.unread(row, read))
     return [*(name for name in columns if name not in used), *inside]
+
+
+def named(mapping: Mapping, sample: list[dict]) -> list[str]:
+    """Columns that are not read, although their names say what they hold."""
+    if mapping.has("conversation"):
+        return []
+    columns = list(dict.fromkeys(key for row in sample for key in row))
+    left = unknown(mapping, columns)
+    return [name for name in left if re.sub(r"[\W_]", "", name.lower()) in _BY_NAME]
 
 
 def suggestion(column: str) -> str | None:

@@ -56,9 +56,15 @@ class DataImport(Job):
     # False: questions and answers alone are stored, and a batch opens items of them later.
     open_items = models.BooleanField(default=True)
     skip_faults = models.BooleanField(default=False)
+    # What a task that does not fit is given, and what a refusal proposed (imported.WIDER).
+    allow = models.JSONField(default=list)
+    wider = models.JSONField(default=list)
+    # Where it comes from, as far as whoever sends it knows (studies.Provenance.ASKED).
+    provenance = models.JSONField(default=dict)
 
-    # What became of it. ``rows`` counts those read so far.
+    # What became of it. ``rows`` counts those read so far, ``rows_stored`` those stored.
     rows = models.PositiveIntegerField(default=0)
+    rows_stored = models.PositiveIntegerField(default=0)
     counts = models.JSONField(default=dict)
     unknown = models.JSONField(default=list)
     rejected = models.PositiveIntegerField(default=0)

@@ -29,11 +29,16 @@ class Recipe:
     optional: dict[str, tuple[Columns, ...]] = field(default_factory=dict)
     # Words in labels and scores, and what they stand for.
     values: dict[str, str] = field(default_factory=dict)
+    # What is published of where such files come from (studies.Provenance.ASKED).
+    provenance: dict[str, "str | list[str]"] = field(default_factory=dict)
     # Every column that is not named otherwise and holds numbers is a criterion.
     criteria: bool = False
 
 
-_PROMPT = ("prompt", "question", "instruction", "query", "input", "turns")
+_PROMPT: tuple[Columns, ...] = (
+    *("prompt", "question", ["instruction", "input"], "instruction"),
+    *("query", "input", "turns"),
+)
 _WORKER = ("annotator", "worker", "rater", "annotator_id", "rater_id", "judge", "slot")
 _ID = ("id", "item_id", "item", "task", "question_id", "idx")
 
@@ -54,6 +59,11 @@ GENERAL = {
             "language": ("language",),
             "submitted_at": ("tstamp",),
         },
+        provenance={
+            "source": "Chatbot Arena conversations, lmsys/chatbot_arena_conversations",
+            "citation": "Zheng et al. 2023, arXiv:2306.05685",
+            "licence": "CC-BY-4.0 (prompts), CC-BY-NC-4.0 (answers)",
+        },
     ),
     "pandalm": Recipe(
         gettext_lazy("PandaLM test set"),
@@ -67,6 +77,11 @@ GENERAL = {
             "label": (["annotator1", "annotator2", "annotator3"],),
         },
         {"0": "tie"},
+        provenance={
+            "source": "PandaLM test set",
+            "citation": "Wang et al. 2023, arXiv:2306.05087",
+            "languages": ["en"],
+        },
     ),
     "mtbench": Recipe(
         gettext_lazy("MT-bench human judgments"),
@@ -81,6 +96,12 @@ GENERAL = {
             "turn": ("turn",),
             "label": ("winner",),
             "worker": ("judge",),
+        },
+        provenance={
+            "source": "MT-bench human judgments, lmsys/mt_bench_human_judgments",
+            "citation": "Zheng et al. 2023, arXiv:2306.05685",
+            "licence": "CC-BY-4.0",
+            "languages": ["en"],
         },
     ),
     "preferences": Recipe(
@@ -130,7 +151,7 @@ GENERAL = {
             "label": ("label", "choice", "winner", "verdict", "is_safe"),
             "score": ("score", "rating", "ratings", "scores"),
             "model": ("model",),
-            "prompt": ("prompt", "question", "instruction"),
+            "prompt": ("prompt", "question", ["instruction", "input"], "instruction"),
             "answer": ("answer", "response", "output"),
             "reason": ("reason", "comment", "rationale"),
             "seconds": ("seconds",),
@@ -151,6 +172,12 @@ GENERAL = {
         gettext_lazy("PRISM utterances"),
         {"prompt": ("user_prompt",), "answer": ("model_response",)},
         {"model": ("model_name",), "persona": ("user_id",)},
+        provenance={
+            "source": "PRISM, HannahRoseKirk/prism-alignment",
+            "citation": "Kirk et al. 2024, arXiv:2404.16019",
+            "licence": "CC-BY-4.0 (people), CC-BY-NC-4.0 (models)",
+            "languages": ["en"],
+        },
     ),
     "prefeval": Recipe(
         gettext_lazy("PrefEval: a stated preference, a question, options"),
@@ -177,6 +204,12 @@ SOURCES: list[Callable[[], dict[str, Recipe]]] = []
 def by_name() -> dict[str, Recipe]:
     """Every recipe by its name."""
     return GENERAL | {name: made for source in SOURCES for name, made in source().items()}
+
+
+def provenance_of(name: str) -> dict:
+    """What the recipe ``name`` knows of where its files come from; {} where there is none."""
+    recipe = by_name().get(name)
+    return dict(recipe.provenance) if recipe else {}
 
 
 def fitting(rows: list[dict]) -> list[str]:

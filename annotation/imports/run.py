@@ -1,6 +1,6 @@
 """The import as a job: a worker reads what a file begins with, and once it is mapped, all of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from uuid import UUID
 
@@ -38,6 +38,8 @@ def request(
     task: str = "",
     open_items: bool = True,
     skip_faults: bool = False,
+    allow: Sequence[str] = (),
+    provenance: dict | None = None,
 ) -> None:
     """Ask for an import, read as ``wish`` says (`bring.mapping_for`); Conflict where it runs."""
     check_startable(row)
@@ -47,7 +49,10 @@ def request(
         "task": task,
         "open_items": open_items,
         "skip_faults": skip_faults,
+        "allow": list(allow),
+        "provenance": provenance or {},
         "rows": 0,
+        "rows_stored": 0,
     }
     with transaction.atomic():
         if not waiting.update(**values):
@@ -140,6 +145,8 @@ def _import(row: DataImport, lease: Lease) -> None:
                     open_items=row.open_items,
                     by=row.by,
                     skip_faults=row.skip_faults,
+                    allow=row.allow,
+                    provenance=bring.provenance(row.name, row.provenance),
                     check=_progress(lease),
                 )
         values = {"counts": result.counts, "unknown": result.unknown}
@@ -151,12 +158,11 @@ def _import(row: DataImport, lease: Lease) -> None:
     files.delete(row.stored)
 
 
-def _progress(lease: Lease) -> Callable[[int], None]:
-    """What the storing calls with the rows it has read."""
+def _progress(lease: Lease) -> Callable[[int, int], None]:
+    """What the storing calls with the rows it has read, and those it has stored."""
 
-    def check(rows: int) -> None:
-        if rows:
-            lease.fields["rows"] = rows
+    def check(rows: int, stored: int) -> None:
+        lease.fields |= {"rows": rows, "rows_stored": stored}
         lease.check()
 
     return check
@@ -174,4 +180,5 @@ def _note(row: DataImport, faults: Faults) -> None:
             ImportFault.objects.bulk_create(
                 ImportFault(source=row, line=line, reason=reason) for line, reason in chunk
             )
-        DataImport.objects.filter(pk=row.pk).update(rejected=faults.count)
+        found = {"rejected": faults.count, "wider": sorted(faults.wider)}
+        DataImport.objects.filter(pk=row.pk).update(**found)

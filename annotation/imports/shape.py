@@ -4,15 +4,16 @@ import hashlib
 import json
 import math
 import re
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
+from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
 from annotation.histories.formats.corpora import CorpusRow, row_of
 from annotation.imports import paths
@@ -88,6 +89,8 @@ class Row:
     attribute_text: str = ""
     query: str = ""
     prompt: str = ""
+    # A conversation that is the question: {"role", "content"}; ``prompt`` is its transcript.
+    messages: list[dict] = field(default_factory=list)
     need: str = ""
     type: str = "specific"
     scenario: str = ""
@@ -190,7 +193,9 @@ class _Reading:
         row.type = self.type()
         name = self.name
         if self.mapping.has("prompt"):
-            row.prompt = self.prompt()
+            turns = self.turns()
+            row.messages = turns if len(turns) > 1 else []
+            row.prompt = clean(transcript(turns), "prompt") if turns else ""
             if not row.prompt.strip():
                 raise RowError(_("the question is empty"))
             alone = name and not self.mapping.wide
@@ -204,40 +209,55 @@ class _Reading:
             raise RowError(_("the type of a question is “specific” or “general”"))
         return text.replace("spedific", "specific")
 
-    def prompt(self) -> str:
-        parts = []
+    def turns(self) -> list[dict]:
+        """What was asked, as messages: one where it is a text."""
+        texts: list[str] = []
+        turns: list[tuple[str, str]] = []
         columns = self.mapping.columns.get("prompt", ())
         for column, value in zip(columns, self.cells("prompt"), strict=True):
-            messages = as_messages(value)
+            messages = self.conversations.get(column) or as_messages(value)
             if messages:
-                self.check_asked(column, messages)
-                text = _asked(messages)
+                turns += messages[: self.common] if column in self.conversations else messages
             elif isinstance(value, list):
-                text = "\n\n".join(clean(entry, "prompt") for entry in value)
+                texts.append("\n\n".join(clean(entry, "prompt") for entry in value).strip())
             else:
-                text = clean("" if value is None else value, "prompt")
-            parts.append(text.strip())
-        return "\n\n".join(part for part in parts if part)
+                texts.append(clean("" if value is None else value, "prompt").strip())
+        if text := "\n\n".join(text for text in texts if text):
+            turns.insert(0, ("user" if not turns else "system", text))
+        if turns and turns[-1][0] == "assistant" and turns[-1][1] in self.texts:
+            turns.pop()  # the whole conversation, with the answer that ends it
+        return [{"role": role, "content": text.strip()} for role, text in turns if text.strip()]
 
-    def check_asked(self, column: str, messages: list[tuple[str, str]]) -> None:
-        """Refuse later questions of a conversation that no answer of this row holds."""
-        count = sum(role == "user" for role, _text in messages)
-        answers = [
-            name
-            for target in ("answer", "answer_a", "answer_b")
-            for name in self.mapping.columns.get(target, ())
-        ]
-        if count > 1 and column not in answers:
-            raise RowError(
-                _(
-                    "the question is a conversation in which the user speaks %d times, and only "
-                    "the first would be stored: map a column with one question"
-                )
-                % count
-            )
+    @cached_property
+    def conversations(self) -> dict[str, list[tuple[str, str]]]:
+        """{column: messages} of answers that are conversations, up to the turn that was judged."""
+        turn = self.cell("turn")
+        found = {}
+        for target in ("answer", "answer_a", "answer_b"):
+            for name in self.mapping.columns.get(target, ()):
+                messages = as_messages(paths.value_at(self.record, name))
+                if messages:
+                    found[name] = _judged(messages, turn)
+        return found
+
+    @cached_property
+    def common(self) -> int:
+        """How many messages of the answers' conversations are the question.
+
+        Those that all answers begin with, to the last one of the user; of a single conversation
+        those to its first question.
+        """
+        several = list(self.conversations.values())
+        if len(several) < 2:
+            return _first(several[0]) + 1 if several else 0
+        alike = takewhile(
+            lambda turns: turns.count(turns[0]) == len(turns), zip(*several, strict=False)
+        )
+        roles = [turns[0][0] for turns in alike]
+        return max((n for n, role in enumerate(roles, start=1) if role == "user"), default=0)
 
     def answers(self, row: Row) -> None:
-        texts = self.texts()
+        texts = self.texts
         if len(texts) > ANSWERS_LIMIT:
             raise RowError(_("more than %d answers") % ANSWERS_LIMIT)
         models, strategies = self.sides("model", len(texts)), self.strategies(len(texts))
@@ -264,6 +284,7 @@ class _Reading:
         if len(row.item) > ITEM_LIMIT:
             raise RowError(_("the id must be printable and at most %d characters long") % ID_LIMIT)
 
+    @cached_property
     def texts(self) -> list[str]:
         """The answers; an empty text is an answer, a missing column is none."""
         if self.mapping.has("answer_a"):
@@ -272,14 +293,31 @@ class _Reading:
             values = self.cells("answer")
             if len(values) == 1 and isinstance(values[0], list) and not as_messages(values[0]):
                 values = values[0]
-        turn = self.cell("turn")
         texts = []
         for number, value in enumerate(values, start=1):
             if value is None:
                 raise RowError(_("answer %d is missing") % number)
-            messages = as_messages(value)
-            texts.append(_answered(messages, turn) if messages else clean(value, "answer"))
+            messages = _judged(as_messages(value), self.cell("turn"))
+            texts.append(self.said(messages) if messages else clean(value, "answer"))
         return texts
+
+    def said(self, messages: list[tuple[str, str]]) -> str:
+        """What of a conversation answers the question: one message, or a transcript of several."""
+        rest = messages[self.begun(messages) :]
+        if {role for role, _text in rest} <= {"assistant"}:
+            return "\n\n".join(text for _role, text in rest)
+        return transcript([{"role": role, "content": text} for role, text in rest])
+
+    def begun(self, messages: list[tuple[str, str]]) -> int:
+        """How many messages of an answer's conversation are the question."""
+        names = self.mapping.columns.get("prompt", ())
+        if not self.conversations.keys().isdisjoint(names):
+            return self.common
+        asked = [turn for name in names for turn in as_messages(paths.value_at(self.record, name))]
+        while asked and asked[-1][0] == "assistant":
+            asked.pop()
+        repeated = asked and messages[: len(asked)] == asked
+        return len(asked) if repeated else _first(messages) + 1
 
     def sides(self, target: str, count: int) -> list[str]:
         """The model (or name) of each answer."""
@@ -513,7 +551,11 @@ def _persona(value: object, name: str) -> tuple[str, dict | None]:
 
 
 def as_messages(value: Any) -> list[tuple[str, str]]:
-    """(role, text) of a conversation: a list of messages, or a text with Human: and Assistant:."""
+    """(role, text) of a conversation: a list of messages, also as JSON, or a text with Human: and
+    Assistant:.
+    """
+    if isinstance(value, str) and value.startswith('[{"'):
+        value = _parsed(value)
     if is_messages(value):
         return [(role_of(turn), clean(text_of(turn), "conversation")) for turn in value]
     if isinstance(value, str) and value.startswith("\n\nHuman:"):
@@ -526,24 +568,23 @@ def as_messages(value: Any) -> list[tuple[str, str]]:
     return []
 
 
-def _asked(messages: list[tuple[str, str]]) -> str:
-    """The first thing that the user says, with what the system says before it."""
-    first = next((n for n, (role, _text) in enumerate(messages) if role == "user"), 0)
-    return "\n\n".join(text.strip() for _role, text in messages[: first + 1])
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
-def _answered(messages: list[tuple[str, str]], turn: object = None) -> str:
-    """Everything after the first question: one answer, or the rest of the conversation."""
-    first = next((n for n, (role, _text) in enumerate(messages) if role == "user"), -1)
-    rest = messages[first + 1 :]
+def _first(messages: list[tuple[str, str]]) -> int:
+    """The place of the first thing that the user says; -1 where that is nothing."""
+    return next((n for n, (role, _text) in enumerate(messages) if role == "user"), -1)
+
+
+def _judged(messages: list[tuple[str, str]], turn: object) -> list[tuple[str, str]]:
+    """``messages`` to the answer of the turn (from 1) that was judged, all where none is named."""
     if isinstance(turn, int | float | str) and str(turn).split(".")[0].isdigit():
-        rest = rest[: 2 * int(float(turn)) - 1]
-    if len(rest) == 1:
-        return rest[0][1]
-    names = Counter(role for role, _text in rest)
-    if set(names) <= {"assistant"}:
-        return "\n\n".join(text for _role, text in rest)
-    return "\n\n".join(f"**{role.capitalize()}:** {text}" for role, text in rest)
+        return messages[: _first(messages) + 2 * int(float(turn))]
+    return messages
 
 
 # --- Times ---------------------------------------------------------------------------------------

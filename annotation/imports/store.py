@@ -6,7 +6,7 @@ file's own or are computed from the texts: the same file again changes nothing.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from django.db import connection, models, transaction
@@ -24,15 +24,18 @@ from annotation.imports import shape, votes
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
 from annotation.judging.batches.open import insert_slots
-from annotation.judging.imports import turns
+from annotation.judging.imports import judgments, turns
 from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.kinds.imported import WIDER
 from annotation.judging.models import Batch, Item, ItemOption
 from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries.models import Query
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import Provenance, Study, TaskDefinition
 
 CHUNK = 2_000
+# The share of the work that is done before judgments are stored.
+BEFORE_VOTES = 0.3
 # From so many rows on, joins read what the study has once instead of looking up row by row.
 MANY = 500
 # Judgments of an item of a new task that brings no votes of its own.
@@ -42,7 +45,7 @@ _TABLES = """
     DROP TABLE IF EXISTS import_row, import_vote, import_item;
     CREATE TEMPORARY TABLE import_row (
         line int, persona text, profile jsonb, memory text, attribute text, attribute_text text,
-        query text, prompt text, need text, type text, scenario text, language text,
+        query text, prompt text, messages jsonb, need text, type text, scenario text, language text,
         answers text[], texts text[], models text[], strategies text[], item text, model text
     ) ON COMMIT DROP;
     CREATE TEMPORARY TABLE import_vote (
@@ -57,11 +60,21 @@ class Faults:
 
     rows: list[tuple[int, str]] = field(default_factory=list)
     count: int = 0
+    # What a task could be given to take lines that do not fit it (imported.WIDER): its name.
+    wider: dict[str, str] = field(default_factory=dict)
 
     def add(self, line: int, reason: str) -> None:
         self.count += 1
         if len(self.rows) < FAULTS_LIMIT:
             self.rows.append((line, reason))
+
+    def offers(self) -> list[str]:
+        """The changes of tasks that would make lines fit, a sentence for each."""
+        words = _("The task “%(task)s” would take more of them with: %(change)s (%(name)s).")
+        return [
+            words % {"task": task, "change": WIDER[name], "name": name}
+            for name, task in sorted(self.wider.items())
+        ]
 
 
 @dataclass
@@ -79,11 +92,11 @@ class FaultsError(DomainError):
     code = "faulty_lines"
 
     def __init__(self, faults: Faults, sentence: str = "") -> None:
-        super().__init__(
-            sentence
-            or _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
+        sentence = sentence or (
+            _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
             % faults.count
         )
+        super().__init__(" ".join([sentence, *faults.offers()]))
         self.faults = faults
 
 
@@ -96,24 +109,29 @@ def store(
     open_items: bool = True,
     by: User | None = None,
     skip_faults: bool = False,
+    allow: Collection[str] = (),
+    provenance: dict | None = None,
     dry_run: bool = False,
-    check: Callable[[int], None] = lambda rows: None,
+    check: Callable[[int, int], None] = lambda rows, stored: None,
 ) -> Result:
     """Store ``rows`` (line and record) read by ``mapping`` in ``study``.
 
     Items and votes belong to the task called ``task``, which is made where the study has none.
     Without ``open_items`` questions and answers alone are stored, unless the rows have votes.
-    ``check(rows read)`` is called on the way and may raise to end it. Raises FaultsError where
-    lines are faulty and ``skip_faults`` is false, MappingError where nothing at all came in,
-    Conflict where the study is closed. Whatever is raised, nothing was stored.
+    A task that does not fit the file is changed as ``allow`` says (names of imported.WIDER).
+    ``provenance`` has the fields of studies.Provenance. ``check(rows read, rows stored)`` is called
+    on the way and may raise to end it. Raises FaultsError where lines are faulty and
+    ``skip_faults`` is false, MappingError where nothing at all came in, Conflict where the study is
+    closed. Whatever is raised, nothing was stored.
     """
     if study.status == Study.Status.CLOSED:
         raise Conflict(_("The study is closed: an administrator can open it again."), code="closed")
     with transaction.atomic():
         study = turns.take(study)
-        job = _Storing(study, mapping, task, by, check)
+        known = provenance and Provenance.objects.get_or_create(study=study, **provenance)[0].pk
+        job = _Storing(study, mapping, task, by, check, known or None)
         job.stage(rows)
-        result = job.all(open_items or mapping.votes)
+        result = job.all(open_items or mapping.votes, allow)
         if not any(result.counts.values()):
             raise nothing_came(result.faults)
         if result.faults.count and not skip_faults:
@@ -146,9 +164,12 @@ class _Storing:
         mapping: Mapping,
         task: str,
         by: User | None,
-        check: Callable[[int], None],
+        check: Callable[[int, int], None],
+        provenance: int | None,
     ) -> None:
-        self.study, self.mapping, self.by, self.check = study, mapping, by, check
+        self.provenance = provenance
+        self.study, self.mapping, self.by = study, mapping, by
+        self.told, self.read, self.stored = check, 0, 0
         self.task_name = task
         self.faults = Faults()
         self.columns: dict[str, None] = {}
@@ -164,10 +185,9 @@ class _Storing:
             # Sorts and joins of a large file stay in memory; it ends with the transaction.
             cursor.execute("SET LOCAL work_mem = '64MB'")
             cursor.execute(_TABLES)
-        read = 0
         for chunk in chunks(self.shaped(rows), CHUNK):
-            read += len(chunk)
-            self.check(read)
+            self.read += len(chunk)
+            self.check()
             good = [(line, row) for line, row in chunk if row is not None]
             _copy("import_row", [_staged(line, row) for line, row in good])
             _copy(
@@ -177,7 +197,7 @@ class _Storing:
         self.run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
         # Rows of this transaction are not in the statistics: the planner takes the study for an
         # empty one, and the nested loops it chooses then compare every row with every other.
-        self.joined_by_loops(read < MANY)
+        self.joined_by_loops(self.read < MANY)
 
     def shaped(self, rows: Rows) -> Iterator[tuple[int, Row | None]]:
         """Line and row; None in place of a row that is faulty."""
@@ -197,18 +217,20 @@ class _Storing:
             if row.answers:
                 self.sizes[len(row.answers)] += 1
             for vote in row.votes:
-                self.seen.add(vote)
+                self.seen.add(vote, refers=not row.answers)
             yield line, row
 
     # Storing
 
-    def all(self, open_items: bool) -> Result:
+    def all(self, open_items: bool, allow: Collection[str]) -> Result:
         """Store everything that was staged; what of it the study has now."""
-        self.personas()
-        self.memories()
-        self.attributes()
-        self.queries()
-        self.candidates()
+        ways = (self.personas, self.memories, self.attributes, self.queries, self.candidates)
+        # Where there are judgments, they take most of the time.
+        share = BEFORE_VOTES if self.mapping.votes else 1
+        for step, way in enumerate(ways):
+            self.check(share * step / (len(ways) + 1))
+            way()
+        self.check(share * len(ways) / (len(ways) + 1))
         counts = {"personas": self.count("persona")}
         counts["queries"] = self.count("query") if self.mapping.has("prompt") else 0
         counts["candidates"] = self.scalar(
@@ -220,12 +242,46 @@ class _Storing:
             """SELECT count(*) FROM judging_item i WHERE i.study_id = %(study)s
                AND i.external_id IN (SELECT item FROM import_row WHERE item <> '')"""
         )
+        if open_items and self.task_name and not counts["items"] and not self.mapping.votes:
+            raise MappingError(
+                _(
+                    "No item can be opened in the task “%s”: the rows have nothing to judge in it. "
+                    "Store them without items; a batch opens items once there are answers."
+                )
+                % self.task_name
+            )
         counts |= {"votes": 0, "scores": 0, "workers": 0}
         self.joined_by_loops(True)
         if self.mapping.votes:
-            counts |= votes.store(self.study, self.faults.add, self.check, signed=self.seen.low < 0)
+            self.fit(allow)
+            counts |= votes.store(
+                self.study,
+                self.faults.add,
+                lambda done: self.check(share + (1 - share) * done),
+                signed=self.seen.low < 0,
+                provenance=self.provenance,
+            )
         self.faults.rows.sort()
         return Result(counts, self.faults, list(self.columns))
+
+    def fit(self, allow: Collection[str]) -> None:
+        """Change the tasks of the votes' items as ``allow`` says; note what else they need."""
+        named = self.fetch(
+            """SELECT DISTINCT b.task_id FROM judging_item i
+               JOIN judging_batch b ON b.id = i.batch_id
+               WHERE i.study_id = %(study)s AND i.external_id IN (SELECT item FROM import_vote)"""
+        )
+        for task in self.study.tasks.filter(pk__in=[pk for (pk,) in named]):
+            kind, config = kind_of(task.kind), config_of_task(task)
+            size = kind.options_range(config)[0]
+            file = votes.file_of(self.mapping, size, self.seen)
+            chosen: dict = {}
+            for name in allow:
+                chosen |= kind.wider(config | chosen, file).get(name, {})
+            if chosen:
+                judgments.widen(task, chosen, self.by)
+            left = kind.wider(config | chosen, file)
+            self.faults.wider |= dict.fromkeys(left, task.name)
 
     def personas(self) -> None:
         """Personas with a profile, and those that are only named and not there yet."""
@@ -281,14 +337,16 @@ class _Storing:
             {name: f"s.{name}" for name in columns}
             | {
                 "study_id": "%(study)s",
+                "provenance_id": "%(provenance)s::bigint",
                 "external_id": "s.query",
                 "persona_id": "p.id",
                 "text": "s.prompt",
+                "messages": "s.messages",
             },
             """import_row s
                LEFT JOIN personas_persona p ON p.study_id = %(study)s AND p.external_id = s.persona
                WHERE s.query <> '' AND s.prompt <> '' ORDER BY s.line ON CONFLICT DO NOTHING""",
-            {"study": self.study.pk},
+            {"study": self.study.pk, "provenance": self.provenance},
         )
         self.reject(
             """DELETE FROM import_row s USING queries_query q
@@ -314,6 +372,7 @@ class _Storing:
             Candidate,
             {
                 "study_id": "%(study)s",
+                "provenance_id": "%(provenance)s::bigint",
                 "query_id": "q.id",
                 "external_id": "a.id",
                 "text": "a.text",
@@ -325,7 +384,7 @@ class _Storing:
                CROSS JOIN unnest(s.answers, s.texts, s.models, s.strategies)
                    a (id, text, model, strategy)
                ON CONFLICT DO NOTHING""",
-            {"study": self.study.pk},
+            {"study": self.study.pk, "provenance": self.provenance},
         )
 
     # Items
@@ -429,7 +488,9 @@ class _Storing:
 
     def open(self, task: TaskDefinition, size: int) -> None:
         """Insert the items of ``import_item``, with their options and slots."""
-        batch = Batch.objects.create(study=self.study, task=task, size=size)
+        batch = Batch.objects.create(
+            study=self.study, task=task, size=size, provenance_id=self.provenance
+        )
         last = Item.objects.filter(study=self.study).aggregate(last=Max("position"))["last"] or 0
         values = {"study": self.study.pk, "batch": batch.pk, "last": last}
         _insert(
@@ -492,12 +553,18 @@ class _Storing:
 
     # Statements
 
+    def check(self, share: float | None = None) -> None:
+        """Tell how much has been read, and which share of it is stored."""
+        if share is not None:
+            self.stored = int(self.read * share)
+        self.told(self.read, self.stored)
+
     def joined_by_loops(self, allowed: bool) -> None:
         """Whether joins may be nested loops, until the transaction ends."""
         self.run(f"SET LOCAL enable_nestloop = {'on' if allowed else 'off'}")
 
     def run(self, statement: str, values: dict | None = None) -> None:
-        self.check(0)
+        self.check()
         with connection.cursor() as cursor:
             cursor.execute(statement, {"study": self.study.pk} | (values or {}))
 
@@ -516,7 +583,7 @@ class _Storing:
 
     def reject(self, statement: str, words: Callable) -> None:
         """Run a DELETE that returns lines and names; each is a fault, and so are its votes."""
-        self.check(0)
+        self.check()
         lines = []
         for line, name in self.fetch(statement):
             self.faults.add(line, words(name))
@@ -536,6 +603,7 @@ def _staged(line: int, row: Row) -> tuple:
         row.attribute_text,
         row.query,
         row.prompt,
+        Jsonb(row.messages),
         row.need,
         row.type,
         row.scenario,

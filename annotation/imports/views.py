@@ -1,6 +1,7 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
 from itertools import chain
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -22,7 +23,7 @@ from annotation.core.pages import whole_or_part
 from annotation.imports import bring, receive, recipes, run, shape, tasks
 from annotation.imports import mapping as mappings
 from annotation.imports.beginning import Beginning
-from annotation.imports.forms import MappingForm, task_names
+from annotation.imports.forms import MappingForm, ProvenanceForm
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.studies.access import study_for
@@ -89,6 +90,10 @@ def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
         "faults": row.faults.all()[:FAULTS],
         "more": max(row.rejected - FAULTS, 0),
         "again": mapped,
+        "none_opened": row.open_items
+        and row.status == Status.DONE
+        and not row.counts.get("items")
+        and bool(row.counts.get("queries") or row.counts.get("candidates")),
     }
     return whole_or_part(request, "imports/import.html", "state", context)
 
@@ -111,19 +116,34 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     action = request.POST.get("action", "")
     mapping, words = _mapping(row, recipe, records)
     data = request.POST if action in ("import", "preview") else None
-    form = MappingForm(data, records, mapping, task_names(study))
-    valid = form.is_bound and form.is_valid()
+    form = MappingForm(data, records, mapping, row)
+    known = row.provenance or recipes.provenance_of(recipe)
+    known["languages"] = ", ".join(known.get("languages", ()))
+    asked = ProvenanceForm(data, initial=known)
+    valid = form.is_bound and form.is_valid() and asked.is_valid()
+    context["named"] = mappings.named(mapping, records) if mapping else []
+    left = action == "import" and bool(context["named"]) and "leave" not in request.POST
     if valid:
         mapping = form.cleaned_data["mapping"]
         form.keep(row)
-        if action == "import":
-            return _start(request, study, row, form.cleaned_data)
-    context |= {"form": form, "words": words, "preview": _preview(begin.rows, mapping)}
+        context["named"] = mappings.named(mapping, records)
+        if action == "import" and not left:
+            chosen = form.cleaned_data | {"provenance": asked.known}
+            return _start(request, study, row, chosen)
+    context |= {
+        "form": form,
+        "asked": asked,
+        "words": words,
+        "preview": _preview(begin.rows, mapping),
+    }
+    context["left"] = left and valid
     context["notes"] = begin.notes
     columns = bring.columns_of(records)
     unknown = mappings.unknown(mapping, columns, records) if mapping else []
     context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
-    return render(request, "imports/map.html", context, status=400 if form.errors else 200)
+    return render(
+        request, "imports/map.html", context, status=400 if form.errors or asked.errors else 200
+    )
 
 
 def _recipes(study: Study) -> list[tuple[str, str]]:
@@ -175,7 +195,8 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
 
 def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) -> HttpResponse:
     if request.POST.get("action") == "import":
-        data = {"mapping": None, "task": "", "open_items": True, "skip_faults": False}
+        data: dict[str, Any] = {"mapping": None, "task": "", "open_items": True}
+        data |= {"skip_faults": False, "allow": [], "provenance": {}}
         return _start(request, study, row, data)
     return render(request, "imports/map.html", context | {"bundle": True})
 
@@ -188,6 +209,8 @@ def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> H
             task=data["task"],
             open_items=data["open_items"],
             skip_faults=data["skip_faults"],
+            allow=data["allow"],
+            provenance=data["provenance"],
         )
         tasks.notify(row.pk)
     return redirect("import", study.slug, row.pk)

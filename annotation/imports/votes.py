@@ -20,7 +20,7 @@ from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.studies.models import Study
 
-ITEMS_AT_ONCE = 200
+ITEMS_AT_ONCE = 2_000
 REASON_LIMIT = 5_000
 SEEN_LIMIT = 1_000
 
@@ -37,9 +37,11 @@ class Seen:
         self.said: dict[str, set[str]] = {}
         self.of_answers: set[str] = set()
 
-    def add(self, vote: Vote) -> None:
+    def add(self, vote: Vote, *, refers: bool) -> None:
+        """Note ``vote``; where it ``refers`` to an item, its label is as the file has it."""
         if vote.label and len(self.labels) < SEEN_LIMIT:
-            self.labels.add(vote.label)
+            special = shape.choice_of(vote.label, [], []) if refers else None
+            self.labels.add(special or vote.label)
         named = set()
         for name, score in vote.scores.items():
             place, criterion = name.split("/", 1)
@@ -56,9 +58,9 @@ class Seen:
             self.low, self.high = min(self.low, score), max(self.high, score)
 
 
-def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None:
-    """Kind and settings of a task for items of ``size`` answers; None where none fits."""
-    file = ImportedFile(
+def file_of(mapping: Mapping, size: int, seen: Seen) -> ImportedFile:
+    """What was seen of a file whose items have ``size`` answers."""
+    return ImportedFile(
         columns=frozenset(mapping.columns),
         size=size,
         labels=frozenset(seen.labels),
@@ -70,6 +72,11 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
         said=seen.said if mapping.has("own_question") else {},
         of_answers=frozenset(seen.of_answers),
     )
+
+
+def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None:
+    """Kind and settings of a task for items of ``size`` answers; None where none fits."""
+    file = file_of(mapping, size, seen)
     for code, kind in KINDS.items():
         if file.said and kind.SHAPE != "questions":
             continue
@@ -82,19 +89,26 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
 def store(
     study: Study,
     fault: Callable[[int, str], None],
-    check: Callable[[int], None],
+    check: Callable[[float], None],
     *,
     signed: bool = False,
+    provenance: int | None = None,
 ) -> dict:
     """Store the votes of ``import_vote``; counts of votes, scores and workers.
 
     ``fault(line, reason)`` takes those that do not fit. ``signed``: scores of pairs are below zero
-    for one side and above it for the other.
+    for one side and above it for the other. ``check(share that is stored)`` may raise to end it.
     """
-    votes = _Votes(study, fault, signed)
+    votes = _Votes(study, fault, signed, provenance)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE INDEX ON import_vote (item)")
+        cursor.execute("SELECT count(DISTINCT item) FROM import_vote")
+        items = cursor.fetchone()[0]
+    done = 0
     for names in _items_of_votes():
-        check(0)
+        check(done / items)
         votes.store(names)
+        done += len(names)
     transaction.on_commit(judgments.analyze, robust=True)
     counts = votes.storing.counts()
     return {"votes": counts["votes"], "scores": votes.scores, "workers": counts["workers"]}
@@ -132,9 +146,15 @@ class _Judgment:
 
 
 class _Votes:
-    def __init__(self, study: Study, fault: Callable[[int, str], None], signed: bool) -> None:
+    def __init__(
+        self,
+        study: Study,
+        fault: Callable[[int, str], None],
+        signed: bool,
+        provenance: int | None,
+    ) -> None:
         self.fault, self.signed = fault, signed
-        self.storing = Storing(study, fault, beyond=True)
+        self.storing = Storing(study, fault, beyond=True, provenance=provenance)
         self.scores = 0
 
     def store(self, names: list[str]) -> None:
@@ -215,6 +235,7 @@ def _choice(label: str, target: Target) -> str:
         raise DomainError(_("the item has no answer “%s”") % label[:80])
     if choice.isdigit():
         return target.options[target.shown[int(choice) - 1] - 1].candidate
-    if not target.config.get(choice):
+    asked = (target.config, *target.config.get("questions", ()))
+    if not any(question.get(choice) for question in asked):
         raise DomainError(_("the item's task allows no “%s”") % choice)
     return choice

@@ -19,7 +19,7 @@ from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.personas.models import Attribute, PersonaVersion
 from annotation.queries.models import GoldResponse, Query
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import Provenance, Study, TaskDefinition
 
 
 class Batch(models.Model):
@@ -36,6 +36,10 @@ class Batch(models.Model):
     # Number of items, fixed when the batch is opened, so that no page has to count them.
     size = models.PositiveIntegerField(default=0)
     purpose = models.CharField(max_length=8, choices=Purpose, default=Purpose.WORK)
+    # Of what was imported; None of what was made here.
+    provenance = models.ForeignKey(
+        Provenance, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True)
 
@@ -392,6 +396,11 @@ class Judgment(models.Model):
     seconds = models.FloatField(null=True)
     submitted_at = models.DateTimeField()
     imported = models.BooleanField(default=False)
+    # False: where it was imported from gave no time, and `submitted_at` is that of the import.
+    dated = models.BooleanField(default=True)
+    provenance = models.ForeignKey(
+        Provenance, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
 
     objects = JudgmentQuerySet.as_manager()
 

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
+from annotation.core.characters import transcript
 from annotation.core.errors import Conflict
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -15,6 +16,7 @@ from annotation.studies.models import Study
 FIELDS = (
     "persona_id",
     "text",
+    "messages",
     "need",
     "type",
     "scenario",
@@ -24,7 +26,13 @@ FIELDS = (
     "ready",
 )
 # Of queries that curators write: they have no owner.
-PLAIN: dict[str, Any] = {"owner_id": None, "language": "", "guide": {}, "ready": True}
+PLAIN: dict[str, Any] = {
+    "owner_id": None,
+    "language": "",
+    "guide": {},
+    "ready": True,
+    "messages": [],
+}
 
 
 @transaction.atomic
@@ -32,10 +40,9 @@ def save(study: Study, external_id: str, *, by: User | None = None, **fields: An
     """Return the current query of this id with these ``fields`` (FIELDS; PLAIN where left out).
 
     It is made where the study has none. Where its fields differ, it is rewritten as long as it has
-    neither answers nor items, and replaced by a new version after that. Raises Conflict where the
-    query has another owner.
+    neither answers nor items, and replaced by a new version after that. A conversation whose text
+    is left as it is stays one. Raises Conflict where the query has another owner.
     """
-    fields = PLAIN | fields
     # Two people who write the first version at once take turns.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     current = (
@@ -43,6 +50,7 @@ def save(study: Study, external_id: str, *, by: User | None = None, **fields: An
         .filter(study=study, external_id=external_id, replaced_at=None)
         .first()
     )
+    fields = PLAIN | _conversation(current, fields) | fields
     if current and current.owner_id != fields["owner_id"]:
         raise Conflict(_("This is its owner's query: nobody else can change it."), code="owned")
     if current and all(getattr(current, name) == fields[name] for name in FIELDS):
@@ -58,6 +66,12 @@ def save(study: Study, external_id: str, *, by: User | None = None, **fields: An
         query.save(update_fields=FIELDS)
     audit.record(by, "query.save", query, version=query.version)
     return query
+
+
+def _conversation(current: Query | None, fields: dict) -> dict:
+    """The messages of the current version, where its text does not change."""
+    same = current is not None and current.text == fields["text"]
+    return {"messages": current.messages} if current and same else {}
 
 
 def frozen(query: Query) -> bool:
@@ -82,8 +96,11 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
     new, changed = [], 0
     for record in records:
         fields = {name: record[name] for name in ("text", "need", "type", "scenario")}
-        fields = PLAIN | fields | {"persona_id": record["persona"] and personas[record["persona"]]}
+        fields |= {"persona_id": record["persona"] and personas[record["persona"]]}
+        if record.get("messages"):
+            fields |= {"messages": record["messages"], "text": transcript(record["messages"])}
         current = stored.get(record["id"])
+        fields = PLAIN | _conversation(current, fields) | fields
         if current is None:
             new.append(Query(study=study, external_id=record["id"], **fields))
         elif any(getattr(current, name) != fields[name] for name in FIELDS):

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.histories.models import Session
 from annotation.personas.models import Persona
-from annotation.studies.models import Study
+from annotation.studies.models import Provenance, Study
 
 
 class Query(models.Model):
@@ -27,6 +27,9 @@ class Query(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="queries"
     )
     text = models.TextField()
+    # A conversation that the answers go on with ({"role", "content"}); `text` is its transcript.
+    # Empty where the query is one question.
+    messages = models.JSONField(default=list)
     # BCP 47, as far as known.
     language = models.CharField(max_length=20, blank=True)
     # The gold information need. It never reaches a generator: candidates.prompts cannot see it.
@@ -37,6 +40,10 @@ class Query(models.Model):
     guide = models.JSONField(default=dict)
     # False while its owner is still writing it.
     ready = models.BooleanField(default=True)
+    # Of what was imported; None of what was made here.
+    provenance = models.ForeignKey(
+        Provenance, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

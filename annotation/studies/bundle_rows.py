@@ -121,6 +121,7 @@ CONVERSATIONS = "must be a list of conversations, each a list of messages"
 PROFILE = "must be an object with at least one key"
 ROLE = "has a message whose role is neither user nor assistant"
 OVERLAP = f"must be a whole number from 1 to {OVERLAP_LIMIT}"
+TURNS = "must be a list of messages with role and content"
 TEXTS = says("must be a list of text")
 
 Long = Annotated[str, Field(max_length=LINE_LIMIT)]
@@ -209,10 +210,19 @@ class Memory(Row):
     text: Text
 
 
+class Turn(TypedDict):
+    """A message of the conversation that a query is."""
+
+    role: Annotated[str, Field(max_length=40), FILLED]
+    content: str
+
+
 class Query(Row):
     id: Id
     persona: Reference | None = None
     text: Text
+    # A conversation: its transcript is stored as the text.
+    messages: Annotated[list[Turn], says(TURNS)] = []
     need: Long = ""
     type: Annotated[QueryType, says("must be specific or general")] = "specific"
     scenario: Up100 = ""

@@ -199,6 +199,40 @@ class Invitation(models.Model):
         return invitation, key
 
 
+class Provenance(models.Model):
+    """Where imported material and judgments come from; empty is what is not known."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="provenances")
+    file = models.CharField(max_length=200)
+    source = models.CharField(max_length=300, blank=True)
+    citation = models.TextField(blank=True)
+    licence = models.CharField(max_length=200, blank=True)
+    collected_from = models.DateField(null=True)
+    collected_to = models.DateField(null=True)
+    # What those people agreed to, in words.
+    consent = models.TextField(blank=True)
+    # BCP 47.
+    languages = models.JSONField(default=list)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    # What is asked of whoever imports, in the order of the page.
+    ASKED = (
+        *("source", "citation", "licence", "collected_from", "collected_to"),
+        *("consent", "languages"),
+    )
+
+    def __str__(self) -> str:
+        return self.source or self.file
+
+    def as_json(self) -> dict:
+        """What is known; dates in ISO 8601."""
+        known = {name: getattr(self, name) for name in self.ASKED}
+        days = {
+            name: known[name] and str(known[name]) for name in ("collected_from", "collected_to")
+        }
+        return {"file": self.file} | known | days
+
+
 class TaskDefinition(models.Model):
     """What annotators are asked, in one version. A change is a new version: items name theirs."""
 

@@ -87,11 +87,9 @@ def test_messages_come_back_as_the_texts_and_people_they_were_made_from(divided,
     assert sorted(benchmark.personas.values(), key=str) == sorted(PROFILES.values(), key=str)
 
 
-def test_pairs_of_several_turns_are_no_benchmark(tmp_path):
+def test_a_prompt_of_several_turns_is_its_transcript(tmp_path):
     turns = said("user", "A drink?") + said("assistant", TEA) + said("user", "And now?")
     row = {"prompt": turns, "chosen": said("assistant", TEA), "rejected": COFFEE}
     (tmp_path / "pairs.jsonl").write_text(json.dumps(row) + "\n")
-    with pytest.raises(
-        pairs.BenchmarkError, match=r"^pairs.jsonl, line 1: “prompt” is not one message of the user"
-    ):
-        pairs.read(tmp_path)
+    (pair,) = pairs.read(tmp_path).pairs
+    assert pair.question == f"**User:** A drink?\n\n**Assistant:** {TEA}\n\n**User:** And now?"

@@ -1,11 +1,16 @@
 """The card of a release of imported judgments claims what is known of them, and nothing else."""
 
-import pytest
-from django.core.management import call_command
+import json
 
-from annotation.judging.models import Judgment
-from annotation.studies.models import Study
-from tests.imports.test_import_data import bring  # noqa: F401
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.candidates.models import Candidate
+from annotation.datasets.layouts.long import ITEMS
+from annotation.judging.models import Batch, Judgment
+from annotation.queries.models import Query
+from annotation.studies.models import Provenance, Study
+from tests.imports.test_import_data import ARENA, bring  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 PAIRS = "id,prompt,answer_a,answer_b,rater,winner\ni,p,a,b,ann,A\ni,p,a,b,bo,A\nj,q,c,d,ann,B\n"
@@ -33,8 +38,7 @@ def test_a_card_of_imported_judgments_claims_no_method_consent_or_language(
     assert "- Languages: not stated\n" in text
     assert "\nlanguage: []\n" in text
     assert (
-        "- 3 judgments were imported. Where their file gave no time, `submitted_at` is the day of "
-        "the import.\n"
+        "- 3 judgments were imported. Where their file gave no time, `submitted_at` is empty.\n"
     ) in text
 
 
@@ -47,9 +51,67 @@ def test_a_card_of_imported_and_other_judgments_tells_them_apart(bring, tmp_path
     assert "- Consent text: none (of the 2 imported judgments: not known)\n" in text
     assert "2 of the 3 judgments were imported: how they were collected is not known here." in text
     assert PAPER not in text
-    assert PAPER in card(tmp_path, 2, "personafeedback")
+    text = card(tmp_path, 2, "personafeedback")
+    assert (PAPER in text, ", the 1 given here alone;" in text) == (True, True)
     Judgment.objects.update(imported=False)
     text = card(tmp_path, 3)
     assert (PAPER in text, "imported" in text.partition("## Limits")[2]) == (False, False)
     text = card(tmp_path, 4, "personafeedback")
     assert (PAPER in text, "imported" in text.partition("## Limits")[2]) == (True, False)
+
+
+KNOWN = (
+    *("--source", "Tea votes", "--citation", "Tea et al. 2020", "--licence", "CC0-1.0"),
+    *("--collected-from", "2019-05-01", "--collected-to", "2019-06-30", "--languages", "ko,en"),
+    *("--consent", "They agreed to research."),
+)
+
+
+def test_what_is_known_of_an_import_is_what_the_release_says(bring, tmp_path):  # noqa: F811
+    bring(PAIRS, "--study", "tea", *KNOWN)
+    (known,) = Provenance.objects.all()
+    rows = (Judgment, Query, Candidate, Batch)
+    assert [set(model.objects.values_list("provenance", flat=True)) for model in rows] == [
+        {known.pk}
+    ] * 4
+    text = card(tmp_path, 1)
+    assert (
+        "- Tea votes, imported (3 judgments): cited as: Tea et al. 2020; licence: CC0-1.0; "
+        "collected: 2019-05-01 to 2019-06-30; consent: They agreed to research.; languages: ko, en."
+    ) in text
+    assert "\n- Consent text: see Provenance\n" in text
+    assert "how they were collected was said there: Tea et al. 2020." in text
+    folder = tmp_path / "release-1"
+    assert (
+        json.loads((folder / "manifest.json").read_text())["provenance"][0]["licence"] == "CC0-1.0"
+    )
+    days = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    assert {row["submitted_at"] for row in days} == {""}
+    described = json.loads((folder / "croissant.json").read_text())
+    assert described["citeAs"] == "Tea et al. 2020"
+    assert described["inLanguage"] == ["ko", "en"]
+    assert described["rai:dataCollectionTimeframe"] == ["2019-05-01", "2019-06-30"]
+    records = {
+        one["name"]: [each["name"] for each in one["field"]] for one in described["recordSet"]
+    }
+    assert records["items"] == list(ITEMS)
+    call_command("check_release", folder)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--collected-from", "yesterday", "Enter a valid date"),
+        ("--collected-from", "2999-01-01", "in the future"),
+        ("--languages", "English", "no code of a language"),
+    ],
+)
+def test_what_cannot_be_true_of_an_import_is_refused(bring, option, value, words):  # noqa: F811
+    with pytest.raises(CommandError, match=words):
+        bring(PAIRS, "--study", "tea", option, value)
+    assert Judgment.objects.count() == 0
+
+
+def test_a_recipe_knows_where_its_files_come_from(bring):  # noqa: F811
+    bring([ARENA], "--recipe", "arena", "--study", "arena")
+    assert Provenance.objects.get().citation == "Zheng et al. 2023, arXiv:2306.05685"

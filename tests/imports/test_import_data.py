@@ -13,7 +13,7 @@ from annotation.imports.management.commands.import_data import pairs_apart
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Memory, Persona
 from annotation.queries.models import Query
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 from tests.corpora import DATA
 
 pytestmark = pytest.mark.django_db
@@ -599,19 +599,157 @@ def turns(*texts):
     return [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
 
 
-def test_a_question_of_several_turns_is_a_faulty_line_and_not_its_first_turn(bring, capsys):
+def test_a_conversation_before_the_answers_is_stored_as_turns(bring):
+    asked = turns("Tea?", "Yes.", "Which?")
     rows = [
         {"id": "one", "messages": turns("Why?"), "response": "So."},
-        {"id": "two", "messages": turns("Tea?", "Yes.", "Which?"), "response": "Green."},
+        {"id": "two", "messages": asked, "response": "Green."},
+        {
+            "id": "three",
+            "messages": json.dumps([*asked, *turns("", "Red.")[1:]]),
+            "response": "Red.",
+        },
     ]
     columns = ("--map=id=id", "--map=prompt=messages", "--map=answer=response")
-    with pytest.raises(CommandError, match="1 lines are faulty"):
-        bring(rows, *columns, "--study", "tea")
-    reason = (
-        "the question is a conversation in which the user speaks 2 times, and only the first "
-        "would be stored: map a column with one question"
+    assert bring(rows, *columns, "--study", "tea")["queries"] == 3
+    stored = {query.external_id: query for query in Query.objects.all()}
+    assert (stored["one"].text, stored["one"].messages) == ("Why?", [])
+    text = "**User:** Tea?\n\n**Assistant:** Yes.\n\n**User:** Which?"
+    for name in ("two", "three"):
+        assert (stored[name].text, stored[name].messages) == (text, asked)
+    assert bring(rows, *columns, "--study", "tea")["queries"] == 3
+    assert Query.objects.count() == 3
+
+
+def test_what_two_conversations_have_in_common_is_the_question(bring):
+    asked = turns("Tea?", "Yes.", "Which?")
+    row = {
+        "chosen": [*asked, *turns("", "Red.")[1:]],
+        "rejected": [*asked, *turns("", "None.")[1:]],
+    }
+    bring([row], "--recipe", "preferences", "--study", "tea")
+    assert Query.objects.get().messages == asked
+    assert set(Candidate.objects.values_list("text", flat=True)) == {"Red.", "None."}
+    bring([row | {"prompt": asked}], "--recipe", "preferences", "--study", "two")
+    assert Query.objects.get(study__slug="two").messages == asked
+    texts = Candidate.objects.filter(study__slug="two").values_list("text", flat=True)
+    assert set(texts) == {"Red.", "None."}
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_a_conversation_is_released_and_comes_back_as_its_turns(bring, tmp_path, format):
+    asked = [{"role": "system", "content": "Be short."}, *turns("Tea?", "Yes.", "Which?")]
+    plain = {"role": "user", "content": "Why?"}
+    bring(
+        [
+            {
+                "id": "a",
+                "prompt": asked,
+                "answer_a": "x",
+                "answer_b": "y",
+                "rater": "r",
+                "win": "A",
+            },
+            {
+                "id": "b",
+                "prompt": [plain],
+                "answer_a": "v",
+                "answer_b": "w",
+                "rater": "r",
+                "win": "B",
+            },
+        ],
+        *("--map=id=id", "--map=prompt=prompt", "--map=answer_a=answer_a"),
+        *("--map=answer_b=answer_b", "--map=worker=rater", "--map=label=win", "--study", "tea"),
     )
-    assert json.loads(capsys.readouterr().out)["rejected"] == [{"line": 2, "reason": reason}]
-    report = bring(rows, *columns, "--study", "tea", "--skip-faulty")
-    assert report["queries"] == 1
-    assert Query.objects.get().text == "Why?"
+    folder = tmp_path / "release"
+    call_command("release", "tea", "--layout", "long", "--format", format, "--out", folder)
+    call_command("import_release", str(folder), "again")
+    for study in ("tea", "again"):
+        rows = Query.objects.filter(study__slug=study).order_by("pk").values_list("messages")
+        assert list(rows) == [(asked,), ([],)]
+    if format == "jsonl":
+        lines = (folder / "items.jsonl").read_text().splitlines()
+        assert [json.loads(line)["messages"] for line in lines] == [asked, [plain]]
+
+
+TWO = "id,prompt,answer_a,answer_b\ni1,p,a,b\ni2,q,c,d\n"
+TIED = "id,annotator,label\ni1,ann,1\ni1,bo,equal\ni2,ann,2\n"
+
+
+def test_votes_that_the_task_does_not_allow_are_refused_with_what_would_fit(bring, capsys):
+    bring(TWO, "--study", "tea")
+    before = everything()
+    with pytest.raises(CommandError) as refused:
+        bring(TIED, "--study", "tea")
+    assert str(refused.value) == (
+        "1 lines are faulty. Nothing was imported: correct them, or leave them out. "
+        "The task “selection” would take more of them with: allow ties (ties)."
+    )
+    reason = "the item's task allows no “tie”"
+    assert json.loads(capsys.readouterr().out)["rejected"] == [{"line": 3, "reason": reason}]
+    assert everything() == before
+    assert bring(TIED, "--study", "tea", "--allow", "ties")["votes"] == 3
+    assert list(Item.objects.order_by("pk").values_list("ties", flat=True).order_by("-ties")) == [
+        1,
+        0,
+    ]
+    assert TaskDefinition.objects.get().config["tie"] is True
+
+
+def test_faulty_votes_are_left_out_only_when_it_is_said(bring, tmp_path, capsys):
+    bring(TWO, "--study", "tea")
+    path = tmp_path / "votes.csv"
+    options = Candidate.objects.get(text="a").external_id
+    path.write_text(f"task,worker,label\ni1,ann,{options}\ni1,bo,tie\n")
+    with pytest.raises(CommandError, match=r"1 lines of .* do not fit. Nothing was stored"):
+        call_command("import_votes", "tea", str(path))
+    assert Judgment.objects.count() == 0
+    call_command("import_votes", "tea", str(path), "--skip-faulty")
+    assert Judgment.objects.count() == 1
+
+
+def test_a_task_that_people_have_judged_is_not_changed(bring):
+    bring(TWO, "--study", "tea")
+    bring("id,annotator,label\ni1,ann,1\n", "--study", "tea")
+    Judgment.objects.update(imported=False)
+    with pytest.raises(CommandError, match="People have judged under the task “selection”"):
+        bring(TIED, "--study", "tea", "--allow", "ties")
+    assert TaskDefinition.objects.get().config["tie"] is False
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "name", "value"),
+    [
+        (
+            "id,prompt,answer,rater,label\ni,p,a,r,good\n",
+            "i,p,a,s,bad\n",
+            "classes",
+            [{"name": "good", "title": {}}, {"name": "bad", "title": {}}],
+        ),
+        (
+            "id,prompt,answer,rater,label\ni,p,a,r,good\n",
+            "i,p,a,s,good\n",
+            "",
+            [{"name": "good", "title": {}}],
+        ),
+    ],
+)
+def test_further_classes_of_a_file_are_offered(bring, first, then, name, value):
+    bring(first, "--study", "tea")
+    more = first.partition("\n")[0] + "\n" + then
+    if name:
+        with pytest.raises(CommandError, match=rf"add the file's classes \({name}\)"):
+            bring(more, "--study", "tea")
+    allowed = ["--allow", name] if name else []
+    assert bring(more, "--study", "tea", *allowed)["votes"] == 1
+    assert TaskDefinition.objects.get().config["questions"][0]["classes"] == value
+
+
+def test_further_criteria_of_a_file_are_offered(bring):
+    first = "id,prompt,answer,rater,criterion,score\ni,p,a,r,clear,2\ni,p,a,r,brief,5\n"
+    bring(first, "--study", "tea")
+    more = first.replace(",r,", ",s,") + "i,p,a,s,kind,2\n"
+    with pytest.raises(CommandError, match=r"add the file's criteria \(criteria\)"):
+        bring(more, "--study", "tea")
+    assert bring(more, "--study", "tea", "--allow", "criteria")["scores"] == 3

@@ -504,3 +504,15 @@ def test_the_word_after_a_submit_says_that_it_is_done(cast, tea, login, language
     headers = {"accept-language": language}
     page = login(cast.person("Ann")).get("/studies/tea/judge/", headers=headers)
     assert f'data-submitted="{words}"' in page.content.decode()
+
+
+def test_a_conversation_is_shown_turn_by_turn_the_earlier_ones_folded(cast, tea, ann):
+    cast.open(tea)
+    said = [{"role": ("user", "assistant")[n % 2], "content": f"turn {n}"} for n in range(7)]
+    Query.objects.update(messages=said, text="never shown")
+    text = ann.get(URL).content.decode()
+    assert "never shown" not in text
+    assert text.index("3 earlier messages") < text.index("turn 0") < text.index("turn 6")
+    folded = text.partition("<details>")[2].partition("</details>")[0]
+    assert ("turn 2" in folded, "turn 3" in folded) == (True, False)
+    assert folded.count(">User<") == 2

@@ -243,14 +243,17 @@ def test_the_number_of_statements_does_not_grow_with_the_votes(votes):
 def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
     path = tmp_path / "votes.csv"
     path.write_text("task,worker,label\ni1,ada,q1-c1\ni9,ada,q1-c1\n")
-    call_command("import_votes", "walk", str(path), "--json")
+    with pytest.raises(CommandError, match=r"1 lines of .* do not fit\. Nothing was stored"):
+        call_command("import_votes", "walk", str(path))
+    assert (Judgment.objects.count(), capsys.readouterr().out) == (0, "")
+    call_command("import_votes", "walk", str(path), "--json", "--skip-faulty")
     assert json.loads(capsys.readouterr().out) == {
         "votes": 1,
         "items": 1,
         "workers": 1,
         "rejected": [{"line": 3, "reason": "the study has no item “i9”"}],
     }
-    call_command("import_votes", "walk", str(path))
+    call_command("import_votes", "walk", str(path), "--skip-faulty")
     printed = capsys.readouterr()
     assert printed.out == "1 votes by 1 workers on 1 items; 1 rejected\n"
     assert "line 3: the study has no item “i9”" in printed.err
@@ -263,8 +266,8 @@ def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
 def test_a_file_of_rejected_votes_alone_is_wrong(walk, tmp_path, capsys):
     path = tmp_path / "votes.csv"
     path.write_text("task,worker,label\ni9,w,c1\n")
-    with pytest.raises(CommandError, match=r"brings no votes\. Line 2: the study has no item “i9”"):
-        call_command("import_votes", "walk", str(path), "--json")
+    with pytest.raises(CommandError, match=r"1 lines of .* do not fit"):
+        call_command("import_votes", "walk", str(path), "--json", "--skip-faulty")
     report = json.loads(capsys.readouterr().out)
     assert (report["votes"], [row["line"] for row in report["rejected"]]) == (0, [2])
 

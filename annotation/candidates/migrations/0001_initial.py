@@ -76,6 +76,7 @@ class Migration(migrations.Migration):
                 ('persona_version', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='personas.personaversion')),
                 ('query', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='queries.query')),
                 ('source', models.ForeignKey(null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='rewrites', to='candidates.candidate')),
+                ('provenance', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='studies.provenance')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='candidates', to='studies.study')),
             ],
         ),

@@ -9,13 +9,20 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
 from annotation.core import text
 from annotation.core.languages import endonym
 
 register = template.Library()
+# Messages of a conversation that are shown before it is unfolded, and their characters.
+UNFOLDED, UNFOLDED_LENGTH = 4, 4_000
+ROLES = {
+    "user": gettext_lazy("User"),
+    "assistant": gettext_lazy("Assistant"),
+    "system": gettext_lazy("Instruction to the assistant"),
+}
 
 
 @register.simple_tag
@@ -37,6 +44,25 @@ def sends_mail() -> bool:
 def markdown(value: str | None, language: str | None = "") -> str:
     """Render foreign text through the one renderer; ``language`` is what is stored with it."""
     return text.render(str(value or ""), language or "")
+
+
+@register.inclusion_tag("core/_turns.html")
+def turns(messages: list[dict], language: str = "") -> dict:
+    """A conversation, its last messages unfolded: at most four, and not more than a page's text."""
+    shown, size = 0, 0
+    for message in reversed(messages):
+        size += len(message["content"])
+        if shown and (shown == UNFOLDED or size > UNFOLDED_LENGTH):
+            break
+        shown += 1
+    first = len(messages) - shown
+    return {"folded": messages[:first], "open": messages[first:], "language": language}
+
+
+@register.filter
+def speaker(role: str) -> str:
+    """The name of a message's role."""
+    return str(ROLES.get(role, role))
 
 
 @register.filter

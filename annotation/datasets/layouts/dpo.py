@@ -55,7 +55,7 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
         return
     row = {
         # The preference is this person's: a model that sees the question alone cannot learn it.
-        "prompt": asked(item.question, item.profile),
+        "prompt": asked(item.messages, item.profile),
         "chosen": answered(pair.chosen.text),
         "rejected": answered(pair.reject.text),
         "tier": pair.tier,
@@ -69,7 +69,7 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
         "votes": soft(item, posterior),
     }
     yield "pairs", row
-    plain = {name: row[name] for name in PLAIN} | {"prompt": asked(item.question)}
+    plain = {name: row[name] for name in PLAIN} | {"prompt": asked(item.messages)}
     yield "pairs_plain", plain
     yield from harness_rows(item, pair, "pairs")
 

@@ -1,8 +1,9 @@
 """Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from annotation.datasets.columns import Columns, json_text, mapped
+from annotation.datasets.conversations import MESSAGES
 from annotation.datasets.decided import Decided
 from annotation.datasets.layouts.soft import soft_table, soft_tables
 from annotation.datasets.records import Attribute, Chunk, Persona
@@ -39,7 +40,7 @@ JUDGMENTS = {
     "revision": "integer",
     "imported": "boolean",
 }
-ITEMS = {
+ITEMS: dict[str, str | list] = {
     "item_id": "text",
     "task": "text",
     "task_version": "integer",
@@ -47,6 +48,7 @@ ITEMS = {
     "query_id": "text",
     "query_version": "integer or none",
     "question": "text",
+    "messages": MESSAGES,
     "need": "text",
     "type": "text",
     "scenario": "text",
@@ -91,7 +93,7 @@ PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """``judgments``, ``items``, ``candidates``, ``personas``, ``attributes``; and votes.csv."""
-    columns = {
+    columns: dict[str, Mapping[str, str | list]] = {
         "judgments": JUDGMENTS,
         "items": ITEMS,
         "candidates": CANDIDATES,

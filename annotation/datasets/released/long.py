@@ -102,6 +102,8 @@ class Long(Layout):
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
         if row.get("query_id"):
             query = {"id": text_of(row, "query_id"), "text": text_of(row, "question")}
+            turns = list_of(row, "messages")
+            query |= {"messages": turns} if len(turns) > 1 else {}
             query |= {name: row[name] for name in ("need", "type", "scenario") if row.get(name)}
             yield query | ({"persona": user_of(row)} if user_of(row) else {})
 

@@ -66,7 +66,11 @@ class Pairs(Layout):
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
         query = {"id": self._ids(place, row)[1], "text": text_of(row, self.question)}
         query |= {"type": row["half"], "scenario": row.get("scenario") or ""}
-        yield query | ({"persona": user} if (user := user_of(row)) else {})
+        yield (
+            {"messages": row.get("messages") or []}
+            | query
+            | ({"persona": user} if (user := user_of(row)) else {})
+        )
 
     def _candidates(self, place: Place, row: dict) -> Iterator[dict]:
         _item, query, *ids = self._ids(place, row)

@@ -27,8 +27,8 @@ from annotation.studies.models import Study, TaskDefinition
 
 PAGE = 25
 REASON_LIMIT = 5_000
-# Below this share of the commonest choice an item is disputed, though no tie.
-CLEAR = 2 / 3
+# Up to this share of the commonest choice an item is disputed, though no tie: two of three, too.
+CLEAR = 2 / 3 + 1e-9
 
 
 @require_safe
@@ -102,7 +102,7 @@ def rule(item: Item, label: Label, reason: str, *, by: User) -> Adjudication:
 def disputed(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     """Finished items of a task without a ruling on which annotators disagree, worst first.
 
-    A kind with counters: no choice leads (``tied``), or the commonest has less than two thirds.
+    A kind with counters: no choice leads (``tied``), or the commonest has two thirds or less.
     Another with one label an answer: two labels or more. Of several parts: every item with two
     judgments.
     """

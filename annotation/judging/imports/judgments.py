@@ -19,9 +19,9 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import sql
-from annotation.core.errors import DomainError
-from annotation.judging.kinds import answers_of, config_of, kind_of
+from annotation.core import audit, sql
+from annotation.core.errors import Conflict, DomainError
+from annotation.judging.kinds import answers_of, config_of, config_of_task, kind_of
 from annotation.judging.kinds.base import Kind
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.models import (
@@ -35,7 +35,7 @@ from annotation.judging.models import (
     Slot,
 )
 from annotation.judging.work.submit import KEY_LIMIT, Option
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 
 WORKER_LIMIT = User._meta.get_field("worker").max_length
 
@@ -111,14 +111,21 @@ class Imported:
 
 
 class Storing:
-    """One import of judgments into ``study``, some at a time.
+    """One import of judgments into ``study``, some at a time, with the id of their provenance.
 
     ``fault(place, reason)`` takes those that do not fit. ``beyond``: an item without an open slot
     gets a new one, its overlap grows; otherwise its judgment is a fault.
     """
 
-    def __init__(self, study: Study, fault: Callable[[Any, str], None], *, beyond: bool) -> None:
-        self.study, self.fault, self.beyond = study, fault, beyond
+    def __init__(
+        self,
+        study: Study,
+        fault: Callable[[Any, str], None],
+        *,
+        beyond: bool,
+        provenance: int | None = None,
+    ) -> None:
+        self.study, self.fault, self.beyond, self.provenance = study, fault, beyond, provenance
         # Of every judgment that is in the study now, its item's position and its worker in one
         # number: a million of them take 60 MB.
         self._pairs: set[int] = set()
@@ -174,7 +181,7 @@ class Storing:
             if self._labels[pair] != answer.label:
                 raise DomainError(_("%s has given another vote on this item before") % row.worker)
         else:
-            common = _common(row, target)
+            common = _common(row, target) | {"provenance_id": self.provenance}
             slot = self._slot(target, person)
             self._labels[pair] = answer.label
             columns = {"slot_id": slot, "annotator_id": person, **common}
@@ -209,6 +216,17 @@ class Storing:
         return new.pk
 
 
+def widen(task: TaskDefinition, settings: dict, by: User | None) -> None:
+    """Give a task further ``settings`` (``Kind.wider``); Conflict where people have judged it."""
+    judged = Judgment.objects.filter(slot__item__batch__task=task, imported=False)
+    if judged.exists():
+        words = _("People have judged under the task “%s” as it is: name a new task for this file.")
+        raise Conflict(words % task.name, code="judged")
+    task.config = kind_of(task.kind).check_config(config_of_task(task) | settings)
+    task.save(update_fields=["config"])
+    audit.record(by, "task.widen", task, settings=sorted(settings))
+
+
 def analyze() -> None:
     """Update the statistics of the tables that many judgments were added to."""
     sql.analyze(Slot, Judgment, Answer, Desk, User)
@@ -223,9 +241,9 @@ def _store(judged: Sequence[tuple[list[Answer], dict]]) -> int:
     sql.copy(
         Answer,
         [
-            {name: getattr(row, name) for name in ANSWERED} | {"judgment_id": key}
+            {name: values[name] for name in ANSWERED} | {"judgment_id": key}
             for key, (rows, _columns) in zip(keys, judged, strict=True)
-            for row in rows
+            for values in map(vars, rows)
         ],
     )
     return max(keys, default=0)
@@ -244,6 +262,7 @@ def _common(row: Imported, target: Target) -> dict:
         "submitted_at": row.submitted_at or timezone.now(),
         "revision": row.revision,
         "imported": True,
+        "dated": row.submitted_at is not None,
     }
 
 

@@ -1,7 +1,6 @@
 """Stores votes that were collected elsewhere, some at a time, each time in one transaction.
 
-What does not fit is rejected with its line. The same file again changes nothing, and goes on where
-an import ended early.
+What does not fit is rejected with its line. The same file again changes nothing.
 """
 
 from collections import deque

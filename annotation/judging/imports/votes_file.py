@@ -25,12 +25,12 @@ class VotesFileError(DomainError):
 
 @dataclass(frozen=True)
 class Vote:
-    """One row of the file; ``submitted_at`` is now where the file has no time."""
+    """One row of the file; ``submitted_at`` is None where the file has no time."""
 
     task: str
     worker: str
     label: str
-    submitted_at: datetime
+    submitted_at: datetime | None
     seconds: float | None
     reason: str
 
@@ -80,17 +80,16 @@ def name(value: object, column: str) -> str:
     return value
 
 
-def moment(value: object) -> datetime:
-    """A time in ISO 8601, without a zone in UTC; now for nothing. DomainError for no such time."""
-    now = timezone.now()
+def moment(value: object) -> datetime | None:
+    """A time in ISO 8601, without a zone in UTC; None for nothing. DomainError for no such time."""
     if value in (None, ""):
-        return now
+        return None
     try:
         at = datetime.fromisoformat(_text(value, "submitted_at"))
         at = at if at.tzinfo else at.replace(tzinfo=UTC)
     except ValueError as error:
         raise DomainError("submitted_at is not a time in ISO 8601") from error
-    if not FIRST_YEAR <= at <= now + timedelta(days=1):
+    if not FIRST_YEAR <= at <= timezone.now() + timedelta(days=1):
         raise DomainError("submitted_at lies before 1970 or in the future")
     return at
 

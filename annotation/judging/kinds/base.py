@@ -143,6 +143,20 @@ class Kind(Protocol[A, B, L]):
         """
         return None
 
+    def wider(self, config: Config, file: ImportedFile) -> dict[str, Config]:
+        """{name in WIDER: settings} by which a task of ``config`` would take all of ``file``."""
+        made = self.imported_config(file) or {}
+        found: dict[str, Config] = {}
+        for setting, name in (("tie", "ties"), ("ties", "ties"), ("none", "none")):
+            if made.get(setting) and config.get(setting) is False:
+                found[name] = {setting: True}
+        criteria = config.get("criteria")
+        if criteria and (
+            new := [name for name in made.get("criteria", ()) if name not in criteria]
+        ):
+            found["criteria"] = {"criteria": [*criteria, *new]}
+        return found
+
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         """The API's body that stands for ``judgment``; DomainError where it has none."""
         ...

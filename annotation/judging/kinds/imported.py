@@ -6,11 +6,19 @@ from typing import Any
 from urllib.parse import unquote
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import DomainError
 
 # Labels of files that stand for none of an item's answers.
 NO_ANSWER = ("tie", "none")
+# What a task can be given so that it takes a file that does not fit it.
+WIDER = {
+    "ties": gettext_lazy("allow ties"),
+    "none": gettext_lazy("allow “none of them”"),
+    "classes": gettext_lazy("add the file's classes"),
+    "criteria": gettext_lazy("add the file's criteria"),
+}
 
 
 @dataclass(frozen=True)

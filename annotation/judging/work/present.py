@@ -30,7 +30,7 @@ from annotation.studies.wording import localized
 _SHOW = """
     SELECT s.annotator_id, s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name,
            t.kind, t.config, t.translations, b.purpose,
-           q.id, q.owner_id, q.text, q.need, q.guide, v.profile,
+           q.id, q.owner_id, q.text, q.need, q.guide, q.messages, v.profile,
            study.card_first, q.language,
            a.numbers, a.ids, a.texts,
            attribute.text,
@@ -121,6 +121,8 @@ class Shown:
     owner_id: int | None
     query: str
     need: str
+    # Where the query is a conversation: {"role", "content"} of each message.
+    turns: list[dict]
     # Of the query, as it is stored (BCP 47); "" where it is not.
     language: str
     # The need part by part where its owner was guided (queries.owner_queries.PARTS), else empty.
@@ -183,8 +185,8 @@ def show(slot_id: UUID, annotator: User) -> Shown:
 
 def _shown(row: Sequence[Any]) -> Shown:
     _holder, slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
-    translations, purpose, query_id, owner, query, need, guide, profile, card_first, *rest = rest
-    language, numbers, ids, texts, *rest = rest
+    translations, purpose, query_id, owner, query, need, guide, turns, *rest = rest
+    profile, card_first, language, numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = ordering.shown_order(item, ordinal, len(options))
@@ -204,6 +206,7 @@ def _shown(row: Sequence[Any]) -> Shown:
         owner_id=owner,
         query=query or "",
         need=need or "",
+        turns=json.loads(turns) if turns else [],
         language=language or "",
         guide=json.loads(guide) if guide else {},
         person=Person(profile, card_first, hidden) if profile else None,

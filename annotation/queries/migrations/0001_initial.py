@@ -25,6 +25,7 @@ class Migration(migrations.Migration):
                 ('version', models.PositiveIntegerField(default=1)),
                 ('replaced_at', models.DateTimeField(null=True)),
                 ('text', models.TextField()),
+                ('messages', models.JSONField(default=list)),
                 ('language', models.CharField(blank=True, max_length=20)),
                 ('need', models.TextField(blank=True)),
                 ('type', models.CharField(choices=[('specific', 'specific to this persona'), ('general', 'general')], default='specific', max_length=10)),
@@ -34,6 +35,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('owner', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='queries', to=settings.AUTH_USER_MODEL)),
                 ('persona', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='queries', to='personas.persona')),
+                ('provenance', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='studies.provenance')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='queries', to='studies.study')),
             ],
             options={

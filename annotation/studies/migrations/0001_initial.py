@@ -146,6 +146,22 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Provenance',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('file', models.CharField(max_length=200)),
+                ('source', models.CharField(blank=True, max_length=300)),
+                ('citation', models.TextField(blank=True)),
+                ('licence', models.CharField(blank=True, max_length=200)),
+                ('collected_from', models.DateField(null=True)),
+                ('collected_to', models.DateField(null=True)),
+                ('consent', models.TextField(blank=True)),
+                ('languages', models.JSONField(default=list)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='provenances', to='studies.study')),
+            ],
+        ),
+        migrations.CreateModel(
             name='MessageRead',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -9,8 +9,8 @@ from annotation.studies.models import Study
 class Command(ImportCommand):
     help = (
         "Import aspect scores of a study's answers from CSV or JSON lines (candidate, aspect, "
-        "score and, where there are several, source). Scores that do not fit are listed; the rest "
-        "is stored."
+        "score and, where there are several, source). Where scores do not fit, they are "
+        "listed and nothing is stored, unless --skip-faulty."
     )
     rows = "scores"
 

@@ -11,10 +11,21 @@ from django.db import transaction
 from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
 from annotation.imports import bring, recipes, tables
+from annotation.imports.forms import provenance_of
 from annotation.imports.mapping import TARGETS, suggestion
 from annotation.imports.store import Faults, FaultsError
-from annotation.studies.models import Study
+from annotation.judging.kinds.imported import WIDER
+from annotation.studies.models import Provenance, Study
 
+KNOWN = {
+    "source": "name and address",
+    "citation": "how it is cited",
+    "licence": "its licence",
+    "collected_from": "first day, as 2024-01-31",
+    "collected_to": "last day",
+    "consent": "what those who judged agreed to",
+    "languages": "codes, as en,ko",
+}
 # Faulty lines that are listed.
 LISTED = 1_000
 
@@ -53,6 +64,16 @@ class Command(RefusingCommand):
         parser.add_argument(
             "--skip-faulty", action="store_true", help="store the rest where lines are faulty"
         )
+        parser.add_argument(
+            "--allow",
+            choices=sorted(WIDER),
+            action="append",
+            default=[],
+            help="change a task that does not fit the file, and that nobody has judged",
+        )
+        known = parser.add_argument_group("where it comes from", "What is left out is not known.")
+        for name in Provenance.ASKED:
+            known.add_argument(f"--{name.replace('_', '-')}", default="", help=KNOWN[name])
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -78,7 +99,7 @@ class Command(RefusingCommand):
         if options["json"]:
             self.stdout.write(json.dumps(report, ensure_ascii=False))
         else:
-            self.say(file, report, result.rejected_count, options["dry_run"])
+            self.say(file, report, result.rejected_count, options)
 
     def store(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
         """Import the file or folder at ``path``; the slug of its study, and what came in."""
@@ -98,6 +119,8 @@ class Command(RefusingCommand):
                 return bring.bring_bundle(wanted, table)
             wish = {"recipe": options["recipe"], "columns": _columns(options["map"])}
             mapping = bring.mapping_for(table, wish)
+            known = recipes.provenance_of(options["recipe"])
+            known |= {name: options[name] for name in Provenance.ASKED if options[name]}
             study = bring.study_of_file(path, options["study"])
             result = bring.bring(
                 study,
@@ -106,6 +129,8 @@ class Command(RefusingCommand):
                 task=options["task"],
                 open_items=not options["no_items"],
                 skip_faults=options["skip_faulty"],
+                allow=options["allow"],
+                provenance=bring.provenance(path.name, provenance_of(known)),
                 dry_run=options["dry_run"],
                 rows=iter(bar(table.rows(), "rows", None)),
             )
@@ -113,10 +138,14 @@ class Command(RefusingCommand):
                 self.stderr.write(note)
         return study.slug, result
 
-    def say(self, file: str, report: dict, rejected: int, dry_run: bool) -> None:
+    def say(self, file: str, report: dict, rejected: int, options: dict) -> None:
         counts = ", ".join(f"{report[name]:,} {name}" for name in bring.COUNTS if report[name])
-        verb = "would have" if dry_run else "has"
+        verb = "would have" if options["dry_run"] else "has"
         self.stdout.write(f"The study “{report['study']}” {verb} {counts} of this file.")
+        known = recipes.provenance_of(options["recipe"])
+        unsaid = [name for name in Provenance.ASKED if not (options[name] or known.get(name))]
+        if unsaid and report["votes"]:
+            self.stderr.write(f"Not known of where it comes from: {', '.join(unsaid)}.")
         for name in report["unknown_columns"]:
             near = suggestion(name)
             words = f": did you mean “{near}”?" if near else ""

@@ -144,6 +144,25 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
         }
         return {"options": 1, "questions": [question], "reason": "optional"}
 
+    def wider(self, config: Config, file: ImportedFile) -> dict[str, Config]:
+        """More classes, ties or criteria, each in the first question that can have them."""
+        first = {question["type"]: question for question in reversed(config["questions"])}
+        choice, label, rating = (first.get(name) for name in ("choice", "label", "rating"))
+        found = {}
+        for special, name in (("tie", "ties"), ("none", "none")):
+            if choice and special in file.labels and not choice.get(special):
+                found[name] = _changed(config, choice, {special: True})
+        if label and not choice:
+            new = sorted(file.labels - {each["name"] for each in label["classes"]})
+            added = [{"name": name, "title": {}} for name in new]
+            if new:
+                found["classes"] = _changed(config, label, {"classes": label["classes"] + added})
+        names = [question["name"] for question in config["questions"]]
+        if rating and (new := [name for name in file.criteria if name not in names]):
+            more = [rating | {"name": name, "text": ""} for name in new]
+            found["criteria"] = {"questions": [*config["questions"], *more]}
+        return found
+
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         questions = self.questions(judgment.config)
         if judgment.scores:
@@ -442,3 +461,9 @@ def _own(value: Any, question: Question, released: ReleasedAnswer) -> Any:
     if isinstance(value, dict) and (question.about == "option" or question.type == "ranking"):
         return {released.ids.get(name, name): each for name, each in value.items()}
     return value
+
+
+def _changed(config: Config, question: dict, settings: dict) -> Config:
+    """The questions with other ``settings`` of one of them."""
+    asked = [one | settings if one is question else one for one in config["questions"]]
+    return {"questions": asked}

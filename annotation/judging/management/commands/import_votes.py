@@ -9,9 +9,11 @@ from annotation.studies.models import Study
 class Command(ImportCommand):
     help = (
         "Import votes from CSV or JSON lines (task, worker, label and, where known, submitted_at, "
-        "seconds, reason). Votes that do not fit are listed; the rest is stored."
+        "seconds, reason). Where votes do not fit, they are "
+        "listed and nothing is stored, unless --skip-faulty."
     )
     rows = "votes"
+    offer = "`import_data` can change a task that does not fit: see its --allow."
 
     def store(self, study: Study, file: str) -> dict:
         return import_votes(study, file, progress=bar)

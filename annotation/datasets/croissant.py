@@ -1,0 +1,159 @@
+"""The description of a release in Croissant 1.0, JSON-LD that data set tools read. Pure."""
+
+import json
+from typing import Any
+
+from annotation.datasets.card import as_known
+from annotation.datasets.writers import Table
+
+CROISSANT = "croissant.json"
+_CONTEXT = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    "extract": "cr:extract",
+    "field": "cr:field",
+    "fileProperty": "cr:fileProperty",
+    "fileObject": "cr:fileObject",
+    "fileSet": "cr:fileSet",
+    "format": "cr:format",
+    "includes": "cr:includes",
+    "isLiveDataset": "cr:isLiveDataset",
+    "jsonPath": "cr:jsonPath",
+    "key": "cr:key",
+    "md5": "cr:md5",
+    "parentField": "cr:parentField",
+    "path": "cr:path",
+    "recordSet": "cr:recordSet",
+    "references": "cr:references",
+    "regex": "cr:regex",
+    "repeated": "cr:repeated",
+    "replace": "cr:replace",
+    "sc": "https://schema.org/",
+    "separator": "cr:separator",
+    "source": "cr:source",
+    "subField": "cr:subField",
+    "transform": "cr:transform",
+}
+_ENCODINGS = {
+    "jsonl": "application/jsonlines",
+    "csv": "text/csv",
+    "parquet": "application/x-parquet",
+    "md": "text/markdown",
+}
+_TYPES = {
+    "integer": "sc:Integer",
+    "integer or none": "sc:Integer",
+    "number": "sc:Float",
+    "boolean": "sc:Boolean",
+    "integers": "sc:Integer",
+    "numbers": "sc:Float",
+}
+
+
+def croissant(
+    manifest: dict, about: dict, tables: dict[str, tuple[Table, int]], files: list[dict]
+) -> str:
+    """The text of croissant.json; the arguments as of ``card``, and the written ``files``."""
+    about = as_known(manifest, about)
+    sources = [row for row in manifest["provenance"] if row["judgments"]]
+    cited = list(dict.fromkeys(row["citation"] for row in sources if row["citation"]))
+    described: dict[str, Any] = {
+        "@context": _CONTEXT,
+        "@type": "sc:Dataset",
+        "conformsTo": "http://mlcommons.org/croissant/1.0",
+        "name": f"{manifest['study']}-{manifest['version']}",
+        "alternateName": about["title"],
+        "description": about["description"] or f"Judgments of the study “{about['title']}”.",
+        "identifier": manifest["release"],
+        "version": f"{manifest['version']}.0.0",
+        "datePublished": manifest["created_at"][:10],
+        "license": about["licence"] or "not stated",
+        "citeAs": "; ".join(cited) or f"{about['title']}, release {manifest['version']}",
+        "inLanguage": about["languages"],
+        "rai:dataCollection": " ".join(_collected(manifest, about)),
+        "rai:dataCollectionTimeframe": [
+            row[name] for row in sources for name in ("collected_from", "collected_to") if row[name]
+        ],
+        "isBasedOn": [_source(row) for row in manifest["provenance"]],
+        "distribution": [_file(entry) for entry in files],
+        "recordSet": [
+            _records(table, entry["path"])
+            for table, rows in tables.values()
+            if table.config and rows
+            for entry in files
+            if _is_of(table, entry["path"])
+        ],
+    }
+    return json.dumps(described, ensure_ascii=False, indent=1) + "\n"
+
+
+def _collected(manifest: dict, about: dict) -> list[str]:
+    judged = about["judged"]
+    said = [f"{judged['here']} judgments were given here."] if judged["here"] else []
+    if judged["imported"]:
+        said.append(f"{judged['imported']} judgments were imported.")
+    for row in manifest["provenance"]:
+        consent = row["consent"] or "not known"
+        said.append(f"{row['source'] or row['file']}: consent: {consent}.")
+    return said
+
+
+def _source(row: dict) -> dict:
+    days = [row[name] for name in ("collected_from", "collected_to") if row[name]]
+    known = {
+        "name": row["source"] or row["file"],
+        "citation": row["citation"],
+        "license": row["licence"],
+        "temporalCoverage": "/".join(days),
+        "inLanguage": row["languages"],
+    }
+    return {"@type": "sc:CreativeWork"} | {key: value for key, value in known.items() if value}
+
+
+def _file(entry: dict) -> dict:
+    return {
+        "@type": "cr:FileObject",
+        "@id": entry["path"],
+        "name": entry["path"],
+        "contentUrl": entry["path"],
+        "contentSize": f"{entry['bytes']} B",
+        "encodingFormat": _ENCODINGS.get(entry["path"].rpartition(".")[2], "text/plain"),
+        "sha256": entry["sha256"],
+    }
+
+
+def _is_of(table: Table, path: str) -> bool:
+    """Whether the file is the table, or one of its shards."""
+    begin, star, end = table.path.partition("*")
+    return path == table.path or bool(star and path.startswith(begin) and path.endswith(end))
+
+
+def _records(table: Table, path: str) -> dict:
+    name = path.rpartition(".")[0].replace("/", "-")
+    return {
+        "@type": "cr:RecordSet",
+        "@id": name,
+        "name": name,
+        "field": [_field(name, path, column, kind) for column, kind in table.columns.items()],
+    }
+
+
+def _field(records: str, path: str, column: str, kind: str | list) -> dict:
+    several = isinstance(kind, list) or kind in ("texts", "integers", "numbers")
+    return {
+        "@type": "cr:Field",
+        "@id": f"{records}/{column}",
+        "name": column,
+        "dataType": _TYPES.get(str(kind), "sc:Text"),
+        **({"repeated": True} if several and not path.endswith(".csv") else {}),
+        "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
+    }
