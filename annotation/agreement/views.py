@@ -15,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.agreement import formulas, item_views, kind_votes, reading, scoring
+from annotation.agreement import formulas, item_views, keys, kind_votes, reading, scoring
 from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.board import Board, Figure
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
@@ -107,6 +107,7 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
         "formulas": formulas.FORMULAS,
         "interval": formulas.INTERVAL,
         "tier_rule": formulas.TIER_RULE,
+        "keys": keys.compared(study, task),
     }
     return whole_or_part(request, "agreement/results.html", "live", context)
 
@@ -188,6 +189,7 @@ def _other_results(request: UserRequest, study: Study, board: KindBoard) -> Http
         "formulas": formulas.of_levels(board.levels) if compared else None,
         "interval": formulas.INTERVAL,
         "drawn_intervals": formulas.DRAWN_INTERVALS,
+        "keys": keys.compared(study, board.task),
     }
     return whole_or_part(request, "agreement/kind.html", "live", context)
 

@@ -40,12 +40,16 @@ TARGETS = {
     "own_question": gettext_lazy(
         "answer to a question of your own, which the column is named after"
     ),
+    "key": gettext_lazy("key: what experts said; compared with, never shown"),
     "reason": gettext_lazy("reason"),
     "submitted_at": gettext_lazy("time of the judgment"),
     "seconds": gettext_lazy("seconds it took"),
 }
 # Several columns are joined to one text, or are an entry each.
-SEVERAL = {"prompt", "answer", "label", "score", "own_question", "persona", "reason", "id"}
+SEVERAL = {
+    *("prompt", "answer", "label", "score", "own_question"),
+    *("persona", "reason", "id", "key"),
+}
 # What other tools call these, in lower case, letters and digits alone.
 _NAMES = {
     "id": "itemid questionid idx promptid uid qid conversationid task",
@@ -65,8 +69,9 @@ _NAMES = {
     "language": "lang",
     "worker": "annotator annotatorid rater raterid judge judgeid workerid",
     "label": "winner choice vote verdict judgment preferred",
-    "score": "rating ratings scores humanscore",
+    "score": "rating ratings scores",
     "criterion": "aspect dimension",
+    "key": "gold goldlabel goldmace expertgold expertlabel humanscore goldstandard",
     "reason": "justification comment rationale",
     "submitted_at": "timestamp tstamp createdat",
     "seconds": "duration timespent",
@@ -103,7 +108,7 @@ _BY_NAME = {
 TYPES = ("specific", "spedific", "general")  # published files have both spellings
 # A column “preference” with more words than that states one; with fewer it may be a label.
 LABEL_WORDS = 3
-LENGTHS = {"label": 60, "worker": 90, "id": 200}
+LENGTHS = {"label": 60, "key": 60, "worker": 90, "id": 200}
 
 
 class MappingError(DomainError):
@@ -183,7 +188,7 @@ def checked(mapping: Mapping) -> Mapping:
         raise MappingError(_("Answers need the question that they answer: map “prompt” or “id”."))
     if mapping.has("memory", "attribute") and not mapping.has("persona"):
         raise MappingError(_("Memories and attributes need their persona: map “persona”."))
-    if mapping.refers and not (mapping.has("id") and mapping.votes):
+    if mapping.refers and not (mapping.has("id") and (mapping.votes or mapping.has("key"))):
         raise MappingError(
             _(
                 "This would make no question and no item: map “prompt”, “persona”, "
@@ -223,7 +228,9 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
         target = _target(place, places[place])
         if _are_texts(places[place]) and place == "options":
             target, place = "answer", "options[]"
-        if target and target not in columns:
+        if target == "key":
+            columns["key"] = (*columns.get("key", ()), place)
+        elif target and target not in columns:
             columns[target] = (place,)
         elif target == "persona" and columns["persona"][0].lower().endswith("id"):
             columns.setdefault("id", columns["persona"])

@@ -99,6 +99,8 @@ class Row:
     item: str = ""
     model: str = ""
     votes: list[Vote] = field(default_factory=list)
+    # What experts said, by the name of the column.
+    keys: dict = field(default_factory=dict)
 
 
 def shape(record: dict, mapping: Mapping) -> Row:
@@ -112,6 +114,7 @@ def shape(record: dict, mapping: Mapping) -> Row:
     read.answers(row)
     if mapping.votes:
         row.votes = read.votes(row)
+    row.keys = read.keys(row)
     return row
 
 
@@ -279,7 +282,7 @@ class _Reading:
             row.item = digest("i", row.attribute, row.query)
         elif row.answers and not name:
             row.item = digest("i", row.answers[0].id)
-        elif name and (row.answers or self.mapping.votes):
+        elif name and (row.answers or self.mapping.votes or self.mapping.has("key")):
             row.item = "/".join(part for part in (name, row.model) if part)
         if len(row.item) > ITEM_LIMIT:
             raise RowError(_("the id must be printable and at most %d characters long") % ID_LIMIT)
@@ -374,6 +377,18 @@ class _Reading:
         if not votes and len(columns) == 1:
             raise RowError(_("the label is missing"))
         return votes
+
+    def keys(self, row: Row) -> dict:
+        """{column: its label, or number}; of answers to choose from, the place of the one named."""
+        found = {}
+        for column, value in zip(
+            self.mapping.columns.get("key", ()), self.cells("key"), strict=True
+        ):
+            if value in (None, "", [], {}):
+                continue
+            number = isinstance(value, int | float) and choice_in(str(value), row) is None
+            found[column[:60]] = value if number else self.label(value, row)[:60]
+        return found
 
     def label(self, value: object, row: Row) -> str:
         text = self.mapping.values.get(str(value), clean(value, "label")).strip()

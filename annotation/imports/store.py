@@ -46,7 +46,8 @@ _TABLES = """
     CREATE TEMPORARY TABLE import_row (
         line int, persona text, profile jsonb, memory text, attribute text, attribute_text text,
         query text, prompt text, messages jsonb, need text, type text, scenario text, language text,
-        answers text[], texts text[], models text[], strategies text[], item text, model text
+        answers text[], texts text[], models text[], strategies text[], item text, model text,
+        keys jsonb
     ) ON COMMIT DROP;
     CREATE TEMPORARY TABLE import_vote (
         line int, item text, answers text[], worker text, label text, scores jsonb, reason text,
@@ -238,6 +239,8 @@ class _Storing:
         )
         if open_items:
             self.items()
+        if self.mapping.has("key"):
+            self.keys()
         counts["items"] = self.scalar(
             """SELECT count(*) FROM judging_item i WHERE i.study_id = %(study)s
                AND i.external_id IN (SELECT item FROM import_row WHERE item <> '')"""
@@ -507,6 +510,7 @@ class _Storing:
                     ORDER BY v.version DESC LIMIT 1)""",
                 "position": "%(last)s + row_number() OVER (ORDER BY s.line)",
                 "overlap": "s.overlap",
+                "keys": "s.keys",
             },
             """import_item s
                LEFT JOIN queries_query q ON q.study_id = %(study)s AND q.external_id = s.query
@@ -531,6 +535,15 @@ class _Storing:
             self.study.status = Study.Status.OPEN
             self.study.save(update_fields=["status"])
         audit.record(self.by, "batch.open", batch, items=size, task=task.pk, purpose=batch.purpose)
+
+    def keys(self) -> None:
+        """Keep the keys of items that the study had; those of lines with answers as they were."""
+        self.run(
+            """UPDATE judging_item i SET keys = i.keys || s.keys FROM import_row s
+               WHERE i.study_id = %(study)s AND i.external_id = s.item AND s.keys <> '{}'
+               AND (s.answers = '{}' OR NOT i.keys ?| (SELECT array_agg(k)
+                                                       FROM jsonb_object_keys(s.keys) k))"""
+        )
 
     def check_same(self) -> None:
         """Refuse rows whose item, under this id, has other answers."""
@@ -614,6 +627,7 @@ def _staged(line: int, row: Row) -> tuple:
         _array(answer.strategy for answer in row.answers),
         row.item,
         row.model,
+        Jsonb(row.keys),
     )
 
 

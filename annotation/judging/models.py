@@ -100,6 +100,9 @@ class Item(models.Model):
     # and of repeats and copies the item that is shown again.
     expected = models.JSONField(null=True)
     explanation = models.TextField(blank=True)
+    # What experts said of it elsewhere, {name of the column: label or number}: nobody who judges
+    # sees it; people and models are compared with it.
+    keys = models.JSONField(default=dict)
     repeats = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, related_name="repetitions"
     )

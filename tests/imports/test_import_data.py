@@ -8,7 +8,9 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from annotation.agreement.keys import compared
 from annotation.candidates.models import Candidate
+from annotation.evaluation.models import Verdict
 from annotation.imports.management.commands.import_data import pairs_apart
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Memory, Persona
@@ -753,3 +755,41 @@ def test_further_criteria_of_a_file_are_offered(bring):
     with pytest.raises(CommandError, match=r"add the file's criteria \(criteria\)"):
         bring(more, "--study", "tea")
     assert bring(more, "--study", "tea", "--allow", "criteria")["scores"] == 3
+
+
+def test_keys_are_stored_with_the_item_and_shown_to_nobody(bring, cast):
+    text = (
+        "id,prompt,answer_a,answer_b,rater,label,gold,human_score\n"
+        "i1,p,a,b,ann,A,A,4.5\ni1,p,a,b,bo,B,A,4.5\ni1,p,a,b,cy,A,A,4.5\ni2,q,c,d,ann,A,B,2\n"
+    )
+    report = bring(text, "--study", "tea")
+    assert report["unknown_columns"] == []
+    keys = dict(Item.objects.values_list("external_id", "keys"))
+    assert keys["i1"]["gold"] == "1" and keys["i2"]["gold"] == "2"
+    study = Study.objects.get(slug="tea")
+    rows = {(row.key, row.who): (row.right.value, row.n) for row in compared(study, "selection")}
+    assert rows["gold", "votes"] == (0.5, 4)
+    assert rows["gold", "majority"] == (0.5, 2)
+    Verdict.objects.create(item=Item.objects.get(external_id="i2"), model="judge", label="2")
+    rows = {(row.key, row.who): (row.right.value, row.n) for row in compared(study, "selection")}
+    assert rows["gold", "judge"] == (1.0, 1)
+
+
+@pytest.mark.parametrize("columns", [("instruction", "input"), ("input", "instruction")])
+@pytest.mark.parametrize("options", [(), ("--recipe", "answers")])
+def test_an_instruction_and_its_input_are_one_request(bring, columns, options):
+    row = {
+        "instruction": "Rewrite the sentence.",
+        "input": "Tea are good.",
+        "output": "Tea is good.",
+    }
+    more = {name: row[name] for name in (*columns, "output")}
+    bring([more, more | {"input": "", "output": "?"}], "--study", "tea", *options)
+    asked = set(Query.objects.values_list("text", flat=True))
+    assert asked == {"Rewrite the sentence.\n\nTea are good.", "Rewrite the sentence."}
+
+
+def test_a_task_in_which_no_item_can_be_opened_is_refused_in_words(bring):
+    with pytest.raises(CommandError, match="No item can be opened in the task “duel”"):
+        bring("id,prompt\na,Why?\n", "--study", "tea", "--task", "duel")
+    assert Query.objects.count() == 0

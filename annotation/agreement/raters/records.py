@@ -37,7 +37,7 @@ Result = TypeVar("Result")
 # The newest judgments of a study that the pages read.
 CAP = 50_000
 # From so many judgments on they are read once in so many seconds, and when there are others.
-KEPT_FROM, KEPT_SECONDS = 5_000, 60
+KEPT_FROM, KEPT_SECONDS = 5_000, 600
 SIDE = 0.05
 _PATHS = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
 _COLUMNS = pa.schema(
@@ -145,7 +145,8 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
     """
     cached = _Cache(study)
     people = _people(cached)
-    votes = _votes(study, also) if also else cached.get("votes", _votes)
+    out = also and Slot.objects.filter(study=study, annotator=also, status=Slot.Status.VOID)
+    votes = _votes(study, also) if out and out.exists() else cached.get("votes", _votes)
     code_of = {user: code for code, user in enumerate(votes.users.tolist())}
     _agreement(votes, people, code_of)
     _pace(votes, people, code_of)

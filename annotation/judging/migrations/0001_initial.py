@@ -57,6 +57,7 @@ class Migration(migrations.Migration):
                 ('overlap', models.PositiveSmallIntegerField()),
                 ('expected', models.JSONField(null=True)),
                 ('explanation', models.TextField(blank=True)),
+                ('keys', models.JSONField(default=dict)),
                 ('retired_at', models.DateTimeField(null=True)),
                 ('done', models.PositiveSmallIntegerField(default=0)),
                 ('last_judgment', models.BigIntegerField(default=0)),
