@@ -18,8 +18,9 @@ from annotation import policies
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
 from annotation.datasets import layouts
-from annotation.evaluation import rating, runs, tasks
+from annotation.evaluation import rating, runs, systems, tasks
 from annotation.evaluation.models import Run
+from annotation.evaluation.systems import NAME_LIMIT
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -34,6 +35,12 @@ class SettingField(serializers.ChoiceField):
         super().__init__(choices=sorted(names), **kwargs)
 
 
+class SystemAnswer(serializers.Serializer):
+    user = serializers.CharField()
+    query = serializers.CharField(help_text="The query's id in the release, or its text.")
+    text = serializers.CharField(trim_whitespace=False)
+
+
 class EvaluationRequest(serializers.Serializer):
     endpoint = serializers.CharField(max_length=60)
     setting = SettingField(
@@ -43,12 +50,28 @@ class EvaluationRequest(serializers.Serializer):
     limit = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
     )
+    system = serializers.CharField(
+        max_length=NAME_LIMIT, default="", help_text="A system whose answers the model judges."
+    )
+    context = serializers.CharField(
+        max_length=NAME_LIMIT, default="", allow_blank=True,
+        help_text="What the system knew of the person.",
+    )  # fmt: skip
+    answers = SystemAnswer(many=True, default=list)
+
+    def validate(self, attrs: dict) -> dict:
+        """A system has a name and answers; neither is anything alone."""
+        if bool(attrs["system"]) != bool(attrs["answers"]):
+            raise serializers.ValidationError("A system needs both: system and answers.")
+        return attrs
 
 
 class EvaluationStatus(serializers.Serializer):
     id = serializers.UUIDField(source="public_id")
     model = serializers.CharField()
     setting = serializers.CharField()
+    system = serializers.CharField()
+    context = serializers.CharField()
     kind = serializers.ChoiceField(choices=Run.Kind.values)
     status = serializers.ChoiceField(choices=Run.Status.values)
     error = serializers.CharField()
@@ -78,10 +101,15 @@ class EvaluationsOfRelease(StudyView):
         operation_id="evaluation_request",
     )
     def post(self, request: Request, pk: UUID) -> Response:
-        """Ask a configured endpoint about all of the release; workers carry it out."""
+        """Ask a configured endpoint about all of the release; workers carry it out.
+
+        With ``system`` and ``answers`` its model judges that system's answers to the queries.
+        """
         release = release_for(request.user, pk, policies.run.may_start)
         values = validated(EvaluationRequest, request.data)
-        asked = (values["endpoint"], values["setting"], values["limit"])
+        answers = systems.of_rows(values["answers"])
+        system = systems.System(values["system"], values["context"], answers) if answers else None
+        asked = (values["endpoint"], values["setting"], values["limit"], system)
 
         def start() -> tuple[int, dict]:
             run = runs.request_in_background(release, *asked, by=request.user)

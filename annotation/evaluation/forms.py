@@ -1,11 +1,17 @@
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
+from io import BytesIO
 from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates.endpoints import Endpoint
-from annotation.evaluation import judges, prompts, runs
+from annotation.core.errors import DomainError
+from annotation.evaluation import judges, prompts, runs, systems
+from annotation.evaluation.systems import NAME_LIMIT
+
+# Of answers on a page: a form may hold two megabytes.
+PAGE_BYTES = 1_500_000
 
 # What a model is shown that chooses between pairs (``prompts.SETTINGS``).
 OF_PERSON = {
@@ -41,7 +47,7 @@ class EvaluationForm(ModelForm):
     """A model measured on a release, and what it sees."""
 
     setting = forms.ChoiceField(label=_("What it sees"))
-    field_order = ("endpoint", "setting", "limit")
+    field_order: Sequence[str] = ("endpoint", "setting", "limit")
 
     def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -52,6 +58,50 @@ class EvaluationForm(ModelForm):
         setting = cast(forms.ChoiceField, self.fields["setting"])
         setting.choices = [(name, words[name]) for name in names]
         self.fields["limit"].label = _("Answers at most") if judge else _("Pairs at most")
+
+
+class SystemForm(EvaluationForm):
+    """A system whose answers a model judges; ``cleaned_data["wrote"]`` is the ``System``.
+
+    Once the cost was shown the answers come back as text: a browser sends no file twice.
+    """
+
+    system = forms.CharField(label=_("System"), max_length=NAME_LIMIT)
+    context = forms.CharField(
+        label=_("What the system knew of the person"), max_length=NAME_LIMIT, required=False
+    )
+    file = forms.FileField(
+        label=_("Answers"), required=False,
+        help_text=_("JSON lines or CSV with the columns user, query (its id or text) and text."),
+    )  # fmt: skip
+    answers = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
+    field_order = ("system", "context", "file", "endpoint", "setting", "limit")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["endpoint"].label = _("Judge")
+        self.fields["setting"].label = _("What the judge sees")
+
+    def clean(self) -> dict[str, Any]:
+        """The answers of the file, or those that were read before."""
+        data = super().clean() or self.cleaned_data
+        if not (sent := data.get("file") or data.get("answers")):
+            self.add_error("file", _("Choose a file of answers."))
+            return data
+        try:
+            stream = BytesIO(sent.encode()) if isinstance(sent, str) else sent
+            answers = systems.of_stream(stream)
+            data["wrote"] = systems.System(
+                data.get("system", "?"), data.get("context", ""), answers
+            )
+        except DomainError as refusal:
+            raise forms.ValidationError(refusal.sentence) from refusal
+        data["answers"] = systems.as_text(answers)
+        if len(data["answers"].encode()) > PAGE_BYTES:
+            raise forms.ValidationError(
+                _("The page takes up to 1.5 MB of answers; the command takes any number.")
+            )
+        return data
 
 
 class RaterForm(ModelForm):

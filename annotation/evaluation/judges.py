@@ -1,6 +1,6 @@
 """Judges of papers: what a model is asked that scores what people scored, and what comes of it."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -49,6 +49,23 @@ class Judge(Protocol):
 
     def table(self, results: list[dict]) -> Table:
         """The results of some runs in the shape of the paper's table."""
+
+    def queries(self, judged: Any) -> dict[tuple[str, str], str]:
+        """{(user, id): text} of the queries that a system may answer."""
+
+    def of_system(self, judged: Any, texts: dict[tuple[str, str], str], arm: str) -> tuple:
+        """What a model is asked about a system's ``texts``, as ``tests``, and the set of keys that
+        are left out because the judge is shown these texts as examples.
+        """
+
+    def scored(self, asked: list, replies: dict[str, tuple]) -> dict:
+        """The figures of a system's answers: ``n``, ``persons``, means and intervals."""
+
+    def people(self, judged: Any, keys: Collection[tuple[str, str]]) -> dict:
+        """The figures of the release's own answers to some queries, by those who asked them."""
+
+    def systems(self, results: list[dict], judges: list[dict]) -> Table:
+        """Systems with what they knew, people's own scores, and the judges on what people saw."""
 
 
 def of_layout(layout: str) -> Judge | None:

@@ -14,6 +14,8 @@ from annotation.evaluation.models import Benchmark, Run
 CACHED_SECONDS = 24 * 3600
 CHANCE = 50.0
 DONE = Run.Status.DONE
+# Runs that score answers, not pairs.
+JUDGED = (Run.Kind.JUDGE, Run.Kind.SYSTEM)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def newest(benchmark: Benchmark) -> list[Run]:
     """The newest finished run of each model and setting: those on the same pairs together, those
     on most pairs first, and by average, best first.
     """
-    done = benchmark.runs.filter(status=DONE).exclude(kind=Run.Kind.JUDGE)
+    done = benchmark.runs.filter(status=DONE).exclude(kind__in=JUDGED)
     chosen = list(done.order_by("model", "setting", "-finished_at").distinct("model", "setting"))
     runs_of = Counter(_places(run) for run in chosen)
 
@@ -77,12 +79,8 @@ def _places(run: Run) -> tuple[int, ...]:
 
 def measured_on(benchmark: Benchmark, runs: list[Run]) -> list[str]:
     """Of each run a name of the pairs it was measured on, such as "43 of 174"; others' differ."""
-    names: dict[tuple, str] = {}
-    for run in runs:
-        name = f"{len(_places(run))} of {len(benchmark.facts['item'])}"
-        again = sum(other.split(" (")[0] == name for other in names.values())
-        names.setdefault(_places(run), f"{name} ({again + 1})" if again else name)
-    return [names[_places(run)] for run in runs]
+    whole = len(benchmark.facts["item"])
+    return tables.names_of([(_places(run), f"{len(_places(run))} of {whole}") for run in runs])
 
 
 def _compare(benchmark: Benchmark, runs: list[Run], like: int) -> list[tuple]:
@@ -111,7 +109,9 @@ def all_tables(benchmark: Benchmark) -> dict[str, tables.Table]:
     """{name of the export: table} of what there is."""
     if judge := judges.of_layout(benchmark.layout):
         results = [run.result for run in judge_runs(benchmark)]
-        return {"judges": judge.table(results)} if results else {}
+        systems = [run.result for run in system_runs(benchmark)]
+        made = {"systems": judge.systems(systems, results)} if systems else {}
+        return made | ({"judges": judge.table(results)} if results else {})
     runs = newest(benchmark)
     if not runs:
         return {}
@@ -128,6 +128,13 @@ def judge_runs(benchmark: Benchmark) -> list[Run]:
     """The newest finished run of each judge and arm."""
     done = benchmark.runs.filter(status=DONE, kind=Run.Kind.JUDGE)
     return list(done.order_by("setting", "model", "-finished_at").distinct("setting", "model"))
+
+
+def system_runs(benchmark: Benchmark) -> list[Run]:
+    """The newest finished run of each system with what it knew, by each judge and arm."""
+    done = benchmark.runs.filter(status=DONE, kind=Run.Kind.SYSTEM)
+    one = ("setting", "model", "system", "context")
+    return list(done.order_by(*one, "-finished_at").distinct(*one))
 
 
 def dots(rows: list[Standing]) -> list[charts.Dot]:

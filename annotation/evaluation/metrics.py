@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.bootstrap import over_groups, resampled_weights
 from annotation.agreement.statistics.coefficient import CONFIDENCE
 from annotation.agreement.statistics.intervals import wilson
 
@@ -62,6 +62,29 @@ def accuracy(score: np.ndarray, item: np.ndarray, stratum: np.ndarray | None = N
     reach = float(scipy.special.stdtrit(clusters - 1, (1 + CONFIDENCE) / 2)) * se
     low, high = max(0.0, value - reach), min(1.0, value + reach)
     return Accuracy(n, 100 * value, 100 * low, 100 * high)
+
+
+def over_people(values: np.ndarray, person: list[str]) -> list[Accuracy]:
+    """Means of the columns of ``values`` (rows, columns), and last the mean of these means.
+
+    NaN is no value. Intervals resample people (``person`` of each row); one alone has none.
+    """
+    code = np.unique(person, return_inverse=True)[1]
+    there = np.isfinite(values)
+    known = np.where(there, values, 0.0)
+
+    def means(weights: np.ndarray) -> np.ndarray:
+        return (weights @ known) / (weights @ there)
+
+    several = int(code.max()) > 0
+    columns = [lambda weights, column=column: means(weights)[column]
+               for column in range(values.shape[1])]  # fmt: skip
+    counts = [*there.sum(axis=0).tolist(), int(there.all(axis=1).sum())]
+    cells = []
+    for n, compute in zip(counts, [*columns, lambda weights: means(weights).mean()], strict=True):
+        value, low, high = over_groups(compute, code, RESAMPLES if several else 1)
+        cells.append(Accuracy(n, value, low, high) if several else Accuracy(n, value))
+    return cells
 
 
 def controlled(score: np.ndarray, difference: np.ndarray, item: np.ndarray) -> Accuracy:

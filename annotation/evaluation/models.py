@@ -61,11 +61,17 @@ class Run(Job):
         LEARNED = "learned"
         JUDGE = "judge"
         RATER = "rater"
+        SYSTEM = "system"
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     benchmark = models.ForeignKey(
         Benchmark, on_delete=models.CASCADE, null=True, related_name="runs"
     )
+    # Of a system whose answers the model judges: its name, what it knew of the person, and what it
+    # wrote, each (user, query, text) as brought.
+    system = models.CharField(max_length=200, blank=True)
+    context = models.CharField(max_length=200, blank=True)
+    answers: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     # Of a rater: the study and the name of the task whose items it judges.
     study = models.ForeignKey(Study, on_delete=models.CASCADE, null=True, related_name="rater_runs")
     task = models.CharField(max_length=60, blank=True)

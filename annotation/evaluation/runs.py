@@ -3,7 +3,7 @@
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -24,7 +24,16 @@ from annotation.core.rows import silent
 from annotation.datasets import folders
 from annotation.datasets.check import differences
 from annotation.datasets.models import Release
-from annotation.evaluation import choices, judges, pairs, prompts, raters, scores_file, training
+from annotation.evaluation import (
+    choices,
+    judges,
+    pairs,
+    prompts,
+    raters,
+    scores_file,
+    systems,
+    training,
+)
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.budgeted import within_budget
 from annotation.evaluation.models import Benchmark, Reply, Run
@@ -124,8 +133,9 @@ def _refuse_second(benchmark: Benchmark | None, kind: str, fields: dict[str, Any
     asked_of = benchmark or fields["study"]
     # Two requests at once would both see none.
     type(asked_of).objects.select_for_update(no_key=True).get(pk=asked_of.pk)
-    about = ("setting", "limit") if benchmark else ("study", "task")
-    same = {name: fields[name] for name in ("model", "endpoint", *about)}
+    names = ["model", "endpoint", *(("setting", "limit") if benchmark else ("study", "task"))]
+    names += [name for name in ("system", "context") if name in fields]
+    same = {name: fields[name] for name in names}
     under_way = Run.objects.filter(benchmark=benchmark, kind=kind, background=True, **same)
     if under_way.filter(status__in=(REQUESTED, Run.Status.RUNNING)).exists():
         raise Conflict(_("This model is being asked already."), code="under_way")
@@ -158,8 +168,11 @@ def resume(public_id: str, benchmark: Benchmark | None, **expected: Any) -> Run:
     if run.benchmark_id != (benchmark and benchmark.pk):
         raise DomainError("That run is about another release, or its files have changed since.")
     for name, value in expected.items():
-        if getattr(run, name) != value:
-            raise DomainError(f"That run has {name} {getattr(run, name)}, not {value}.")
+        if getattr(run, name) == value:
+            continue
+        if name == "answers":
+            raise DomainError("That run is about other answers.")
+        raise DomainError(f"That run has {name} {getattr(run, name)}, not {value}.")
     if run.status == DONE:
         return run
     rows = Run.objects.filter(pk=run.pk)
@@ -222,6 +235,7 @@ class Choices:
     """A run that asks which answer of each pair is better."""
 
     KIND, PROMPT, TOKENS = Run.Kind.CHOICE, prompts.VERSION, choices.VERDICT_TOKENS
+    fields: Mapping[str, Any] = {}
 
     def __init__(self, benchmark: pairs.Benchmark, setting: str, limit: int | None) -> None:
         self.asked = pairs.sample(benchmark.pairs, limit)
@@ -399,15 +413,39 @@ def check_limit(limit: int | None) -> None:
 
 
 class Judgments:
-    """A run in which a model scores, as a paper's judge, the responses that people scored."""
-
-    KIND = Run.Kind.JUDGE
+    """A run in which a model scores, as a paper's judge, what people scored or a system wrote."""
 
     def __init__(
-        self, judge: judges.Judge, judged: judges.Judged, arm: str, limit: int | None
+        self,
+        judge: judges.Judge,
+        judged: judges.Judged,
+        arm: str,
+        limit: int | None,
+        system: systems.System | None = None,
     ) -> None:
         self.judge, self.PROMPT, self.TOKENS = judge, judge.VERSION, judge.TOKENS
-        self.asked, self.arm, self.limit = judge.tests(judged)[:limit], arm, limit
+        self.KIND = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
+        self.system, self.judged, self.arm, self.limit = system, judged, arm, limit
+        self.asked: list = judge.tests(judged)[:limit]
+        if system:
+            self._match(system.answers)
+
+    def _match(self, answers: list[list[str]]) -> None:
+        texts, left_out = systems.matched(answers, self.judge.queries(self.judged))
+        some = dict(list(texts.items())[: self.limit])
+        left_out["queries"] += len(texts) - len(some)
+        self.asked, examples = self.judge.of_system(self.judged, some, self.arm)
+        if not self.asked:
+            raise DomainError(_("Every answer is an example that the judge is shown."))
+        self.keys = some.keys() - examples
+        self.left_out = left_out | {"examples": len(examples)}
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What a run keeps of the system."""
+        system = self.system
+        return {"system": system.name, "context": system.context,
+                "answers": system.answers} if system else {}  # fmt: skip
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """One: a judgment a response, a question a claim."""
@@ -417,10 +455,20 @@ class Judgments:
         return list(self.judge.questions(self.asked, self.arm))
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
-        """The paper's row, and the agreement with the persons."""
+        """The paper's row, and the agreement with the persons where they scored the same."""
         rows = run.replies.values_list("unit", "value", "text")
         replies = {unit: (value, text) for unit, value, text in rows}
-        return {**begin_result(run), **self.judge.summary(self.asked, replies), **spent(run)}, None
+        if not self.system:
+            figures = self.judge.summary(self.asked, replies)
+        else:
+            figures = self.judge.scored(self.asked, replies) | {
+                "system": self.system.name,
+                "context": self.system.context,
+                "left_out": self.left_out,
+                "asked": systems.digest(self.keys),
+                "people": self.judge.people(self.judged, self.keys),
+            }
+        return {**begin_result(run), **figures, **spent(run)}, None
 
 
 class Ratings:
@@ -477,14 +525,23 @@ def learned_run(run: Run, plan: Learned) -> Run:
 
 
 def request_in_background(
-    release: Release, endpoint_name: str, setting: str, limit: int | None, *, by: User
+    release: Release,
+    endpoint_name: str,
+    setting: str,
+    limit: int | None,
+    system: systems.System | None = None,
+    *,
+    by: User,
 ) -> Run:
-    """A run on a finished release of ours that workers carry out. Raises DomainError."""
-    plan, server, benchmark = background_plan(release, endpoint_name, setting, limit)
+    """A run on a finished release of ours that workers carry out. Raises DomainError.
+
+    With ``system`` the endpoint's model judges that system's answers.
+    """
+    plan, server, benchmark = background_plan(release, endpoint_name, setting, limit, system)
     expected = estimate(plan, server)
     folder = folders.present(release)
     fields = fields_of(server, setting, limit, folder, expected["calls"])
-    fields["prompt"] = plan.PROMPT
+    fields |= {"prompt": plan.PROMPT} | plan.fields
     return request(register(benchmark, folder), plan.KIND, by=by, background=True, **fields)
 
 
@@ -494,7 +551,13 @@ def settings(layout: str) -> tuple[str, ...]:
     return tuple(judge.ARMS) if judge else pairs.settings(layout)
 
 
-def background_plan(release: Release, endpoint_name: str, setting: str, limit: int | None) -> tuple:
+def background_plan(
+    release: Release,
+    endpoint_name: str,
+    setting: str,
+    limit: int | None,
+    system: systems.System | None = None,
+) -> tuple:
     """Plan, endpoint and benchmark of such a run, of which nothing is stored yet."""
     check_limit(limit)
     shown = settings(release.layout)
@@ -510,7 +573,9 @@ def background_plan(release: Release, endpoint_name: str, setting: str, limit: i
     server, folder = endpoints.get(endpoint_name), folders.present(release)
     if judge := judges.of_layout(release.layout):
         judged = opened_judged(folder, judge)
-        return Judgments(judge, judged, setting, limit), server, judged
+        return Judgments(judge, judged, setting, limit, system), server, judged
+    if system:
+        raise DomainError(_("Systems are scored on releases in a layout of judged answers."))
     benchmark = opened(folder)
     return Choices(benchmark, setting, limit), server, benchmark
 
@@ -533,9 +598,10 @@ def _plan_of(run: Run) -> Plan:
     """What a background run asks."""
     if run.kind == Run.Kind.RATER:
         return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run=run)
-    if run.kind == Run.Kind.JUDGE:
+    if run.kind in (Run.Kind.JUDGE, Run.Kind.SYSTEM):
         judge = _judge_of(cast(Benchmark, run.benchmark))
-        return Judgments(judge, opened_judged(_folder(run), judge), run.setting, run.limit)
+        wrote = systems.System(run.system, run.context, run.answers) if run.answers else None
+        return Judgments(judge, opened_judged(_folder(run), judge), run.setting, run.limit, wrote)
     return Choices(opened(_folder(run)), run.setting, run.limit)
 
 

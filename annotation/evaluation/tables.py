@@ -3,8 +3,8 @@
 import csv
 import io
 import math
-from collections.abc import Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,12 +42,14 @@ class Row:
 
     Counts and ranks are ``int``: they are shown without digits after the point. ``measured_on``
     names what the values are of, such as "43 of 174" pairs: rows are compared among like alone.
+    ``intervals`` are (low, high) by the head of their column.
     """
 
     group: str
     name: str
     values: Sequence[float | None]
     measured_on: str = ""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,18 @@ class Table:
 
     @property
     def lines(self) -> list[tuple]:
-        """(row, whether it is measured on others, (value, digits after the point) a column)."""
+        """(row, whether it is measured on others, (value, digits, interval or None) a column)."""
         return [
-            (row, self.others(row), [(v, 0 if isinstance(v, int) else self.digits)
-                                     for v in row.values])
+            (row, self.others(row), [(v, 0 if isinstance(v, int) else self.digits,
+                                      row.intervals.get(head))
+                                     for head, v in zip(self.heads, row.values, strict=True)])
             for row in self.rows
         ]  # fmt: skip
+
+    @property
+    def bounded(self) -> list[str]:
+        """The heads of columns in which a row has an interval."""
+        return [head for head in self.heads if any(head in row.intervals for row in self.rows)]
 
 
 @dataclass(frozen=True)
@@ -205,13 +213,28 @@ def _sorted(rows: list[Row], column: int = -1) -> list[Row]:
     return sorted(rows, key=key)
 
 
+def names_of(measured: Sequence[tuple[Hashable, str]]) -> list[str]:
+    """Of each (what was measured, its name) a name that nothing else has: "43 of 174 (2)"."""
+    names: dict[Hashable, str] = {}
+    for what, name in measured:
+        again = sum(other == name or other.startswith(f"{name} (") for other in names.values())
+        names.setdefault(what, f"{name} ({again + 1})" if again else name)
+    return [names[what] for what, _name in measured]
+
+
 def as_lines(table: Table) -> list[list]:
-    """The heads and each row's values with all digits; and what it was measured on, if it says."""
+    """The heads and each row's values with all digits, then bounds of intervals; and what it was
+    measured on, if it says.
+    """
     named = any(row.measured_on for row in table.rows)
+    bounds = [f"{head} {end}" for head in table.bounded for end in ("low", "high")]
     return [
-        ["group", "name", *([table.of] if named else []), *table.heads],
+        ["group", "name", *([table.of] if named else []), *table.heads, *bounds],
         *(
-            [row.group, row.name, *([row.measured_on] if named else []), *row.values]
+            [
+                *(row.group, row.name, *([row.measured_on] if named else []), *row.values),
+                *(end for head in table.bounded for end in row.intervals.get(head, (None, None))),
+            ]
             for row in table.rows
         ),
     ]
@@ -240,7 +263,8 @@ def as_latex(table: Table) -> str:
         cells = [
             _bold(_number(value, table.digits), value is not None
                   and round(value, table.digits) == top)
-            for value, top in zip(row.values, table.best(part), strict=True)
+            + _interval(row.intervals.get(head), table.digits)
+            for head, value, top in zip(table.heads, row.values, table.best(part), strict=True)
         ]  # fmt: skip
         lines.append(" & ".join([_tex(row.name), *cells]) + " \\\\")
     heads = " & ".join([_tex(str(table.first)), *map(_tex, table.heads)])
@@ -263,6 +287,13 @@ def _number(value: float | None, digits: int) -> str:
     if value is None:
         return "--"
     return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def _interval(bounds: tuple[float, float] | None, digits: int) -> str:
+    if bounds is None:
+        return ""
+    low, high = (_number(bound, digits) for bound in bounds)
+    return f" {{\\scriptsize [{low}, {high}]}}"
 
 
 def _bold(text: str, bold: bool) -> str:

@@ -30,7 +30,7 @@ from annotation.evaluation import (
     tables,
     tasks,
 )
-from annotation.evaluation.forms import EvaluationForm, RaterForm
+from annotation.evaluation.forms import EvaluationForm, RaterForm, SystemForm
 from annotation.evaluation.models import Run
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
@@ -176,9 +176,33 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     return render(request, "evaluation/models.html", context)
 
 
+@require_http_methods(["GET", "HEAD", "POST"])
+def system(request: UserRequest, slug: str, version: int) -> HttpResponse:
+    """Score a system's answers to a release's queries; a POST shows what that costs first."""
+    study = study_for(request.user, slug, policies.run.may_start)
+    release = get_object_or_404(Release, study=study, version=version)
+    if judges.of_layout(release.layout) is None or release.status != Release.Status.DONE:
+        raise Http404
+    form = SystemForm(
+        *((request.POST, request.FILES) if request.method == "POST" else ()),
+        servers=configured_servers(request),
+        layout=release.layout,
+    )
+    context: dict[str, Any] = {"study": study, "release": release, "form": form}
+    if form.is_valid():
+        with refusals.in_form(form):
+            context["expected"] = _answer(release, form.cleaned_data, request.user)
+            if context["expected"] is None:
+                messages.success(request, _("The answers are being judged."))
+                return redirect("models", slug, version)
+            context["answers"] = form.cleaned_data["answers"]
+    return render(request, "evaluation/system.html", context)
+
+
 def _answer(release: Release, data: dict, user: User) -> dict | None:
     """What a run would cost; None once it was asked for."""
-    fields = (release, data["endpoint"], data["setting"], data["limit"])
+    fields = (release, *(data[name] for name in ("endpoint", "setting", "limit")))
+    fields += (data.get("wrote"),)
     if data["confirmed"]:
         tasks.notify(runs.request_in_background(*fields, by=user).pk)
         return None

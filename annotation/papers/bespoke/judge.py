@@ -7,7 +7,7 @@ whether the response holds the gold information.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,10 @@ from annotation.agreement.statistics.coefficient import Coefficient, undefined
 from annotation.core.errors import DomainError
 from annotation.datasets.release_files import whole_rows
 from annotation.datasets.verdict import answered
+from annotation.evaluation import metrics
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
-from annotation.evaluation.tables import N, Row, Table
+from annotation.evaluation.tables import N, Row, Table, names_of
 from annotation.papers.bespoke.tables import CRITERIA
 from annotation.queries.scenarios import SHOTS
 
@@ -40,6 +41,11 @@ ARMS: dict[str, "StrOrPromise"] = {
     "rubric": _("the rubric alone"),
     "none": _("neither rubric nor judged answers"),
 }
+# Heads of tables by the names of figures.
+SHORT = {
+    "Need Alignment": "Need", "Content Depth": "Content", "Tone": "Tone",
+    "Explanation Style": "Style", "recall": "Recall", "average": "Avg",
+}  # fmt: skip
 WITH_SHOTS = ("feedback", "scores")
 TABLES: tuple[str, ...] = (
     "meta_test",
@@ -177,8 +183,7 @@ def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
     parts = [f"Query:\n{query.text}", f"The need behind it:\n{query.need}"]
     if query.rubric and arm != "none":
         parts.append(f"This person's rubric:\n{query.rubric}")
-    shots = query.shots[:SHOTS] if arm in WITH_SHOTS else []
-    parts += [_shot(number, shot, arm) for number, shot in enumerate(shots, 1)]
+    parts += [_shot(number, shot, arm) for number, shot in enumerate(_shots(query, arm), 1)]
     parts.append(f"Response to judge:\n{response.text}")
     return [
         {
@@ -254,39 +259,86 @@ def row(criteria: dict[str, float | None], recall: float | None) -> dict:
 
 
 def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
-    """The paper's row and the agreement with the persons.
+    """The paper's row and the agreement with the persons, of {unit: (value, text)}."""
+    judgments = _judgments(asked, replies)
+    return scored(asked, replies) | {"agreement": agreement(asked, judgments)}
 
-    ``replies`` is {unit: (value, text)}. Recall is 0 for a response without claims, and a claim
-    whose reply cannot be read is not matched; both are counted.
+
+def scored(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
+    """The paper's row, with intervals over persons.
+
+    Recall is 0 for a response without claims, and a claim whose reply cannot be read is not
+    matched; both are counted.
     """
-    judgments = [
-        _judgment(*replies.get(f"{place}:{JUDGE}", (None, ""))) for place in range(len(asked))
-    ]
-    means = {name: _mean([judgment[key] for judgment in judgments])
-             for name, key in zip(CRITERIA, KEYS, strict=True)}  # fmt: skip
+    judgments = _judgments(asked, replies)
     matched, unread = _recall(asked, replies)
     return {
-        "n": len(asked),
-        **row(
-            {name: None if mean is None else FULL * mean for name, mean in means.items()},
-            100 * float(np.mean(matched)),
-        ),
+        **_figures([query.user for query, _response in asked], judgments, matched),
         "missing_scores": sum(
             score is None for judgment in judgments for score in judgment.values()
         ),
+        "without_claims": sum(not query.claims for query, _response in asked),
         "unparsed_claims": unread,
-        "agreement": agreement(asked, judgments),
     }
+
+
+def _figures(users: list[str], judgments: list[dict], recall: list[float] | None) -> dict:
+    """``row`` of some responses, with ``n``, ``persons`` and {name: [low, high]} of its values."""
+    columns = [[judgment[key] for judgment in judgments] for key in KEYS]
+    values = np.array(columns, dtype=float).T * FULL
+    share = np.full(len(users), np.nan) if recall is None else 100 * np.array(recall)
+    cells = metrics.over_people(np.column_stack([values, share]), users)
+    named = dict(zip([*CRITERIA, "recall", "average"], cells, strict=True))
+    return {
+        "n": len(users),
+        "persons": len(set(users)),
+        **row({name: named[name].value for name in CRITERIA}, named["recall"].value),
+        "intervals": {
+            name: [cell.low, cell.high] for name, cell in named.items() if cell.low is not None
+        },
+    }
+
+
+def queries(judged: Judged) -> dict[tuple[str, str], str]:
+    """{(user, query-id): text} of the queries that a system may answer."""
+    return {(query.user, query.id): query.text for query in judged.queries}
+
+
+def of_system(
+    judged: Judged, texts: dict[tuple[str, str], str], arm: str
+) -> tuple[list[tuple[Query, Response]], set[tuple[str, str]]]:
+    """A system's ``texts`` as responses without scores, and the queries that are left out.
+
+    What is an example for the judge was scored before its eyes: it cannot be judged.
+    """
+    asked, examples = [], set()
+    for query in judged.queries:
+        key = (query.user, query.id)
+        if texts.get(key) in [shot.text for shot in _shots(query, arm)]:
+            examples.add(key)
+        elif key in texts:
+            asked.append((query, Response(texts[key], {}, {})))
+    return asked, examples
+
+
+def _shots(query: Query, arm: str) -> list[Response]:
+    return query.shots[:SHOTS] if arm in WITH_SHOTS else []
+
+
+def people(judged: Judged, keys: Collection[tuple[str, str]]) -> dict:
+    """The row of the release's own responses to some queries, as their askers scored them."""
+    there = [entry for entry in tests(judged) if (entry[0].user, entry[0].id) in keys]
+    scores = [response.scores for _query, response in there]
+    return _figures([query.user for query, _response in there], scores, None)
+
+
+def _judgments(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> list[dict]:
+    return [_judgment(*replies.get(f"{place}:{JUDGE}", (None, ""))) for place in range(len(asked))]
 
 
 def _judgment(value: dict | None, text: str) -> dict[str, int | None]:
     judgment = value or read_judgment(text)
     return {key: judgment[key]["score"] for key in KEYS}
-
-
-def _mean(scores: list) -> float | None:
-    there = [score for score in scores if score is not None]
-    return float(np.mean(there)) if there else None
 
 
 def _recall(asked: list[tuple[Query, Response]], replies: dict) -> tuple[list[float], int]:
@@ -342,22 +394,72 @@ def table(results: list[dict]) -> Table:
 
     A limit asks about the first responses: as many are the same.
     """
-    heads = [name.split()[-1] if name.startswith("Exp") else name.split()[0] for name in CRITERIA]
-    heads += ["Recall", "Avg", "Pearson", "Spearman"]
+    heads = [N, *SHORT.values(), "Pearson", "Spearman"]
     rows = [
         Row(
             f"shots: {result['setting']}",
             result["model"],
             [
                 result["n"],
-                *(result["criteria"][name] for name in CRITERIA),
-                result["recall"],
-                result["average"],
+                *_cells(result),
                 *(result["agreement"][name]["value"] for name in ("pearson", "spearman")),
             ],
             str(result["n"]),
+            _intervals(result),
         )
         for result in sorted(results, key=lambda result: -result["n"])
     ]
-    ranked = frozenset(heads)
-    return Table(_("Judges"), [N, *heads], rows, digits=2, ranked=ranked, of="responses")
+    ranked = frozenset(heads) - {N}
+    return Table(_("Judges"), heads, rows, digits=2, ranked=ranked, of="responses")
+
+
+def systems(results: list[dict], judges: list[dict]) -> Table:
+    """The paper's main table: systems with what they knew of the person, by the same judge.
+
+    Below them stand people's own scores of the release's responses, and the judges' of these.
+    Only systems that the same judge scored on the same queries are compared.
+    """
+    wanted = sorted(results, key=lambda result: -result["n"])
+    names = names_of([(_compared(result), _scored_by(result)) for result in wanted])
+    rows = [
+        _row(result["model"], _system(result), result, name)
+        for result, name in zip(wanted, names, strict=True)
+    ]
+    rows.sort(key=lambda row: (names.index(row.measured_on), -(row.values[-1] or 0), row.name))
+    own = [(result["people"], "people", "their own scores") for result in wanted]
+    own += [(result, result["model"], f"shots: {result['setting']}") for result in judges]
+    for result, group, name in own:
+        line = _row(group, name, result, f"{result['n']} responses of the release, {group}, {name}")
+        if line not in rows:
+            rows.append(line)
+    heads = [N, "persons", *SHORT.values()]
+    ranked = frozenset(SHORT.values())
+    return Table(_("Systems"), heads, rows, 2, _("System"), ranked, "answers")
+
+
+def _compared(result: dict) -> tuple:
+    return result["asked"], result["model"], result["setting"]
+
+
+def _scored_by(result: dict) -> str:
+    whole = result["n"] + result["left_out"]["queries"] + result["left_out"]["examples"]
+    return f"{result['n']} of {whole} queries, {result['model']}, shots: {result['setting']}"
+
+
+def _system(result: dict) -> str:
+    return f"{result['system']}, {result['context']}" if result["context"] else result["system"]
+
+
+def _row(group: str, name: str, result: dict, measured_on: str) -> Row:
+    values = [result["n"], result["persons"], *_cells(result)]
+    return Row(group, name, values, measured_on, _intervals(result))
+
+
+def _cells(result: dict) -> list[float | None]:
+    criteria = [result["criteria"][name] for name in CRITERIA]
+    return [*criteria, result["recall"], result["average"]]
+
+
+def _intervals(result: dict) -> dict[str, tuple[float, float]]:
+    bounds = result.get("intervals", {})
+    return {SHORT[name]: (low, high) for name, (low, high) in bounds.items()}

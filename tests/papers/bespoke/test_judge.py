@@ -17,7 +17,6 @@ from annotation.datasets.models import Release
 from annotation.evaluation import runs, tables, tasks
 from annotation.evaluation.models import Reply, Run
 from annotation.papers.bespoke import judge as bespoke
-from tests.evaluation.conftest import write_manifest
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -89,11 +88,6 @@ def perfect(request, number):
     return lines_of(SCORES[name])
 
 
-@pytest.fixture
-def release(tmp_path):
-    return make(tmp_path / "bespoke")
-
-
 def judge(capsys, folder, *more):
     call_command("judge", "--release", str(folder), "--endpoint", "scripted", "--json", *more)
     return json.loads(capsys.readouterr().out)
@@ -105,15 +99,6 @@ def row_of(study):
         study=study, version=1, layout="bespoke", format="parquet", salt="0" * 64,
         as_of=timezone.now(), frozen={"about": {"slug": study.slug}}, status="done",
     )  # fmt: skip
-
-
-@pytest.fixture
-def published(tea, tmp_path, settings):
-    """Release 1 of "tea", of judged answers."""
-    settings.DATA = tmp_path / "data"
-    row = row_of(tea)
-    write_manifest(make(folders.folder_of(row)), row)
-    return row
 
 
 def test_a_curator_sees_what_a_judge_costs_and_workers_ask_it(cast, published, server, login):
@@ -134,7 +119,7 @@ def test_a_curator_sees_what_a_judge_costs_and_workers_ask_it(cast, published, s
     text = browser.get(address).content.decode()
     assert "shots: feedback" in text
     # Need Alignment: 5, 1, 4 and 2, times 20.
-    assert ">60.00<" in text
+    assert ">60.00 <" in text
     export = reverse("models-export", args=["tea", 1, "judges", "csv"])
     assert "Pearson" in browser.get(export).content.decode()
 

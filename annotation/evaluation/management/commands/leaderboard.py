@@ -15,15 +15,18 @@ from annotation.evaluation.models import Benchmark
 class Command(RefusingCommand):
     help = (
         "Print the tables of all models that were measured on a release: accuracy by half and "
-        "tier, by setting, standings with ranks, or judges; with --aspects, how scores on aspects "
-        "go with the choices."
+        "tier, by setting, standings with ranks, judges, or systems that judges scored; with "
+        "--aspects, how scores on aspects go with the choices."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--release", metavar="DIR", type=Path, required=True)
         parser.add_argument(
             "--table",
-            choices=["standings", "accuracy", "settings", "judges", "aspects", "correlations"],
+            choices=[
+                *("standings", "accuracy", "settings", "judges", "systems"),
+                *("aspects", "correlations"),
+            ],
             default="standings",
         )
         parser.add_argument("--format", choices=["csv", "latex", "svg", "json"], default="csv")

@@ -11,7 +11,7 @@ from annotation.candidates.endpoints import Endpoint
 from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
-from annotation.evaluation import runs
+from annotation.evaluation import runs, systems
 from annotation.evaluation.models import Benchmark, Run
 from annotation.papers.bespoke import judge
 
@@ -33,6 +33,17 @@ class Command(RefusingCommand):
             help="what it sees beside query and need: the rubric and judged responses with scores "
             "and feedback, or with scores alone; the rubric alone; or neither",
         )
+        parser.add_argument(
+            "--responses",
+            metavar="FILE",
+            type=Path,
+            help="score a system: its answers in JSON lines or CSV with the columns user, query "
+            "(the query's id or text) and text, in place of those of meta_test",
+        )
+        parser.add_argument("--system", metavar="NAME", help="its name; else the file's")
+        parser.add_argument(
+            "--context", metavar="WORDS", default="", help="what the system knew of the person"
+        )
         parser.add_argument("--limit", metavar="N", type=int, help="the first N responses")
         parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -45,13 +56,21 @@ class Command(RefusingCommand):
         shots: str,
         limit: int | None,
         resume: str,
+        responses: Path | None,
+        system: str | None,
+        context: str,
         **options: Any,
     ) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
+        if responses is None and (system or context):
+            raise CommandError("--system and --context need --responses.", returncode=2)
         try:
             runs.check_limit(limit)
             judged, server = judge.read(release), endpoints.get(endpoint)
-            plan = runs.Judgments(judge, judged, shots, limit)
+            wrote = responses and systems.System(
+                system or responses.stem, context, systems.of_file(responses)
+            )
+            plan = runs.Judgments(judge, judged, shots, limit, wrote or None)
             run = self._run(plan, runs.register(judged, release), server, release, resume)
         except TakenOver as error:
             raise CommandError("Another process has taken this run over.") from error
@@ -68,11 +87,12 @@ class Command(RefusingCommand):
         calls = sum(len(questions) for _name, questions in plan.phases(dict))
         self.stderr.write(f"{calls:,} calls to {server.name}")
         if resume:
-            run = runs.resume(resume, row, endpoint=server.name, setting=plan.arm, limit=plan.limit)
+            run = runs.resume(resume, row, kind=plan.KIND, endpoint=server.name, setting=plan.arm,
+                              limit=plan.limit, **plan.fields)  # fmt: skip
         else:
             fields = runs.fields_of(server, plan.arm, plan.limit, release.resolve(), calls)
-            fields["prompt"] = judge.VERSION
-            run = runs.request(row, Run.Kind.JUDGE, start=True, **fields)
+            fields |= {"prompt": judge.VERSION} | plan.fields
+            run = runs.request(row, plan.KIND, start=True, **fields)
         if run.status == Run.Status.DONE:
             return run
         self.stderr.write(f"Run {run.public_id}")
@@ -84,12 +104,23 @@ def _words(result: dict) -> str:
     cells = {name: result["criteria"][name] for name in judge.CRITERIA}
     cells |= {"Recall": result["recall"], "Avg": result["average"]}
     row = "  ".join(f"{name} {_number(value)}" for name, value in cells.items())
-    agreement = result["agreement"]
-    parts = [f"{name} {_number(agreement[name]['value'], 3)}" for name in ("pearson", "spearman")]
+    missing = (
+        f"{result['missing_scores']} scores missing, {result['unparsed_claims']} claims unread"
+    )
+    if agreement := result.get("agreement"):
+        parts = [
+            f"{name} {_number(agreement[name]['value'], 3)}" for name in ("pearson", "spearman")
+        ]
+        return (
+            f"{result['model']}: {row}\nwith the person: {', '.join(parts)} "
+            f"({agreement['n']} scores; {missing})"
+        )
+    out = result["left_out"]
     return (
-        f"{result['model']}: {row}\nwith the person: {', '.join(parts)} "
-        f"({agreement['n']} scores; {result['missing_scores']} scores missing, "
-        f"{result['unparsed_claims']} claims unread)"
+        f"{result['system']} by {result['model']}: {row}\n{result['n']} answers, "
+        f"{result['persons']} persons; left out: {out['answers']} answers to no query of the "
+        f"release, {out['queries']} queries without an answer, {out['examples']} answers that "
+        f"the judge is shown as examples ({missing})"
     )
 
 

@@ -1,0 +1,127 @@
+"""Answers that a system wrote to a release's queries, as they are brought. Pure."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from django.utils.translation import gettext as _
+
+from annotation.core import records
+from annotation.core.errors import DomainError
+
+COLUMNS = ("user", "query", "text")
+NAME_LIMIT = 200
+
+
+class AnswersError(DomainError):
+    """The answers cannot be used; the sentence names the line."""
+
+    code = "answers"
+
+
+@dataclass(frozen=True)
+class System:
+    """``context`` is what the system knew of the person, in one's own words; ``answers`` are
+    [user, query, text], where ``query`` is the query's id in the release or its text.
+    """
+
+    name: str
+    context: str
+    answers: list[list[str]]
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise AnswersError(_("A system needs a name."))
+        if len(self.name) > NAME_LIMIT or len(self.context) > NAME_LIMIT:
+            raise AnswersError(
+                _("Name and context have up to %(limit)d characters.") % {"limit": NAME_LIMIT}
+            )
+
+
+def of_file(path: Path) -> list[list[str]]:
+    """The answers in a file of JSON lines or CSV. Raises AnswersError."""
+    return _answers(records.of_file(path, AnswersError, _header))
+
+
+def of_stream(stream: BinaryIO) -> list[list[str]]:
+    """The answers in an uploaded file. Raises AnswersError."""
+    try:
+        return _answers(records.read(stream, _header))
+    except records.RecordsError as error:
+        raise AnswersError(error.sentence) from error
+
+
+def as_text(answers: list[list[str]]) -> str:
+    """JSON lines that ``of_stream`` reads as ``answers``."""
+    rows = (dict(zip(COLUMNS, answer, strict=True)) for answer in answers)
+    return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+
+
+def of_rows(rows: list[dict]) -> list[list[str]]:
+    """The answers of ``rows``, numbered from 1. Raises AnswersError."""
+    return _answers(enumerate(rows, start=1))
+
+
+_header = records.columns(COLUMNS, COLUMNS)
+
+
+def _answers(rows: Iterable[tuple[int, dict | str]]) -> list[list[str]]:
+    answers = []
+    for line, row in rows:
+        if isinstance(row, str):
+            raise AnswersError(f"line {line}: {row}.")
+        answers.append([_value(line, name, row.get(name)) for name in COLUMNS])
+    return answers
+
+
+def _value(line: int, name: str, value: object) -> str:
+    # Ids are numbers in some files.
+    text = value if isinstance(value, str) else str(value) if type(value) is int else ""
+    if not text.strip():
+        raise AnswersError(f"line {line}: “{name}” is no text or empty.")
+    if "\x00" in text:
+        raise AnswersError(f"line {line}: “{name}” holds a null character.")
+    return text
+
+
+def matched(
+    answers: list[list[str]], queries: dict[tuple[str, str], str]
+) -> tuple[dict[tuple[str, str], str], dict[str, int]]:
+    """The answers by (user, query's id), and what is left out: answers to no such query
+    (``answers``), queries without an answer (``queries``).
+
+    Raises AnswersError where a query has two answers, or none has one.
+    """
+    keys = {(user, _plain(text)): (user, name) for (user, name), text in queries.items()}
+    texts: dict[tuple[str, str], str] = {}
+    strangers = 0
+    for user, query, text in answers:
+        key = (user, query) if (user, query) in queries else keys.get((user, _plain(query)))
+        if key is None:
+            strangers += 1
+        elif key in texts:
+            raise AnswersError(
+                _("The system answers query %(query)s of %(user)s twice.")
+                % {"query": key[1], "user": key[0]}
+            )
+        else:
+            texts[key] = text
+    if not texts:
+        user, name = next(iter(queries))
+        raise AnswersError(
+            _("No answer is to a query of the release, such as user %(user)s, query %(query)s.")
+            % {"user": user, "query": name}
+        )
+    return texts, {"answers": strangers, "queries": len(queries) - len(texts)}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def digest(keys: Iterable[tuple[str, str]]) -> str:
+    """Names the queries that were answered: systems with the same are compared."""
+    return hashlib.sha256(json.dumps(sorted(keys)).encode()).hexdigest()
