@@ -175,8 +175,8 @@ def test_the_open_page_of_a_task_follows_its_votes(computed, page):
     same = page(f"results/rate/?votes=3&of={digest}", **{"HX-Request": "true"})
     assert (same.status_code, same.content) == (204, b"")
     fresh = page(f"results/rate/?votes=2&of={digest}", **{"HX-Request": "true"}).content.decode()
-    # The headline, four figures with their tables, and the disputed items.
-    assert fresh.count('hx-swap-oob="true"') == 10
+    # The headline, six figures with their tables, and the disputed items.
+    assert fresh.count('hx-swap-oob="true"') == 14
     assert "<html" not in fresh
     assert f"votes=3&amp;of={digest}" in fresh
 
@@ -329,3 +329,22 @@ def test_a_scale_that_nobody_used_yet_leaves_the_results_of_the_old_one(computed
 def test_the_raters_have_a_place_in_the_navigation(computed, page):
     text = " ".join(page("raters/").content.decode().split())
     assert '<a href="/studies/mix/raters/" aria-current="page">Raters</a>' in text
+
+
+def test_scores_and_preferences_have_means_by_strategy_over_people(computed):
+    """Of 1 to 5: twice "own" much better, once a little worse than "generic"."""
+    rows = board(computed, "rate").figure("strategy_means").rows
+    # 1, 1 and a quarter: one of 27 resamples is the third person alone, more than 2.5 per cent.
+    assert rows == [("A1", 3, 3, 0.75, 0.25, 1.0), ("generic", 3, 3, 0.25, 0.0, 0.75)]
+    # Two people gave one answer 4 and 5, and both 2; nobody said which model wrote it.
+    rows = board(computed, "feel").figure("strategy_means").rows
+    assert rows == [("A1", "Depth", 2, 2, 2.0, 2.0, 2.0), ("A1", "Tone", 2, 2, 4.5, 4.0, 5.0)]
+    rows = board(computed, "feel").figure("model_means").rows
+    assert [row[0] for row in rows] == ["not named", "not named"]
+
+
+def test_one_person_has_a_mean_without_interval(computed, cast):
+    voids.void(computed, cast.person("Chen"), cause="Reads nothing.")
+    rows = board(computed, "feel").figure("strategy_means").rows
+    assert {row[2] for row in rows} <= {1, 2}
+    assert all((row[5] is None) == (row[2] == 1) for row in rows)

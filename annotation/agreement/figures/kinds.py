@@ -16,7 +16,7 @@ from annotation.agreement.figures.progress import by_day
 from annotation.agreement.figures.rankings import mean_places, strengths
 from annotation.agreement.figures.raters import sides
 from annotation.agreement.figures.retest import retest
-from annotation.agreement.figures.scores import spread_figure
+from annotation.agreement.figures.scores import origin_means, spread_figure
 from annotation.core import charts
 from annotation.judging.kinds import config_of_task, labelled
 from annotation.studies.models import Study, TaskDefinition
@@ -70,7 +70,9 @@ class KindBoard(Board):
         if self.kind.SHAPE == "ranks":
             return ("agreement", "answers", "strategies", "days")
         sides = ("sides",) if self.two_sided else ()
-        return ("agreement", "answers", *sides, *retest, "days")
+        compared = self.two_sided or self.kind.SHAPE == "scores"
+        means = ("strategy_means", "model_means") if compared else ()
+        return ("agreement", "answers", *means, *sides, *retest, "days")
 
     @property
     def two_sided(self) -> bool:
@@ -177,7 +179,21 @@ def _places(by: dict) -> list[str]:
 
 
 def _words() -> dict[str, tuple]:
+    means = _(
+        "The mean of all scores, or of preferences from 0 (the other answer is much better) to 1 "
+        "(this one is). Intervals are percentiles over 1,000 resamples of people."
+    )
     return {
+        "strategy_means": (
+            _("Means by strategy"),
+            _("What people gave the answers of each strategy."),
+            means,
+        ),
+        "model_means": (
+            _("Means by model"),
+            _("What people gave the answers of each endpoint or model."),
+            means,
+        ),
         "answers": (
             _("What was said"),
             _("How often each answer was given."),
@@ -233,4 +249,6 @@ MAKERS = {
     "sides": sides,
     "strategies": strengths,
     "retest": retest,
+    "strategy_means": origin_means,
+    "model_means": origin_means,
 }

@@ -1,15 +1,25 @@
 """Scores as tables and charts: against choices, and by criterion."""
 
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, F, Value
+from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext as _
 
 from annotation.agreement import scoring
-from annotation.agreement.figures.board import Figure
+from annotation.agreement.figures.board import About, Figure
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.scoring import ALL, CHOICE, POINTS
+from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.tiers.rules import TIERS
 from annotation.core import charts
 from annotation.core.charts import Dot
+from annotation.judging.kinds import config_of_task, labelled
 from annotation.studies.models import Study
+
+RESAMPLES = 1000
 
 
 def rating_figures(ratings: scoring.Rated) -> list[Figure]:
@@ -132,3 +142,57 @@ def spread_figure(study: Study, task: str) -> Figure | None:
     means = (_("Mean"), _("Mean × 20")) if papers else (_("Mean"),)
     header: tuple[str, ...] = (_("Criterion"), _("Scores"), *means, *map(str, scale))
     return Figure("answers", title, lead, how, header, rows, svg)
+
+
+def origin_means(board: Any, about: About) -> dict:
+    """What people gave the answers of each strategy or model: mean, n and interval over people."""
+    scored = board.kind.SHAPE == "scores"
+    sums = _sums(board, about.key, "slot__item__options__candidate__")
+    rows, marks = [], []
+    for (name, criterion), given in sorted(sums.items()):
+        n, total = np.array(list(given.values()), dtype=float).T
+        several = len(n) > 1
+
+        def average(weight: np.ndarray, n: np.ndarray = n, total: np.ndarray = total) -> float:
+            return float((weight @ total) / (weight @ n))
+
+        value, low, high = over_groups(average, np.arange(len(n)), RESAMPLES if several else 1)
+        bounds = (low, high) if several else (None, None)
+        row = (name or _("not named"), *([_(criterion)] if scored else []))
+        rows.append((*row, len(n), int(n.sum()), value, *bounds))
+        marks.append(Dot(", ".join(row), value, *bounds))
+    if not rows:
+        return {"reason": _("There are no votes yet.")}
+    first = _("Strategy") if about.key == "strategy_means" else _("Model")
+    mean = _("Mean score") if scored else _("Mean preference")
+    votes = _("Scores") if scored else _("Votes")
+    header = (first, *([_("Criterion")] if scored else []), _("People"), votes)
+    svg = about.draw(charts.dots, marks, reference=None if scored else 0.5, axes=(mean, first))
+    return {"header": (*header, mean, _("low"), _("high")), "rows": rows, "svg": svg}
+
+
+def _sums(board: Any, key: str, candidate: str) -> dict[tuple[str, str], dict]:
+    """{(strategy or model, criterion or ""): {person: (how many values, their sum)}}.
+
+    A preference's value is 1 where an answer is fully preferred, 0 where the other one is.
+    """
+    model = Coalesce(NullIf(f"{candidate}endpoint", Value("")), f"{candidate}model")
+    name = F(f"{candidate}strategy") if key == "strategy_means" else model
+    scored = board.kind.SHAPE == "scores"
+    judgments = board.judgments.order_by()
+    if scored:
+        rows = board.kind.scores(judgments).values_list(name, "annotator", "criterion", "score")
+    else:
+        number = F("slot__item__options__number")
+        rows = labelled(judgments).values_list(name, "annotator", number, "label")
+    points = len(board.kind.labels(config_of_task(board.definition)))
+    sums: dict[tuple[str, str], dict] = defaultdict(lambda: defaultdict(lambda: (0, 0.0)))
+    for origin, person, about, value, count in rows.annotate(count=Count("pk")):
+        given = float(value)
+        if not scored:
+            ahead = (points - given) / (points - 1)
+            given = ahead if about == 1 else 1 - ahead
+        cell = sums[origin or "", about if scored else ""]
+        n, total = cell[person]
+        cell[person] = n + count, total + count * given
+    return sums
