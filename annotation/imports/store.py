@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from django.db import connection, models, transaction
 from django.db.models import Max
 from django.utils.translation import gettext as _
-from psycopg.types.json import Jsonb
+from psycopg.types.json import Json, Jsonb
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
@@ -44,7 +44,7 @@ FAULTS_LIMIT = 100_000
 _TABLES = """
     DROP TABLE IF EXISTS import_row, import_vote, import_item;
     CREATE TEMPORARY TABLE import_row (
-        line int, persona text, profile jsonb, memory text, attribute text, attribute_text text,
+        line int, persona text, profile json, memory text, attribute text, attribute_text text,
         query text, prompt text, messages jsonb, need text, type text, scenario text, language text,
         answers text[], texts text[], models text[], strategies text[], item text, model text,
         keys jsonb
@@ -290,14 +290,15 @@ class _Storing:
         """Personas with a profile, and those that are only named and not there yet."""
         self.reject(
             """DELETE FROM import_row s USING (
-                   SELECT persona, min(profile::text) AS profile FROM import_row
-                   WHERE profile IS NOT NULL GROUP BY persona HAVING count(DISTINCT profile) > 1
-               ) twice WHERE s.persona = twice.persona AND s.profile::text <> twice.profile
+                   SELECT persona, min(profile::jsonb::text) AS profile FROM import_row
+                   WHERE profile IS NOT NULL GROUP BY persona
+                   HAVING count(DISTINCT profile::jsonb) > 1
+               ) twice WHERE s.persona = twice.persona AND s.profile::jsonb::text <> twice.profile
                RETURNING s.line, s.persona""",
             lambda name: _("the persona “%s” has another profile in another line") % name[:80],
         )
         rows = self.fetch(
-            """SELECT persona, (array_agg(profile) FILTER (WHERE profile IS NOT NULL))[1]
+            """SELECT persona, (array_agg(profile::text) FILTER (WHERE profile IS NOT NULL))[1]
                FROM import_row s WHERE persona <> '' GROUP BY persona
                HAVING count(profile) > 0 OR NOT EXISTS (
                    SELECT 1 FROM personas_persona p
@@ -305,7 +306,6 @@ class _Storing:
                ORDER BY min(line)"""
         )
         for chunk in chunks(rows, CHUNK):
-            # Django's cursors give jsonb as text.
             records = [
                 {"id": name, "profile": json.loads(profile) if profile else {"Name": name}}
                 for name, profile in chunk
@@ -610,7 +610,7 @@ def _staged(line: int, row: Row) -> tuple:
     return (
         line,
         row.persona,
-        None if row.profile is None else Jsonb(row.profile),
+        None if row.profile is None else Json(row.profile),
         row.memory,
         row.attribute,
         row.attribute_text,

@@ -394,7 +394,7 @@ class Judgment(models.Model):
     # Marked passages: {"option", "start", "end", "text", "sign": "+"|"-", "comment"}, in characters
     # of the answer's text.
     marks = models.JSONField(default=list)
-    # How it was judged: {"idle", "panes", "diff", "raw", "device"}.
+    # How it was judged: {"idle", "panes", "diff", "raw", "card", "ends", "device"}.
     circumstances = models.JSONField(default=dict)
     seconds = models.FloatField(null=True)
     submitted_at = models.DateTimeField()

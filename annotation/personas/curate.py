@@ -1,5 +1,6 @@
 """What curators do with personas: write, drop and restore them, and collect their memories."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 
@@ -46,13 +47,18 @@ def save(
     # Two curators who save at once make two versions, one after the other.
     Persona.objects.select_for_update().get(pk=persona.pk)
     newest = None if made else persona.current
-    if newest and newest.profile == profile:
+    if newest and _same(newest.profile, profile):
         return newest
     version = PersonaVersion.objects.create(
         persona=persona, version=newest.version + 1 if newest else 1, profile=profile
     )
     audit.record(by, "persona.save", persona, version=version.version)
     return version
+
+
+def _same(one: dict, other: dict) -> bool:
+    """Whether two profiles say the same in the same order, in which a card is read."""
+    return json.dumps(one) == json.dumps(other)
 
 
 def save_all(study: Study, records: list[dict], *, by: User | None = None) -> int:
@@ -74,7 +80,7 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
     PersonaVersion.objects.bulk_create(
         PersonaVersion(persona=persona, profile=profiles[persona.external_id]) for persona in new
     )
-    changed = [key for key in newest if newest[key].profile != profiles[key]]
+    changed = [key for key in newest if not _same(newest[key].profile, profiles[key])]
     for key in changed:
         save(study, key, profiles[key], by=by)
     if new:

@@ -1,12 +1,29 @@
+from typing import Any
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
+from psycopg.types.json import Json
 
 from annotation.core.embed import DIMENSIONS
 from annotation.histories.models import Session
 from annotation.personas import schema
 from annotation.studies.models import Study
+
+
+class JSONInOrder(models.JSONField):
+    """JSON whose objects keep the order of their keys: the database's binary form sorts them."""
+
+    def db_type(self, connection: Any) -> str:
+        return "json"
+
+    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+        return Json(value) if isinstance(value, dict | list) else value
+
+    def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
+        # The driver has read it already, unlike the binary form.
+        return value
 
 
 class Persona(models.Model):
@@ -42,8 +59,8 @@ class PersonaVersion(models.Model):
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="versions")
     version = models.PositiveIntegerField(default=1)
-    # The schema of docs/data-dictionary.md; unknown keys are kept and rendered.
-    profile = models.JSONField()
+    # The schema of docs/data-dictionary.md; unknown keys are kept and rendered, in their order.
+    profile = JSONInOrder()
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -58,7 +75,7 @@ class PersonaVersion(models.Model):
     @property
     def card(self) -> list:
         """The profile as a reader sees it; see `schema.card`."""
-        return schema.card(schema.ordered(self.profile))
+        return schema.card(self.profile)
 
     @property
     def name(self) -> str:

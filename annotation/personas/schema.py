@@ -141,33 +141,22 @@ _TRAITS = {
     "P": _("perceiving"),
 }
 FIELDS = tuple(guided for _, fields in GROUPS for guided in fields)
-_ORDER = {key: number for number, key in enumerate(key for f in FIELDS for key in f.path)}
-
-
-def ordered(value: Any) -> Any:
-    """``value`` (a profile or a part of it) with its keys in the schema's order, others behind.
-
-    The database keeps a JSON object's keys in an order of its own.
-    """
-    if isinstance(value, dict):
-        keys = sorted(value, key=lambda key: _ORDER.get(key, math.inf))
-        return {key: ordered(value[key]) for key in keys}
-    return [ordered(entry) for entry in value] if isinstance(value, list) else value
 
 
 def card(profile: dict, first: str = "") -> "Groups":
     """What a reader sees of a profile: (title, [(label, value)]) per group that holds something.
 
-    The groups follow CARD_GROUPS, beginning with ``first``. The name is left out: it is the card's
-    heading. Labels of the schema are translated, and the four traits are one row of words. What
-    the schema does not have keeps its own keys, behind the group it belongs to or, at the top
-    level, in a last group without a title.
+    The groups follow CARD_GROUPS, beginning with ``first``, and fields stand as the profile has
+    them. The name is left out: it is the card's heading. Labels of the schema are translated, and
+    the four traits are one row of words. What the schema does not have keeps its own keys, behind
+    the group it belongs to or, at the top level, in a last group without a title.
     """
     values, rest = split({key: value for key, value in profile.items() if key != "Name"})
     groups: Groups = []
     for name in sorted(CARD_GROUPS, key=lambda name: name != first):
         title, fields = GROUPS[CARD_GROUPS[name]]
-        rows = _traits_row(fields, values) + _rows(fields, values)
+        rows = _traits_row(fields, values)
+        rows += _rows(sorted(fields, key=lambda guided: _rank(profile, guided.path)), values)
         key = fields[-1].path[0]
         if isinstance(rest.get(key), dict):
             rows += list(rest.pop(key).items())
@@ -182,7 +171,7 @@ def _traits_row(fields: tuple[Guided, ...], values: dict[str, str]) -> "Rows":
     return [(_("Character"), words[:1].upper() + words[1:])]
 
 
-def _rows(fields: tuple[Guided, ...], values: dict[str, str]) -> "Rows":
+def _rows(fields: Sequence[Guided], values: dict[str, str]) -> "Rows":
     """Label and words of each field but the traits; the lines of a list in one."""
     separators = {LINES: " · "}
     return [
@@ -216,7 +205,7 @@ def split(profile: dict) -> tuple[dict[str, str], dict]:
         if words is not None:
             values[guided.name] = words
             _remove(rest, guided.path)
-    return values, ordered(rest)
+    return values, rest
 
 
 def merged(original: dict, values: dict[str, str], rest: dict) -> dict:
@@ -234,7 +223,26 @@ def merged(original: dict, values: dict[str, str], rest: dict) -> dict:
         elif words:
             lines = [line.strip() for line in words.split("\n") if line.strip()]
             _put(profile, guided.path, lines if guided.kind == LINES else words)
-    return profile
+    return _like(profile, original)
+
+
+def _like(value: Any, original: Any) -> Any:
+    """``value`` with the keys that ``original`` has in its order, others behind."""
+    if not isinstance(value, dict) or not isinstance(original, dict):
+        return value
+    keys = [key for key in original if key in value]
+    keys += [key for key in value if key not in original]
+    return {key: _like(value[key], original.get(key)) for key in keys}
+
+
+def _rank(profile: Any, path: Sequence[str]) -> list[float]:
+    """Where a place stands among the keys around it, level by level."""
+    rank = []
+    for key in path:
+        keys = list(profile) if isinstance(profile, dict) else []
+        rank.append(keys.index(key) if key in keys else math.inf)
+        profile = profile[key] if key in keys else None
+    return rank
 
 
 def tidy(words: str) -> str:

@@ -94,7 +94,7 @@ class SettingsForm(StudyForm):
     GROUPS = (
         (gettext_lazy("Texts"), ("title", "description", "consent")),
         (gettext_lazy("Languages"), ("languages", "match_languages")),
-        (gettext_lazy("Work"), ("edit_hours", "break_minutes", "card_first")),
+        (gettext_lazy("Work"), ("edit_hours", "break_minutes", "remind_to_read", "card_first")),
         (gettext_lazy("Pay"), ("pay_per_hour", "pay_per_judgment", "currency")),
     )
 
@@ -103,7 +103,7 @@ class SettingsForm(StudyForm):
         fields = [
             *("title", "description", "languages"),
             *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
-            *("card_first", "break_minutes", "match_languages"),
+            *("card_first", "break_minutes", "remind_to_read", "match_languages"),
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -113,6 +113,14 @@ class Study(models.Model):
         validators=[MaxValueValidator(240)],
         help_text=_("0: never. Each person can switch it off; nobody's pace is shown."),
     )
+    remind_to_read = models.BooleanField(
+        _("remind people, once an item, of what they have not read"),
+        default=True,
+        help_text=_(
+            "Before a submit where the card of the person was not in view, or the end of an "
+            "answer, or two seconds were not over. A second press submits."
+        ),
+    )
     # Languages that people say they read (User.reads) decide what they are handed out.
     match_languages = models.BooleanField(
         _("hand out items only to people who read their language"),

@@ -7,7 +7,7 @@
   const IDLE_AFTER = 30000;
   const words = document.getElementById("words").dataset;
   const act = {};
-  const told = { diff: false, raw: false, traits: false };
+  const told = { diff: false, raw: false, traits: false, card: false, ends: false, reminded: false };
   let time = { active: 0, idle: 0, panes: [] };
   let lastTick = performance.now();
   let lastSign = lastTick;
@@ -22,6 +22,10 @@
 
   function panes() {
     return form() ? [...form().querySelectorAll("[data-panes] .pane")] : [];
+  }
+
+  function phone() {
+    return matchMedia("(width < 900px)").matches;
   }
 
   function narrow() {
@@ -78,7 +82,7 @@
     const seconds = (ms) => Number((ms / 1000).toFixed(1));
     form().elements.seconds.value = seconds(time.active);
     form().elements.circumstances.value = JSON.stringify({
-      idle: seconds(time.idle), panes: time.panes.map(seconds), diff: told.diff, raw: told.raw, traits: told.traits,
+      idle: seconds(time.idle), panes: time.panes.map(seconds), ...told,
       device: matchMedia("(width < 900px)").matches ? "phone" : "desktop",
     });
     if (document.body.dataset.person) sessionStorage.setItem("attune:time:" + slot, JSON.stringify({ ...time, ...told }));
@@ -152,12 +156,68 @@
     record();
     if (event.submitter && event.submitter.name === "skip") return;
     const missing = panes().findIndex((one) => !seen.has(one) && !inView(one));
-    if (missing < 0) return;
+    if (missing < 0) return remind(event);
     event.preventDefault();
     event.stopPropagation();
     const label = words.answer + " " + (missing + 1);
     Attune.say(words.unseen.replace("{n}", missing + 1), button(label, () => { Attune.say(""); show(missing); }));
+    return undefined;
   }, true);
+
+  // --- What was not read is said once an item; nobody is kept from submitting ---
+
+  const SHORT = 2000;
+  const CARDS = "attune:cards";
+  let ended = new Set();
+  let ender = null;
+
+  function card() {
+    return form().querySelector(".person .card");
+  }
+
+  // Who the card is about; a card that was read once need not be read for each item.
+  function about() {
+    return document.getElementById("person-name").textContent + card().textContent.length;
+  }
+
+  function carded() {
+    if (!form() || !card()) return false;
+    const read = JSON.parse(sessionStorage.getItem(CARDS) || "[]");
+    const now = card().checkVisibility();
+    if (now && !read.includes(about()) && document.body.dataset.person) sessionStorage.setItem(CARDS, JSON.stringify([...read, about()].slice(-200)));
+    return now || read.includes(about());
+  }
+
+  function follow() {
+    ended = new Set();
+    if (ender) ender.disconnect();
+    ender = new IntersectionObserver((entries) => entries.forEach(({ target, isIntersecting, intersectionRect, boundingClientRect }) => {
+      if (isIntersecting && intersectionRect.bottom > boundingClientRect.bottom - 40) ended.add(target.closest(".pane"));
+    }), { threshold: Array.from({ length: 21 }, (_, n) => n / 20) });
+    panes().forEach((one) => { const end = one.querySelector(".text")?.lastElementChild; if (end) ender.observe(end); else ended.add(one); });
+  }
+
+  function remind(event) {
+    const open = panes().findIndex((one) => !ended.has(one));
+    told.card = carded();
+    told.ends = open < 0;
+    const quick = time.active + time.idle < SHORT;
+    if (words.remind && !told.reminded && !form().hasAttribute("data-judged") && (quick || !told.ends || (card() && !told.card))) {
+      event.preventDefault();
+      event.stopPropagation();
+      told.reminded = true;
+      if (card() && !told.card) {
+        const opener = form().querySelector(".about");
+        Attune.say(words.noCard.replace("{name}", document.getElementById("person-name").textContent),
+          button(opener.querySelector(".named").textContent, () => { Attune.say(""); document.getElementById("person").showPopover(); }));
+      } else if (!told.ends) {
+        Attune.say(words.noEnd.replace("{n}", open + 1), button(words.answer + " " + (open + 1), () => { Attune.say(""); show(open); }));
+      } else Attune.say(words.noTime);
+    }
+    record();
+  }
+
+  document.addEventListener("toggle", carded, true);
 
   // --- Dialogs ---
 
@@ -228,7 +288,32 @@
     const folded = form().classList.toggle("folded");
     toggle.setAttribute("aria-expanded", String(!folded));
     [toggle.textContent, toggle.dataset.other] = [toggle.dataset.other, toggle.textContent];
+    if (!folded) clipped();
   };
+
+  // On a phone the request folds to a line as soon as an answer is read further; what is read
+  // stays where it is. A tap on the line unfolds it.
+  const READ = 64;
+  let top = 0;
+
+  function foldAway() {
+    if (!phone() || !form() || form().classList.contains("folded") ) return 0;
+    const before = form().querySelector(".panes").getBoundingClientRect().top;
+    form().classList.remove("unclipped");
+    act.fold();
+    return before - form().querySelector(".panes").getBoundingClientRect().top;
+  }
+
+  document.addEventListener("scroll", ({ target }) => {
+    if (!form() || !target.matches || !target.matches(".pane :is(.text, .claims), .split, .panes:not([data-panes])")) return;
+    const down = target.scrollTop > top;
+    top = target.scrollTop;
+    if (down && top > READ) target.scrollTop = top = Math.max(top - foldAway(), 0);
+  }, { passive: true, capture: true });
+
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest(".judge.folded .asked") && phone()) act.fold();
+  });
 
   // --- On a phone: the whole question, the reason and the scores open where they are wanted ---
 
@@ -258,10 +343,77 @@
     form().querySelectorAll(".criteria.open").forEach((one) => one.classList.remove("open"));
     sheet.classList.toggle("open", open);
     toggle.setAttribute("aria-expanded", String(open));
-    const group = [...sheet.querySelectorAll("[data-group]")].find((one) => !one.querySelector(":checked"));
-    if (open) (group || sheet).querySelector("input").focus({ preventScroll: true });
-    else toggle.focus();
+    const group = asked(sheet).find((one) => !one.querySelector(":checked"));
+    if (!open) return toggle.focus();
+    foldAway();
+    return turn(sheet, group || asked(sheet)[0]);
   };
+
+  // The questions of a sheet, one of them shown at a time; places of a ranking stand together.
+  function asked(sheet) {
+    return [...sheet.querySelectorAll("[data-group]")].filter((one) => !one.closest("[hidden]"));
+  }
+
+  function turn(sheet, group) {
+    const all = asked(sheet);
+    all.forEach((one) => one.classList.toggle("now", one === group));
+    if (sheet.closest(".pane")) steps(sheet, all.indexOf(group), all.length);
+    group.querySelector(":checked, input, textarea").focus({ preventScroll: true });
+  }
+
+  function steps(sheet, at, count) {
+    const further = panes().length > pane + 1 && panes()[pane + 1].querySelector(".criteria");
+    const place = sheet.querySelector(".paging") || sheet.appendChild(document.createElement("p"));
+    place.className = "paging";
+    const back = button(words.previous, () => turn(sheet, asked(sheet)[at - 1]));
+    back.style.visibility = at ? "" : "hidden";
+    const last = at === count - 1;
+    const told = document.createElement("span");
+    told.textContent = at + 1 + " / " + count;
+    const on = button(last ? (further ? words.nextAnswer : words.done) : words.next, () => {
+      if (!last) return turn(sheet, asked(sheet)[at + 1]);
+      act.score();
+      if (!further) return undefined;
+      show(pane += 1);
+      return act.score();
+    });
+    on.className = "outline";
+    place.replaceChildren(back, told, on);
+  }
+
+  // A score that a finger gave, and that wants no words, leads on to the next question.
+  let touched = false;
+  document.addEventListener("pointerdown", () => { touched = true; });
+  document.addEventListener("keydown", () => { touched = false; });
+  document.addEventListener("change", ({ target }) => {
+    const sheet = target.type === "radio" && target.closest(".pane .criteria.open");
+    if (!sheet || !touched) return;
+    const all = asked(sheet);
+    const group = target.closest("[data-group]");
+    const next = all[all.indexOf(group) + 1];
+    if (next && !group.querySelector("textarea, [type=checkbox]")) turn(sheet, next);
+  });
+
+  // --- A keyboard on the screen leaves room for the answer, the field and its button ---
+
+  const KEYBOARD = 600;
+
+  function typing() {
+    const height = Math.round(window.visualViewport ? visualViewport.height : innerHeight);
+    const field = document.activeElement;
+    const on = Boolean(form() && phone() && height < KEYBOARD && field.matches("textarea") && form().contains(field) && !field.closest("[popover]"));
+    document.documentElement.style.setProperty("--seen", height + "px");
+    document.documentElement.classList.toggle("typing", on);
+    if (on) scrollTo(0, 0);
+  }
+
+  document.addEventListener("focusin", ({ target }) => {
+    // A button that is being pressed must not move away from under the finger.
+    if (target.matches("textarea")) typing();
+    else setTimeout(typing, 300);
+  });
+  document.addEventListener("focusout", () => setTimeout(typing, 300));
+  (window.visualViewport || window).addEventListener("resize", typing);
 
   function count() {
     const place = form() && form().querySelector(".score-open .scored-of");
@@ -293,6 +445,7 @@
       if (at >= 0) show(pane = at);
       act.score();
     }
+    if (sheet && sheet.matches(".pane .open")) turn(sheet, event.target.closest("[data-group]"));
     event.target.focus();
   }, true);
   document.addEventListener("input", ({ target }) => {
@@ -311,8 +464,10 @@
     else if (on("[data-opens]") && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       event.preventDefault();
       act[on("[data-opens]").dataset.opens]();
-    } else if (on("button[data-act]") && act[on("button[data-act]").dataset.act]) act[on("button[data-act]").dataset.act]();
-    else if (on("button[data-pane]")) show(on("button[data-pane]").dataset.pane - 1);
+    } else if (on("button[data-act]") && act[on("button[data-act]").dataset.act]) {
+      on(".tools:popover-open")?.hidePopover();
+      act[on("button[data-act]").dataset.act]();
+    } else if (on("button[data-pane]")) show(on("button[data-pane]").dataset.pane - 1);
     else if (on("#tour [data-next]")) step(Number(on("form").dataset.at) + 1);
     else if (on("#tour [data-back]")) step(Number(on("form").dataset.at) - 1);
     else if (event.target.matches("dialog")) {
@@ -348,11 +503,14 @@
       told.diff = Boolean(time.diff);
       told.raw = Boolean(time.raw);
       told.traits = Boolean(time.traits);
-      pane = 0;
+      told.reminded = Boolean(time.reminded);
+      pane = top = 0;
     }
     lastTick = lastSign = performance.now();
     if (form().hasAttribute("data-final")) form().querySelectorAll("input, textarea").forEach((one) => { one.disabled = true; });
     watch();
+    follow();
+    carded();
     asks();
     clipped();
     Attune.edges();

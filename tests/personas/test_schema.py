@@ -65,11 +65,21 @@ def test_two_words_for_one_place_are_refused(rest, words):
         schema.merged({}, {"age": "34"}, rest)
 
 
-def test_a_profile_is_shown_in_the_order_of_the_schema():
-    mixed = {"Pets": 1, "Preference": {}, "Demographics": {"Gender": "f", "Age": 3}, "Name": "Jo"}
-    shown = schema.ordered(mixed)
-    assert list(shown) == ["Name", "Demographics", "Preference", "Pets"]
-    assert list(shown["Demographics"]) == ["Age", "Gender"]
+def test_a_card_keeps_the_order_in_which_its_fields_were_written():
+    written = {"Zoo": "yes", "Demographics": {"Gender": "f", "Age": 3}, "Pets": "a cat"}
+    card = schema.card(written)
+    assert card == [
+        ("The person", [("Gender", "f"), ("Age", "3")]),
+        ("", [("Zoo", "yes"), ("Pets", "a cat")]),
+    ]
+
+
+def test_a_form_leaves_the_order_of_a_profile_as_it_was():
+    written = {"Zoo": "yes", "Demographics": {"Gender": "f", "Shoe": 38, "Age": 3}, "Name": "Jo"}
+    values, rest = schema.split(written)
+    merged = schema.merged(written, values | {"age": "4", "career": "nurse"}, rest)
+    assert list(merged) == ["Zoo", "Demographics", "Name"]
+    assert list(merged["Demographics"]) == ["Gender", "Shoe", "Age", "Career_Information"]
 
 
 TRAITS = {

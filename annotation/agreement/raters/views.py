@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from django.core.paginator import Paginator
+from django.db.models import Count, Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -61,8 +62,22 @@ def rater(request: UserRequest, slug: str, user: int) -> HttpResponse:
         .order_by("-at")[:SHOWN],
         "bonuses": study.bonus_notes.filter(annotator=person).select_related("by").order_by("-pk"),
         "record": _record(record.desk),
+        "reading": _reading(study, person),
     }
     return render(request, "agreement/rater.html", context)
+
+
+def _reading(study: Study, person: User) -> dict:
+    """How many of the person's judgments on this page's form were given with all in view."""
+    told = Judgment.objects.filter(
+        slot__study=study, annotator=person, replaced_by=None, circumstances__has_key="card"
+    )
+    return told.aggregate(
+        of=Count("pk"),
+        card=Count("pk", filter=Q(circumstances__card=True)),
+        ends=Count("pk", filter=Q(circumstances__ends=True)),
+        reminded=Count("pk", filter=Q(circumstances__reminded=True)),
+    )
 
 
 def _answered(study: Study, person: User, purpose: str) -> list[dict]:

@@ -212,6 +212,9 @@ class Circumstances(BaseModel):
     diff: Annotated[bool, Field(description="Whether differences were shown.")] = False
     raw: Annotated[bool, Field(description="Whether texts were shown as written.")] = False
     traits: Annotated[bool, Field(description="Whether the person's traits were shown.")] = False
+    card: Annotated[bool, Field(description="Whether the person's card was in view.")] = False
+    ends: Annotated[bool, Field(description="Whether each answer's end was in view.")] = False
+    reminded: Annotated[bool, Field(description="Whether reading was asked for once more.")] = False
     device: Literal["phone", "desktop", ""] = ""
 
 

@@ -25,12 +25,14 @@ from annotation.queries import owner_queries
 from annotation.studies.models import Study
 from annotation.studies.wording import localized
 
+# Traits up to this length are taken first where there is one line for them.
+GIST = 60
 # Whose slot it is, is looked at afterwards: as a condition it leads PostgreSQL, as long as its
 # statistics are those of a study in which nobody has judged, through all that the person judged.
 _SHOW = """
     SELECT s.annotator_id, s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name,
            t.kind, t.config, t.translations, b.purpose,
-           q.id, q.owner_id, q.text, q.need, q.guide, q.messages, v.profile,
+           q.id, q.owner_id, q.text, q.need, q.guide, q.messages, v.profile::text,
            study.card_first, q.language,
            a.numbers, a.ids, a.texts,
            attribute.text,
@@ -89,8 +91,7 @@ class Person:
 
     @cached_property
     def profile(self) -> dict:
-        # The database keeps keys in an order of its own.
-        return schema.without(schema.ordered(json.loads(self.stored)), self.hidden)
+        return schema.without(json.loads(self.stored), self.hidden)
 
     @property
     def name(self) -> str:
@@ -100,6 +101,13 @@ class Person:
     def card(self) -> list:
         """The profile as it is read, without the name, which is the card's heading."""
         return schema.card(self.profile, self.first)
+
+    @property
+    def gist(self) -> str:
+        """Two traits of the person, for a line that has no room for the card."""
+        values = (value for _title, rows in self.card for _label, value in rows)
+        words = [value for value in values if isinstance(value, str)]
+        return " · ".join(sorted(words, key=lambda value: len(value) > GIST)[:2])
 
 
 @dataclass(frozen=True)

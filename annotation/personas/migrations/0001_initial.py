@@ -5,6 +5,8 @@ import pgvector.django.halfvec
 from django.conf import settings
 from django.db import migrations, models
 
+import annotation.personas.models
+
 # A side is chosen once and for good: what models train on must not come into the benchmark.
 FIXED_SPLIT = """
 CREATE FUNCTION persona_keeps_its_side() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -98,7 +100,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('version', models.PositiveIntegerField(default=1)),
-                ('profile', models.JSONField()),
+                ('profile', annotation.personas.models.JSONInOrder()),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='personas.persona')),
             ],
