@@ -48,7 +48,7 @@ def study(request: UserRequest, slug: str) -> HttpResponse:
         "progress": reading.progress(study),
         "held": Slot.objects.filter(study=study, status="held").count(),
         "results": [
-            (result, tier_rows(result) if result.tiers else None)
+            (result, tier_rows(result))
             for result in study.agreement_results.defer("sums", "sample").order_by("task")
         ],
         "worker_alive": worker_alive(),

@@ -20,7 +20,7 @@ from django.test.utils import CaptureQueriesContext
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.agreement import recompute, task_votes
-from annotation.agreement.figures import raters
+from annotation.agreement.figures import raters, summary
 from annotation.agreement.figures.board import About
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.models import AgreementResult
@@ -549,6 +549,36 @@ def test_the_page_begins_with_what_is_asked_first_and_leads_to_it(judged, page):
     assert (listed["tier"], len(listed["disputed"])) == ("pending", 4)
     assert page("results/better/?tier=hard").context["disputed"] == []
     assert page("results/better/?tier=nonsense").context["tier"] == ""
+
+
+def test_a_tasks_results_begin_with_a_sentence_that_says_them(judged, page):
+    result = recompute.recompute(judged, "better")
+    ((_criterion, report, _coefficients),) = result.parts
+    told = summary.verdict(report, "nominal")
+    assert (round(told.value, 3), told.at) == (0.333, 157)
+    # 3 votes: 3α / (1 + 2α) = 0.6; 0.8 takes 4 (1 − α) / α = 8.
+    assert told.sentence.startswith("Fair agreement (alpha 0.33, ")
+    assert told.sentence.endswith(
+        "3 votes an item together are reliable to 0.60 (Spearman–Brown); "
+        "5 more each would reach 0.80."
+    )
+    for address in ("results/better/", ""):
+        assert told.sentence in page(address).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("alpha", "words"),
+    [
+        (-0.1, "Poor agreement (alpha -0.10; Landis and Koch 1977). More votes would not help."),
+        (0.9, "reliable to 0.98 (Spearman–Brown)."),
+        (0.05, "no panel of usual size reaches 0.80."),
+        (None, "Agreement cannot be told yet: no item has two votes."),
+    ],
+)
+def test_the_sentence_of_a_task_says_what_its_alpha_means(alpha, words):
+    value = {"value": alpha, "reason": "no item has two votes"}
+    report = {"krippendorff_alpha": {"nominal": value}, "votes_per_item": {"median": 5.0}}
+    assert summary.verdict(report, "nominal").sentence.endswith(words)
 
 
 def test_the_figures_of_tiers_begin_with_all_items(judged, page):

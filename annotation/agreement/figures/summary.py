@@ -1,10 +1,12 @@
 """What is asked first of a task's votes: how far it is, how well people agree, and the tiers."""
 
+import math
 from dataclasses import dataclass
 
 from django.template.defaultfilters import floatformat
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_noop as _noop
 
 from annotation.agreement.figures.board import About
 from annotation.agreement.figures.wording import tier_name, translated
@@ -29,6 +31,90 @@ class Cell:
     address: str
     value: str
     about: str
+
+
+# Upper ends and names of Landis and Koch (1977), The measurement of observer agreement.
+BANDS = (
+    (0.0, _noop("Poor agreement")),
+    (0.2, _noop("Slight agreement")),
+    (0.4, _noop("Fair agreement")),
+    (0.6, _noop("Moderate agreement")),
+    (0.8, _noop("Substantial agreement")),
+    (1.0, _noop("Almost perfect agreement")),
+)
+# The reliability that a panel is asked for, and the most votes more that are worth naming.
+WANTED, MOST = 0.8, 50
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What alpha says of a task in one sentence, with its value and interval for a picture."""
+
+    sentence: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def at(self) -> int:
+        return _x(self.value or 0)
+
+    @property
+    def left(self) -> int:
+        return _x(self.low or 0)
+
+    @property
+    def width(self) -> int:
+        return 0 if self.low is None or self.high is None else _x(self.high) - self.left
+
+
+def _x(value: float) -> int:
+    """The place of a value on the picture's line, from 10 to 450."""
+    return round(10 + 440 * min(max(value, 0), 1))
+
+
+def verdict(report: dict, level: str) -> Verdict:
+    """How well people agree, in words of a citable scale, and how many votes more would do.
+
+    The reliability of a panel follows from alpha by Spearman's and Brown's formula (1910).
+    """
+    alpha = report["krippendorff_alpha"][report.get("level", level)]
+    value, votes = alpha["value"], report["votes_per_item"]["median"]
+    if value is None:
+        reason = translated(alpha["reason"])
+        return Verdict(_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason})
+    name = next(name for most, name in BANDS if value <= most or most == 1.0)
+    words = {"name": gettext(name), "value": floatformat(value, 2)}
+    if alpha.get("low") is None:
+        told = _("%(name)s (alpha %(value)s; Landis and Koch 1977).") % words
+    else:
+        words |= {"low": floatformat(alpha["low"], 2), "high": floatformat(alpha["high"], 2)}
+        told = _("%(name)s (alpha %(value)s, %(low)s to %(high)s; Landis and Koch 1977).") % words
+    panel = _panel(value, votes) if value > 0 else _("More votes would not help.")
+    return Verdict(f"{told} {panel}", value, alpha.get("low"), alpha.get("high"))
+
+
+def _panel(alpha: float, votes: float) -> str:
+    """How reliable a panel's verdict is, and how many votes more an item make it WANTED."""
+    reached = votes * alpha / (1 + (votes - 1) * alpha)
+    needed = WANTED * (1 - alpha) / (alpha * (1 - WANTED))
+    more = max(math.ceil(round(needed - votes, 6)), 0)
+    words = {"votes": floatformat(votes, -1), "reached": floatformat(reached, 2), "more": more}
+    words["wanted"] = floatformat(WANTED, 2)
+    told = _("%(votes)s votes an item together are reliable to %(reached)s (Spearman–Brown)")
+    if not more:
+        return f"{told % words}."
+    if more > MOST:
+        return f"{told % words}; " + _("no panel of usual size reaches %(wanted)s.") % words
+    return (
+        f"{told % words}; "
+        + ngettext(
+            "%(more)d more each would reach %(wanted)s.",
+            "%(more)d more each would reach %(wanted)s.",
+            more,
+        )
+        % words
+    )
 
 
 def not_yet() -> str:

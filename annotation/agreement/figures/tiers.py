@@ -51,8 +51,13 @@ def vote_patterns(board: Board, about: About) -> dict:
 
 
 def tier_rows(result: AgreementResult) -> list[tuple[str, dict, str]]:
-    """A result's tiers from clear to disputed: name, figures, and what is to be said of them."""
-    rows = [(name, result.tiers["tiers"][name]) for name in TIERS]
+    """A result's tiers from clear to disputed: name, figures, and what is to be said of them.
+
+    Empty where no item has a tier.
+    """
+    rows = [(name, result.tiers["tiers"][name]) for name in TIERS] if result.tiers else []
+    if not any(tier["items"] for _name, tier in rows):
+        return []
     return [
         (
             name,

@@ -1,7 +1,9 @@
 from django import template
 
+from annotation.agreement.figures.summary import verdict
 from annotation.agreement.figures.wording import tier_name, translated
 
 register = template.Library()
 register.filter("translated", translated)
 register.filter("tier_name", tier_name)
+register.filter("verdict", verdict)
