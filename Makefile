@@ -96,6 +96,7 @@ proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	for file in $$(git ls-files 'tests/**/test_*.py'); do \
 		ATTUNE_EVERY_ROLE=1 $(RUN) -m pytest --hypothesis-profile=drawn -m "" "$$file" || exit 1; done
 	demo/three_studies.sh
+	$(RUN) -m benchmarks.coverage
 	$(MAKE) mutants drill fuzz xss blindness paper chaos
 
 short-proofs: $(INSTALLED_DEV)

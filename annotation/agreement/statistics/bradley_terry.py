@@ -81,6 +81,104 @@ def bradley_terry(
     )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Powered:
+    """Strengths of people alone and of people and predictions, with lambda (0: people alone)."""
+
+    people: BradleyTerry
+    combined: BradleyTerry
+    weight: float
+
+
+def powered(
+    first: np.ndarray, second: np.ndarray, score: np.ndarray, predicted: np.ndarray, models: int
+) -> Powered:
+    """Strengths from people's mean ``score`` of some items (NaN: none) and predictions of all.
+
+    One row an item, a pair of models; scores and predictions are of the first, from 0 to 1. PPI++
+    (Angelopoulos, Duchi and Zrnic 2023, section 4) for the score equations of Bradley and Terry,
+    s_i(y) = (y − σ(θ_a − θ_b)) (e_a − e_b), over n items with votes and N without::
+
+        Σ_n s_i(Y_i) / n + λ (Σ_N s_i(f_i) / N − Σ_n s_i(f_i) / n) = 0
+
+    λ makes the sum of the strengths' variances least, from 0 to 1; the covariance is the sandwich
+    over items. Where that is no less than people's, or no maximum is finite, λ is 0.
+    """
+    judged = ~np.isnan(score)
+    whole = _powered(first, second, score, predicted, judged, models, 0.0)
+    n, rest = int(judged.sum()), int((~judged).sum())
+    if whole.strength is None or whole.se is None or whole.regularised or not rest or n < 3:
+        return Powered(whole, whole, 0.0)
+    expected = scipy.special.expit(whole.strength[first] - whole.strength[second])
+    # The sum over strengths of squared influences of item i, up to its residual.
+    inverse = np.linalg.pinv(_laplacian(first, second, judged * expected * (1 - expected), models))
+    size = ((inverse[first] - inverse[second]) ** 2).sum(axis=1)
+    said, seen = (score - expected)[judged], (predicted - expected)
+    same = (size[judged] * (said - said.mean()) * (seen[judged] - seen[judged].mean())).mean()
+    spread = (size * (seen - seen.mean()) ** 2).mean()
+    weight = float(np.clip(same / ((1 + n / rest) * spread), 0, 1)) if spread else 0.0
+    both = _powered(first, second, score, predicted, judged, models, weight)
+    if both.se is None or both.regularised or (both.se**2).sum() >= (whole.se**2).sum():
+        return Powered(whole, whole, 0.0)
+    return Powered(whole, both, weight)
+
+
+def _powered(
+    first: np.ndarray,
+    second: np.ndarray,
+    score: np.ndarray,
+    predicted: np.ndarray,
+    judged: np.ndarray,
+    models: int,
+    weight: float,
+) -> BradleyTerry:
+    """The strengths at one lambda."""
+    n, rest = int(judged.sum()), max(int((~judged).sum()), 1)
+    score = np.where(judged, score, 0.0)
+    # As many votes as items were judged: Newton's steps are measured on that scale.
+    share = np.where(judged, 1 - weight, weight * n / rest)
+    target = np.where(judged, score - weight * predicted, weight * n / rest * predicted)
+    cell = first.astype(np.intp) * models + second
+    shape = (models, models)
+    votes = np.bincount(cell, weights=share, minlength=models**2).reshape(shape)
+    wins = np.bincount(cell, weights=target, minlength=models**2).reshape(shape)
+    regularised = not _connected(votes, wins)
+    theta, _delta, converged = _newton(votes, wins, regularised, False)
+    if not converged:
+        reason, order = "no finite maximum of the strengths", undefined("order was not asked for")
+        return BradleyTerry(None, None, None, None, regularised, order, reason)
+    theta = theta - theta.mean()
+    expected = scipy.special.expit(theta[first] - theta[second])
+    table = scipy.special.expit(theta[:, None] - theta[None, :])
+    inverse = np.linalg.inv(_information(votes, table, theta, regularised, False))
+    residual = target - share * expected
+    covariance = np.zeros(shape)
+    for part in (judged, ~judged):
+        if weight or part is judged:
+            scores = np.zeros((int(part.sum()), models))
+            row = np.arange(len(scores))
+            scores[row, first[part]] = residual[part]
+            scores[row, second[part]] = -residual[part]
+            scores -= scores.mean(axis=0)
+            covariance += scores.T @ scores * len(scores) / max(len(scores) - 1, 1)
+    centre = np.eye(models) - 1 / models
+    covariance = centre @ inverse @ covariance @ inverse @ centre
+    se = np.sqrt(np.maximum(np.diag(covariance), 0))
+    reach = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * se
+    none = undefined("order was not asked for")
+    return BradleyTerry(theta, se, theta - reach, theta + reach, regularised, none)
+
+
+def _laplacian(
+    first: np.ndarray, second: np.ndarray, weight: np.ndarray, models: int
+) -> np.ndarray:
+    """Σ w (e_a − e_b)(e_a − e_b)ᵀ over pairs."""
+    table = np.zeros((models, models))
+    np.add.at(table, (first, second), weight)
+    table += table.T
+    return np.diag(table.sum(axis=1)) - table
+
+
 def _connected(votes: np.ndarray, wins: np.ndarray) -> bool:
     """True where every model has beaten every other, itself or through others."""
     beats = (wins + (votes - wins).T) > 0

@@ -1,0 +1,174 @@
+"""People and models together: values of `ppi-python` 0.2.3, and coverage by simulation.
+
+The package needs numba, pandas and gdown, so its values stand here; where it is installed (``make
+proofs`` does not ask for it) they are computed again.
+"""
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotation.agreement.statistics.bradley_terry import bradley_terry, powered
+from annotation.agreement.statistics.coefficient import ONE_ITEM
+from annotation.agreement.statistics.prediction_powered import ALIKE, NO_VOTES, Votes, mean
+from benchmarks.coverage import CASES, coverage
+
+SAID = np.array([0, 1, 0, 0, 1, 1, 0, 1, 1, 1.0])
+SEEN = np.array([0.1, 0.3, 0.2, 0.1, 0.9, 0.8, 0.3, 0.7, 0.6, 1])
+
+
+def votes(said=SAID, predicted=None, item=None, rater=None, chance=None):
+    item = np.arange(len(said)) if item is None else np.array(item)
+    rater = np.zeros(len(said), dtype=int) if rater is None else np.array(rater)
+    predicted = np.tile(SEEN, 3) if predicted is None else np.array(predicted, dtype=float)
+    return Votes(item, rater, np.array(said, dtype=float), predicted, chance)
+
+
+def test_lambda_value_and_standard_error_are_those_of_ppi_python():
+    estimate = mean(votes(), low=0, high=1)
+    # cov = 0.125 and var = 0.1 over the labelled: λ = 1.25 / (1 + 10/20).
+    assert estimate.weight == pytest.approx(1.25 / 1.5)
+    assert estimate.combined.value == pytest.approx(0.6)
+    # Its variance divides by n; here n − 2 are free.
+    assert estimate.combined.se == pytest.approx(0.1147461 * (10 / 8) ** 0.5, abs=1e-7)
+    assert estimate.people.se == pytest.approx(SAID.std(ddof=1) / 10**0.5)
+    assert (estimate.model, estimate.votes, estimate.predicted) == (pytest.approx(0.5), 10, 30)
+    gain = (estimate.people.se / estimate.combined.se) ** 2
+    assert estimate.effective == pytest.approx(10 * gain)
+
+
+def test_other_predictions_elsewhere_move_the_value_by_lambda():
+    estimate = mean(votes(predicted=np.concatenate([SEEN, SEEN * 0.8, SEEN * 0.6])))
+    shift = 0.5 * 0.7 - 0.5
+    assert estimate.combined.value == pytest.approx(0.6 + estimate.weight * shift)
+    assert 0 < estimate.weight < 1
+
+
+def test_the_package_says_the_same():
+    package = pytest.importorskip("ppi_py")
+    rest = np.concatenate([SEEN * 0.8, SEEN * 0.6])
+    estimate = mean(votes(predicted=np.concatenate([SEEN, rest])))
+    value = package.ppi_mean_pointestimate(SAID, SEEN, rest, lam=estimate.weight)
+    assert estimate.combined.value == pytest.approx(float(value[0]))
+
+
+def test_a_model_that_says_nothing_leaves_the_peoples_interval():
+    for predicted in (np.full(30, 0.4), np.full(30, np.nan), 1 - np.tile(SEEN, 3), SEEN):
+        estimate = mean(votes(predicted=predicted))
+        assert (estimate.combined, estimate.weight) == (estimate.people, 0)
+        assert estimate.effective == 10
+
+
+def test_undefined_quantities_say_why():
+    nobody = mean(votes(said=[], predicted=[1, 0]))
+    assert (nobody.people.reason, nobody.model, nobody.effective) == (NO_VOTES, 0.5, None)
+    assert mean(votes(said=[1, 0], item=[0, 0], predicted=[1, 0])).people.reason == ONE_ITEM
+    assert mean(votes(said=[1, 1], predicted=[1, 0, 1])).combined.reason == ALIKE
+
+
+def test_items_chosen_by_probability_are_weighted_back():
+    # Two kinds of items, 1 and 0: ones are chosen twice as often.
+    said = np.array([1, 1, 1, 1, 0, 0])
+    chance = np.array([0.5] * 4 + [0.25] * 2)
+    estimate = mean(votes(said=said, predicted=np.full(6, np.nan), chance=chance))
+    # Weights 2 and 4: 8 of 16.
+    assert estimate.people.value == pytest.approx(0.5)
+    # 6/5 Σ ω² (y − ½)², ω of 1/8 and 1/4.
+    variance = 6 / 5 * (4 / 64 + 2 / 16) / 4
+    assert estimate.people.se == pytest.approx(variance**0.5)
+
+
+def test_a_raters_own_level_is_no_certainty():
+    # Three raters see every item; each has a level of its own and no noise.
+    item, rater = np.divmod(np.arange(120), 3)
+    level = np.array([0.0, 1.0, 2.0])
+    estimate = mean(votes(said=level[rater], item=item, rater=rater, predicted=np.zeros(40)))
+    # All items are alike: what is left is the variance of a mean of three levels, 1/3.
+    assert estimate.people.se == pytest.approx((1 / 3) ** 0.5, rel=0.02)
+    reach = scipy.special.stdtrit(2, 0.975) * estimate.people.se
+    assert estimate.people.high == pytest.approx(1 + reach)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_an_interval_is_never_wider_than_peoples(data):
+    items = data.draw(st.integers(2, 30))
+    n = data.draw(st.integers(2, 60))
+    seed = data.draw(st.integers(0, 10_000))
+    rng = np.random.default_rng(seed)
+    item, rater = rng.integers(0, items, n), rng.integers(0, data.draw(st.integers(1, 6)), n)
+    predicted = data.draw(st.lists(st.sampled_from([0, 0.5, 1, np.nan]),
+                                   min_size=items, max_size=items))  # fmt: skip
+    chance = rng.uniform(0.1, 1, items) if data.draw(st.booleans()) else None
+    given_ = votes(rng.integers(0, 2, n), predicted, item, rater, chance)
+    estimate = mean(given_, low=0, high=1)
+    people, combined = estimate.people, estimate.combined
+    assert -1e-9 <= estimate.weight <= 1 + 1e-9
+    if people.low is not None:
+        assert combined.high - combined.low <= 1.02 * (people.high - people.low) + 1e-9
+        assert estimate.effective >= n - 1e-9
+        assert combined.se <= people.se + 1e-12
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_intervals_hold_the_true_mean_as_often_as_they_say(case):
+    people, combined, ratio = coverage(case, repetitions=200)
+    # 200 repetitions at 95 %: 3 standard errors are 4.6 points.
+    assert people >= 0.904
+    assert combined >= 0.904
+    assert ratio <= 0.9 if "good" in case else ratio <= 1
+
+
+# Strengths
+
+
+def pairs(seed=5, judged=120, rest=240, right=0.8):
+    """Pairs of four models; the judge agrees with a person's vote with probability ``right``."""
+    rng = np.random.default_rng(seed)
+    n = judged + rest
+    first = rng.integers(0, 4, n)
+    second = (first + rng.integers(1, 4, n)) % 4
+    strength = np.array([1, 0.3, -0.2, -1.1])
+    won = rng.random(n) < scipy.special.expit(strength[first] - strength[second])
+    seen = np.where(rng.random(n) < right, won, ~won).astype(float)
+    return first, second, np.where(np.arange(n) < judged, won, np.nan), seen, 4
+
+
+def test_strengths_are_those_of_ppi_pythons_logistic_regression():
+    fit = powered(*pairs())
+    assert fit.weight == pytest.approx(0.3019927, abs=1e-7)
+    # ppi_logistic_pointestimate with the same lambda, on e_a − e_b.
+    values = [0.94325662, 0.25930298, -0.12518965, -1.07736995]
+    assert fit.combined.strength == pytest.approx(values, abs=1e-7)
+    assert (fit.combined.se < fit.people.se).all()
+
+
+def test_without_predictions_strengths_are_bradley_and_terrys():
+    first, second, score, _seen, models = pairs()
+    fit = powered(first, second, score, np.full(360, 0.5), models)
+    n = slice(0, 120)
+    alone = bradley_terry(first[n], second[n], score[n], models, item=np.arange(120))
+    assert fit.people.strength == pytest.approx(alone.strength)
+    assert fit.people.se == pytest.approx(alone.se * (120 / 119) ** 0.5)
+
+
+def test_strengths_from_everything_judged_are_peoples():
+    first, second, score, seen, models = pairs(rest=0)
+    fit = powered(first, second, score, seen, models)
+    assert fit.combined is fit.people
+
+
+def test_wins_that_connect_nothing_leave_people_alone():
+    first, second = np.array([0, 0, 1, 0]), np.array([1, 1, 0, 1])
+    fit = powered(first, second, np.array([1, 1, 0, np.nan]), np.ones(4), 2)
+    assert fit.people.regularised
+    assert fit.combined is fit.people
+
+
+def test_strengths_hold_the_true_ones_as_often_as_they_say():
+    true = np.array([1, 0.3, -0.2, -1.1])
+    fits = [powered(*pairs(seed)).combined for seed in range(200)]
+    held = [(fit.low <= true) & (true <= fit.high) for fit in fits]
+    assert 0.92 <= np.mean(held) <= 0.98
