@@ -18,13 +18,23 @@ class Verdict(models.Model):
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="verdicts")
     model = models.CharField(max_length=200)
-    # The label of the kind's Answer; a preference counts from 1, the first candidate much better.
-    label = models.CharField(max_length=20)
+    # What of an answer is compared (questions.Measure), "" where it is one label; the canonical
+    # number of the option that it is about.
+    question = models.CharField(max_length=130, blank=True)
+    option = models.PositiveSmallIntegerField(null=True)
+    # As an Answer has it, numbers as digits; a preference counts from 1, the first much better.
+    label = models.CharField(max_length=60)
+    # How sure the model was of this label, from 0 to 1.
+    confidence = models.FloatField(null=True)
     at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["item", "model"], name="one_verdict_of_a_model")
+            models.UniqueConstraint(
+                fields=["item", "model", "question", "option"],
+                nulls_distinct=False,
+                name="one_verdict_of_a_model",
+            )
         ]
 
     def __str__(self) -> str:

@@ -258,8 +258,16 @@ class Verdict(Row):
 
     task: Annotated[Up200, FILLED]
     model: Annotated[Up200, FILLED, PRINTABLE]
-    # A whole number stands for its digits.
-    label: Annotated[str, Field(max_length=20), FILLED, Digits]
+    # A whole number stands for its digits; a number is a value as well as a label.
+    label: Annotated[Up100, FILLED, Digits] | None = None
+    value: Annotated[int | None, says("must be a whole number")] = None
+    question: Name | None = None
+    option: Reference | None = None
+    confidence: Annotated[
+        Annotated[float, Field(ge=0, le=1)] | None, says("must be a number from 0 to 1")
+    ] = None
+    # The classes of a question that takes several.
+    labels: Annotated[list[Name] | None, TEXTS] = None
 
 
 class Item(Row):

@@ -84,7 +84,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('model', models.CharField(max_length=200)),
-                ('label', models.CharField(max_length=20)),
+                ('question', models.CharField(blank=True, max_length=130)),
+                ('option', models.PositiveSmallIntegerField(null=True)),
+                ('label', models.CharField(max_length=60)),
+                ('confidence', models.FloatField(null=True)),
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='verdicts', to='judging.item')),
             ],
@@ -103,6 +106,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='verdict',
-            constraint=models.UniqueConstraint(fields=('item', 'model'), name='one_verdict_of_a_model'),
+            constraint=models.UniqueConstraint(fields=('item', 'model', 'question', 'option'), name='one_verdict_of_a_model', nulls_distinct=False),
         ),
     ]

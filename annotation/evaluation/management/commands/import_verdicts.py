@@ -7,8 +7,9 @@ from annotation.studies.models import Study
 
 class Command(ImportCommand):
     help = (
-        "Import what models say of a study's attributes, their relevance, or pairs of answers, "
-        "from JSON lines (task: item's id, model, label). Nothing is stored when anything is wrong."
+        "Import what models say of a study's items, from JSON lines (task: item's id, model, label "
+        "or value; where there are several: question, option). Nothing is stored when anything is "
+        "wrong."
     )
     rows = "verdicts"
 
