@@ -1,37 +1,46 @@
-# One image for web, worker and beat; docker-compose.yml starts the three.
-FROM python:3.11-slim-bookworm
+# One image for web, worker and beat; docker-compose.yml starts the three. Everything in it is
+# Debian's or PyPI's. Pin the base with BASE=debian@sha256:… .
+ARG BASE=debian:bookworm-slim
 
-ENV PYTHONUNBUFFERED=1 \
-    PYTHONDONTWRITEBYTECODE=1 \
-    PIP_NO_CACHE_DIR=1 \
-    PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    ATTUNE_DATA=/data
+FROM ${BASE} AS packages
+RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3-venv tzdata
+COPY locks/server.lock /
+COPY deploy/slim.sh /
+RUN python3 -m venv /opt/attune \
+    && /opt/attune/bin/pip install --no-cache-dir --no-compile --only-binary :all: --require-hashes -r /server.lock \
+    && sh /slim.sh /opt/attune
+COPY attune manage.py /app/
+COPY annotation /app/annotation
+COPY templates /app/templates
+COPY static /app/static
+COPY locale /app/locale
+COPY demo /app/demo
+# A read-only root cannot keep compiled modules, so what a start loads is compiled here; by their
+# content, not their date, these are the same in every build.
+RUN cd /app && export PATH=/opt/attune/bin:$PATH ATTUNE_DATA=/tmp PYTHONHASHSEED=0 \
+    && python -m annotation.core.translations \
+    && python manage.py check \
+    && python -c "import celery.bin.worker, celery.beat, gunicorn.app.wsgiapp, gunicorn.workers.gthread" \
+    && find /app /opt/attune -name '*.pyc' | sed 's#__pycache__/\(.*\)\.cpython-.*#\1.py#' | LC_ALL=C sort > /compiled \
+    && find /app /opt/attune -name __pycache__ -prune -exec rm -rf {} + \
+    && python -m compileall -q --invalidation-mode unchecked-hash -i /compiled annotation
 
-# Letters of PNG figures; the second has Chinese and Korean. Backups need the client programs of the
-# server's version or newer: Debian has older ones, so they come from PostgreSQL's own repository.
-ADD https://www.postgresql.org/media/keys/ACCC4CF8.asc /etc/apt/keyrings/postgresql.asc
-RUN chmod 0644 /etc/apt/keyrings/postgresql.asc \
-    && apt-get update && apt-get install -y --no-install-recommends ca-certificates \
-    && echo "deb [signed-by=/etc/apt/keyrings/postgresql.asc] https://apt.postgresql.org/pub/repos/apt bookworm-pgdg main" \
-        > /etc/apt/sources.list.d/postgresql.list \
-    && apt-get update && apt-get install -y --no-install-recommends \
-        fonts-dejavu-core fonts-droid-fallback postgresql-client-18 \
-    && rm -rf /var/lib/apt/lists/*
-
-WORKDIR /app
-COPY requirements-server.lock ./
-RUN pip install --require-hashes -r requirements-server.lock
-COPY attune manage.py ./
-COPY annotation annotation
-COPY templates templates
-COPY static static
-COPY locale locale
-RUN python -m annotation.core.translations
-COPY demo demo
-
+FROM ${BASE}
+# The fonts are for PNG figures; the second has Chinese and Korean.
+RUN apt-get update && apt-get install -y --no-install-recommends \
+        ca-certificates fonts-dejavu-core fonts-droid-fallback python3 tzdata \
+    && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin attune \
+    && install -d -o attune -g attune -m 0700 /data \
+    && rm -rf /var/lib/apt/lists/* /var/cache/* /var/log/* /etc/passwd- /etc/group- /etc/shadow- /etc/gshadow- \
+        /usr/share/doc/* /usr/share/man/*
 # The code belongs to root and is only read; the account owns nothing but its data.
-RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin attune \
-    && install -d -o attune -g attune -m 0700 /data
+COPY --from=packages /opt/attune /opt/attune
+COPY --from=packages /app /app
+ENV PATH=/opt/attune/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    ATTUNE_DATA=/data
+WORKDIR /app
 USER attune
 VOLUME /data
 EXPOSE 8000

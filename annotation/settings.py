@@ -15,15 +15,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.functional import SimpleLazyObject
 
+from annotation import FILES, HOME, PACKAGE, __version__
 from annotation.environment import Environment
 from annotation.local.folders import read_or_create
 
-VERSION = "1.0.0"
-BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = __version__
+BASE_DIR = FILES
 env = Environment()
 
 
-DATA = Path(os.environ.get("ATTUNE_DATA") or BASE_DIR / "var").absolute()
+DATA = Path(os.environ.get("ATTUNE_DATA") or HOME / "var").absolute()
 
 
 def _services() -> dict:
@@ -201,7 +202,7 @@ ENDPOINTS = _endpoints(SERVICES.get("ATTUNE_ENDPOINTS", []))
 # Forms are rendered by templates/django/forms where the project has a template of its own.
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 # Each has a folder, which may hold commands, too.
-PAPERS = sorted(path.parent.name for path in BASE_DIR.glob("annotation/papers/*/paper.py"))
+PAPERS = sorted(path.parent.name for path in PACKAGE.glob("papers/*/paper.py"))
 INSTALLED_APPS = [
     "django.forms",
     "django.contrib.auth",
@@ -271,7 +272,7 @@ TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
         # A type of question is one folder, its template too.
-        "DIRS": [BASE_DIR / "templates", BASE_DIR / "annotation"],
+        "DIRS": [BASE_DIR / "templates", PACKAGE],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

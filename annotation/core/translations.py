@@ -4,7 +4,9 @@ from pathlib import Path
 
 import polib
 
-LOCALE = Path(__file__).resolve().parents[2] / "locale"
+from annotation import FILES
+
+LOCALE = FILES / "locale"
 
 
 def compile_catalogues(folder: Path = LOCALE) -> list[Path]:

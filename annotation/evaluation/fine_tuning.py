@@ -1,6 +1,6 @@
 """Reward models fine-tuned from a base model: Bradley and Terry (1952) with transformers and trl.
 
-The defaults are published ones. Needs the extra ``reward``; a GPU is used where there is one. A
+The defaults are published ones. Needs the extra ``train``; a GPU is used where there is one. A
 model is a folder: what transformers saves, and a card as `attune.json`.
 """
 
@@ -62,7 +62,7 @@ def fine_tune(
     """
     settings = settings or Settings()
     if not available():
-        raise ModelError("Fine-tuning needs the extra: pip install 'attune[reward]'.")
+        raise ModelError("Fine-tuning needs the extra: pip install 'attune-platform[train]'.")
     pairs, about = benchmark.pairs, training.about_users(benchmark, benchmark.pairs, "persona")
     persons = training.persons_of(benchmark, pairs)
     seen = training.seen_persons(persons, hold_out)
@@ -92,7 +92,7 @@ def load(folder: Path) -> tuple[Callable, dict]:
     if card.get("kind") != "reward" or not isinstance(personas, list):
         raise ModelError(f"{folder} holds no model that `train reward --base` made.")
     if not available():
-        raise ModelError("This model needs the extra: pip install 'attune[reward]'.")
+        raise ModelError("This model needs the extra: pip install 'attune-platform[train]'.")
     return partial(rewards, Path(folder), length), card
 
 

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
+from annotation import FILES
 from annotation.core import memory
 from annotation.core.records import RecordsError, Rows
 from annotation.imports import readers
@@ -25,7 +26,7 @@ from annotation.imports.limits import END, OUT_OF_MEMORY, ROW_CELLS, Limits, Tab
 
 def main(path: str, scratch: str, limits: Limits, language: str) -> None:
     """Write the table in the file ``path`` to standard output."""
-    settings.configure(USE_I18N=True, LOCALE_PATHS=[Path(__file__).parents[2] / "locale"])
+    settings.configure(USE_I18N=True, LOCALE_PATHS=[FILES / "locale"])
     django.setup()
     translation.activate(language)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

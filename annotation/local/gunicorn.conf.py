@@ -10,6 +10,7 @@ from urllib.parse import quote
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
+from annotation import HOME
 from annotation.core.logs import Context, masked
 
 
@@ -30,7 +31,7 @@ class AccessLog(Logger):
         self.error_log.addFilter(Context())
 
 
-_data = Path(os.environ.get("ATTUNE_DATA") or Path(__file__).parents[2] / "var")
+_data = Path(os.environ.get("ATTUNE_DATA") or HOME / "var")
 
 # Each process counts in files of its own; they begin empty with the server.
 METRICS = _data / "run" / "metrics"

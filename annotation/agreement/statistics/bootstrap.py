@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics import kappas
-from annotation.agreement.statistics.kappas import Patterns
+from . import kappas
+from .kappas import Patterns
 
 CHUNK_CELLS = 4_000_000
 

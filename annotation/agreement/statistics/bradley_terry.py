@@ -6,7 +6,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.coefficient import (
+from .coefficient import (
     CONFIDENCE,
     Coefficient,
     undefined,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.kappas import MAX_CELLS, linear_weights, quadratic_weights
+from .kappas import MAX_CELLS, linear_weights, quadratic_weights
 
 MAX_PAIRS = 100_000_000
 FULL_CELLS = 1 << 23

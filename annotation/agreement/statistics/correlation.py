@@ -11,9 +11,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.bootstrap import resampled_weights
-from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_resamples
-from annotation.agreement.statistics.kappas import patterns_of
+from .bootstrap import resampled_weights
+from .coefficient import Coefficient, undefined, with_resamples
+from .kappas import patterns_of
 
 CONSTANT = "one of the two scores does not vary"
 

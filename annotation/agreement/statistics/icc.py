@@ -6,8 +6,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
-from annotation.agreement.statistics.kappas import Patterns
+from .coefficient import CONFIDENCE, Coefficient, undefined
+from .kappas import Patterns
 
 FORMS = ("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")
 NOT_CROSSED = "not every rater scored every item: only the one-way forms are defined"

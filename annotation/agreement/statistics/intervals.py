@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
+from .coefficient import CONFIDENCE, Coefficient, undefined
 
 NO_TRIALS = "nothing was counted"
 

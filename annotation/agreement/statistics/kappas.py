@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_t_interval
+from .coefficient import Coefficient, undefined, with_t_interval
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 MAX_CELLS = 50_000_000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_t_interval
+from .coefficient import Coefficient, undefined, with_t_interval
 
 NO_ITEM = "no item has two rankings that differ in their places"
 

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from annotation.agreement.statistics.bootstrap import resampled
-from annotation.agreement.statistics.coefficient import (
+from .bootstrap import resampled
+from .coefficient import (
     ONE_ITEM,
     Coefficient,
     undefined,
     with_resamples,
 )
-from annotation.agreement.statistics.kappas import NO_PAIR, ONE_CATEGORY, Patterns
+from .kappas import NO_PAIR, ONE_CATEGORY, Patterns
 
 
 def alpha(

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy
 
-from annotation.agreement.statistics.coefficient import CONFIDENCE
-from annotation.agreement.statistics.kappas import Patterns, item_agreement
+from .coefficient import CONFIDENCE
+from .kappas import Patterns, item_agreement
 
 
 def kappa_spread(patterns: Patterns) -> float | None:

@@ -6,8 +6,8 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from annotation.agreement.statistics.coefficient import Coefficient, undefined, with_normal_interval
-from annotation.agreement.statistics.intervals import coin_test, holm
+from .coefficient import Coefficient, undefined, with_normal_interval
+from .intervals import coin_test, holm
 
 
 def side_bias(item: ArrayLike, chose_first: ArrayLike) -> tuple[Coefficient, float | None]:

@@ -53,7 +53,7 @@ def _upload(folder: Path, repository: str, manifest: dict, *, private: bool) -> 
         from huggingface_hub import HfApi
         from huggingface_hub.errors import LocalTokenNotFoundError
     except ImportError as error:
-        raise CommandError("Install the extra: pip install 'attune[hub]'.") from error
+        raise CommandError("Install the extra: pip install 'attune-platform[evaluate]'.") from error
     client, study = HfApi(), manifest.get("study", folder.name)
     words = f"{study} release {manifest.get('version', '')}".strip()
     try:

