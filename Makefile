@@ -98,6 +98,14 @@ wheel: $(INSTALLED_DEV)
 	for part in . ./agreement ./client; do \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PIP_WHEEL) $$part || exit 1; done
 
+# What a tag vX.Y.Z publishes; the image is `make image`.
+release: $(INSTALLED_DEV)
+	$(RUN) -m benchmarks.release
+	rm -rf dist
+	$(MAKE) wheel sbom
+	cp var/sbom.json dist/sbom.json
+	cd dist && sha256sum * > SHA256SUMS
+
 # Pure modules alone: their tests need no database, so none is started.
 mutants: $(INSTALLED_DEV)
 	DATABASE_URL=postgresql:///none REDIS_URL=unix:///none $(VENV)/bin/mutmut run $(MODULES) > mutants.log 2>&1

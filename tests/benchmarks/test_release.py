@@ -1,0 +1,43 @@
+"""A version is released from a tagged, clean commit whose changelog names it."""
+
+import shutil
+
+import pytest
+
+from benchmarks.release import ROOT, faults
+
+FILES = ("CHANGELOG.md", "CITATION.cff", "agreement/pyproject.toml", "client/pyproject.toml")
+
+
+@pytest.fixture
+def root(tmp_path):
+    for name in FILES:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    changelog = tmp_path / "CHANGELOG.md"
+    text = changelog.read_text("utf-8").replace("[1.0.0] - Unreleased", "[1.0.0] - 2026-12-01")
+    changelog.write_text(text, "utf-8")
+    return tmp_path
+
+
+def test_a_tagged_clean_commit_with_a_dated_entry_may_be_released(root):
+    assert faults("1.0.0", ["v1.0.0"], "", root) == []
+
+
+def test_each_fault_is_named(root):
+    assert faults("1.1.0", ["v1.0.0"], " M Makefile", root) == [
+        "There are changes that are not committed.",
+        "This commit has no tag v1.1.0.",
+        "CHANGELOG.md has no entry `## [1.1.0] - YYYY-MM-DD`.",
+        "agreement/pyproject.toml has version 1.0.0.",
+        "client/pyproject.toml has version 1.0.0.",
+        "CITATION.cff does not have version 1.1.0.",
+    ]
+
+
+def test_an_entry_without_a_date_is_none(root):
+    changelog = root / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text("utf-8").replace("2026-12-01", "Unreleased"), "utf-8")
+    assert faults("1.0.0", ["v1.0.0"], "", root) == [
+        "CHANGELOG.md has no entry `## [1.0.0] - YYYY-MM-DD`."
+    ]
