@@ -8,9 +8,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
 from django.db import OperationalError
 
-from annotation import INSTALLED
 from annotation.local import process
 from annotation.local.folders import LocalServiceError
+from annotation.product import INSTALLED
 
 # These need no database: `up` starts one of its own, in the folder that ATTUNE_DATA names.
 WITHOUT_DATA = {"up", "help", "--help", "-h", "version", "--version"}

@@ -15,9 +15,9 @@ from django.core.exceptions import ImproperlyConfigured
 from django.urls import reverse_lazy
 from django.utils.functional import SimpleLazyObject
 
-from annotation import FILES, HOME, PACKAGE, __version__
 from annotation.environment import Environment
 from annotation.local.folders import read_or_create
+from annotation.product import FILES, HOME, PACKAGE, __version__
 
 VERSION = __version__
 BASE_DIR = FILES

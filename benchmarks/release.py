@@ -7,7 +7,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from annotation import __version__
+from annotation.product import __version__
 
 ROOT = Path(__file__).parents[1]
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import polib
 
-from annotation import FILES
+from annotation.product import FILES
 
 LOCALE = FILES / "locale"
 

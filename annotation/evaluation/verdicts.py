@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 from django.db import transaction
 
@@ -124,7 +125,7 @@ def _new(study: Study, rows: Iterable[tuple], name: str) -> list[Verdict]:
 class _Target:
     """An item with what can be said of it; ``options`` are {candidate's id: number}."""
 
-    pk: object
+    pk: UUID
     asked: dict[str, Asked]
     primary: str
     options: dict[str, int]

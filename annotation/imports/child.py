@@ -17,11 +17,11 @@ from django.conf import settings
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation import FILES
 from annotation.core import memory
 from annotation.core.records import RecordsError, Rows
 from annotation.imports import readers
 from annotation.imports.limits import END, OUT_OF_MEMORY, ROW_CELLS, Limits, TableError, too_large
+from annotation.product import FILES
 
 
 def main(path: str, scratch: str, limits: Limits, language: str) -> None:

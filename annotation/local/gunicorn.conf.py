@@ -10,8 +10,8 @@ from urllib.parse import quote
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 
-from annotation import HOME
 from annotation.core.logs import Context, masked
+from annotation.product import HOME
 
 
 class AccessLog(Logger):

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotation import HOME
 from annotation.local.folders import LocalServiceError, digest
+from annotation.product import HOME
 
 
 @dataclass(frozen=True)

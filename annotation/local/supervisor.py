@@ -25,10 +25,10 @@ from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
-from annotation import PACKAGE
 from annotation.local import model, postgres, process, redis
 from annotation.local.folders import LocalServiceError, data_folder, private_folder, write_private
 from annotation.local.process import Program, answers, tail
+from annotation.product import PACKAGE
 
 HOST = "127.0.0.1"
 STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]

@@ -9,8 +9,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from annotation import PACKAGE
 from annotation.local.folders import LocalServiceError
+from annotation.product import PACKAGE
 
 
 class Command(BaseCommand):

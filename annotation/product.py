@@ -1,4 +1,4 @@
-"""Attune: people judge how well an answer fits one particular person."""
+"""The version of the product, and where its files and the data of its user are."""
 
 import os
 import sys
