@@ -210,7 +210,7 @@ def test_a_session_can_be_kept_only_after_it_was_looked_through(ann, bring, monk
     assert browse.choose(ann, Session.objects.all(), "kept") == 0
     monkeypatch.undo()
     Upload.objects.update(lease_expires_at="2020-01-01T00:00Z")
-    assert ingest.due() == [upload.pk]
+    assert ingest.uploads_due() == [upload.pk]
     assert ingest.run(upload.pk).status == "done"
     assert browse.choose(ann, Session.objects.all(), "kept") == 1
 
