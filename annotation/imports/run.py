@@ -152,6 +152,8 @@ def _import(row: DataImport, lease: Lease) -> None:
         values = {"counts": result.counts, "unknown": result.unknown}
         ended = {"rejected": result.rejected_count, "finished_at": Now(), "error": ""}
         ended |= {"error_code": "", "stored": "", "sample": ""}
+        rows = lease.fields.get("rows", 0)
+        ended |= {"rows": rows, "rows_stored": rows}
         if not jobs.end(row, Status.DONE, **values, **ended):
             raise TakenOver
         _note(row, Faults(result.rejected, result.rejected_count))

@@ -386,8 +386,8 @@ class _Reading:
         ):
             if value in (None, "", [], {}):
                 continue
-            number = isinstance(value, int | float) and choice_in(str(value), row) is None
-            found[column[:60]] = value if number else self.label(value, row)[:60]
+            number = _number(value) if choice_in(str(value), row) is None else None
+            found[column[:60]] = self.label(value, row)[:60] if number is None else number
         return found
 
     def label(self, value: object, row: Row) -> str:
@@ -475,6 +475,15 @@ class _Reading:
             words = {"score": str(value)[:60], "criterion": criterion}
             raise RowError(_("the score “%(score)s” of “%(criterion)s” is no number") % words)
         scores[f"{number}/{criterion}"] = int(score) if score.is_integer() else score
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, also one written as text; None for anything else."""
+    try:
+        number = math.nan if isinstance(value, bool | list | dict) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _place(name: str, names: list[str]) -> int | str:

@@ -118,15 +118,15 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     data = request.POST if action in ("import", "preview") else None
     form = MappingForm(data, records, mapping, row)
     known = row.provenance or recipes.provenance_of(recipe)
-    known["languages"] = ", ".join(known.get("languages", ()))
-    asked = ProvenanceForm(data, initial=known)
+    asked = ProvenanceForm(
+        data, initial=known | {"languages": ", ".join(known.get("languages", ()))}
+    )
     valid = form.is_bound and form.is_valid() and asked.is_valid()
-    context["named"] = mappings.named(mapping, records) if mapping else []
-    left = action == "import" and bool(context["named"]) and "leave" not in request.POST
+    mapping = form.cleaned_data["mapping"] if valid else mapping
+    named = mappings.named(mapping, records) if mapping else []
+    left = action == "import" and bool(named) and "leave" not in request.POST
     if valid:
-        mapping = form.cleaned_data["mapping"]
         form.keep(row)
-        context["named"] = mappings.named(mapping, records)
         if action == "import" and not left:
             chosen = form.cleaned_data | {"provenance": asked.known}
             return _start(request, study, row, chosen)
@@ -135,8 +135,9 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         "asked": asked,
         "words": words,
         "preview": _preview(begin.rows, mapping),
+        "named": named,
+        "left": left and valid,
     }
-    context["left"] = left and valid
     context["notes"] = begin.notes
     columns = bring.columns_of(records)
     unknown = mappings.unknown(mapping, columns, records) if mapping else []

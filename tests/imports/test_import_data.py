@@ -727,33 +727,35 @@ def test_a_task_that_people_have_judged_is_not_changed(bring):
             "id,prompt,answer,rater,label\ni,p,a,r,good\n",
             "i,p,a,s,bad\n",
             "classes",
-            [{"name": "good", "title": {}}, {"name": "bad", "title": {}}],
+            [{"name": "good"}, {"name": "bad"}],
         ),
         (
             "id,prompt,answer,rater,label\ni,p,a,r,good\n",
             "i,p,a,s,good\n",
             "",
-            [{"name": "good", "title": {}}],
+            [{"name": "good"}],
         ),
     ],
 )
-def test_further_classes_of_a_file_are_offered(bring, first, then, name, value):
+def test_further_classes_of_a_file_are_offered(bring, capsys, first, then, name, value):
     bring(first, "--study", "tea")
     more = first.partition("\n")[0] + "\n" + then
     if name:
         with pytest.raises(CommandError, match=rf"add the file's classes \({name}\)"):
             bring(more, "--study", "tea")
+        capsys.readouterr()
     allowed = ["--allow", name] if name else []
     assert bring(more, "--study", "tea", *allowed)["votes"] == 1
     assert TaskDefinition.objects.get().config["questions"][0]["classes"] == value
 
 
-def test_further_criteria_of_a_file_are_offered(bring):
+def test_further_criteria_of_a_file_are_offered(bring, capsys):
     first = "id,prompt,answer,rater,criterion,score\ni,p,a,r,clear,2\ni,p,a,r,brief,5\n"
     bring(first, "--study", "tea")
     more = first.replace(",r,", ",s,") + "i,p,a,s,kind,2\n"
     with pytest.raises(CommandError, match=r"add the file's criteria \(criteria\)"):
         bring(more, "--study", "tea")
+    capsys.readouterr()
     assert bring(more, "--study", "tea", "--allow", "criteria")["scores"] == 3
 
 

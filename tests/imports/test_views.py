@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import zipfile
 
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -197,3 +198,54 @@ def test_the_list_takes_as_many_statements_for_three_files_as_for_one(
         receive.whole(tea, cast.person("Carol"), SimpleUploadedFile(f"{number}.csv", PAIRS))
     with django_assert_max_num_queries(8):
         assert b"2.csv" in carol.get("/studies/tea/data/").content
+
+
+def test_every_choice_is_kept_when_the_mapping_is_changed(carol, tea):
+    known = {"source": "Tea votes", "collected_from": "2020-01-31", "languages": "en, ko"}
+    address = send(carol).url
+    carol.post(address, fields(task="", new_task="duel", **known))
+    assert run.run(DataImport.objects.get().pk).status == "failed"
+    page = carol.post(address, {"action": "map"}).content.decode()
+    assert re.search(r'name="new_task"[^>]*value="duel"|value="duel"[^>]*name="new_task"', page)
+    for value in ("Tea votes", "2020-01-31", "en, ko"):
+        assert f'value="{value}"' in page
+    carol.post(address, fields(task="", new_task="duel", skip_faults="on", **known))
+    row = run.run(DataImport.objects.get().pk)
+    assert (row.status, row.counts["votes"]) == ("done", 1)
+    assert (tea.tasks.get().name, tea.provenances.get().languages) == ("duel", ["en", "ko"])
+
+
+def test_a_task_that_does_not_fit_can_be_changed_on_the_page(carol, tea):
+    address = send(carol, b"prompt,answer_a,answer_b\nWhy?,x,y\n").url
+    carol.post(address, {name: value for name, value in fields(task="").items()
+                         if name not in ("map-label", "map-worker")})  # fmt: skip
+    assert run.run(DataImport.objects.get().pk).counts["items"] == 1
+    address = send(carol, b"prompt,answer_a,answer_b,winner,rater\nWhy?,x,y,tie,ann\n").url
+    row = DataImport.objects.latest("created_at")
+    chosen = fields(task="open:selection")
+    assert 'name="allow"' not in carol.get(address).content.decode()
+    carol.post(address, chosen)
+    row = run.run(row.pk)
+    assert (row.status, row.wider) == ("failed", ["ties"])
+    page = carol.post(address, {"action": "map"}).content.decode()
+    assert 'name="allow" value="ties"' in page
+    assert '<option value="open:selection" selected>' in page
+    carol.post(address, chosen | {"allow": "ties"})
+    row = run.run(row.pk)
+    assert (row.status, row.counts["votes"], row.rows_stored) == ("done", 1, 1)
+
+
+def test_columns_whose_names_say_what_they_hold_are_asked_about_once(carol, tea):
+    address = send(carol, b"prompt,answer_a,answer_b,gold\nWhy?,x,y,A\n").url
+    mapping = {"map-prompt": "prompt", "map-answer_a": "answer_a", "map-answer_b": "answer_b"}
+    page = carol.post(address, mapping | {"action": "import"}).content.decode()
+    assert "Nothing reads these columns, whose names say what they hold: gold." in page
+    assert DataImport.objects.get().status == "waiting"
+    assert carol.post(address, mapping | {"action": "import", "leave": "1"}).status_code == 302
+
+
+def test_a_file_without_answers_says_that_it_opened_no_items(carol, tea):
+    address = send(carol, b"prompt\nWhy?\n").url
+    carol.post(address, {"action": "import", "map-prompt": "prompt", "task": ""})
+    assert run.run(DataImport.objects.get().pk).status == "done"
+    assert "No items were opened" in carol.get(address).content.decode()

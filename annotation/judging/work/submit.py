@@ -50,10 +50,10 @@ _STORE = """
     WITH stored AS (
         INSERT INTO judging_judgment
             (slot_id, annotator_id, revision, replaces_id, key, digest, shown, reason, flags,
-             chips, marks, circumstances, seconds, submitted_at, imported)
+             chips, marks, circumstances, seconds, submitted_at, imported, dated)
         VALUES (%(slot_id)s, %(annotator_id)s, %(revision)s, %(replaces_id)s, %(key)s, %(digest)s,
                 %(shown)s, %(reason)s, %(flags)s, %(chips)s, %(marks)s, %(circumstances)s,
-                %(seconds)s, statement_timestamp(), false)
+                %(seconds)s, statement_timestamp(), false, true)
         RETURNING id, submitted_at),
     answered AS (
         INSERT INTO judging_answer (judgment_id, question, option, part, label, value, text, chips)

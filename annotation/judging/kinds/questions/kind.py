@@ -154,7 +154,7 @@ class QuestionsKind(base.Kind[Answer, QuestionsBody, dict[str, str | int]]):
                 found[name] = _changed(config, choice, {special: True})
         if label and not choice:
             new = sorted(file.labels - {each["name"] for each in label["classes"]})
-            added = [{"name": name, "title": {}} for name in new]
+            added = [{"name": name} for name in new]
             if new:
                 found["classes"] = _changed(config, label, {"classes": label["classes"] + added})
         names = [question["name"] for question in config["questions"]]
