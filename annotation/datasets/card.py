@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from annotation.datasets import papers
+from annotation.datasets.choices import HALF, MAJORITY
 from annotation.datasets.front_matter import front_matter
 from annotation.datasets.layouts import harness
 from annotation.datasets.papers import Paper
@@ -134,12 +135,28 @@ def _counts(counts: dict) -> Iterator[str]:
         for reason, number in reasons.items():
             yield f"| no pair ({kind.replace('_', ' ')}): {reason.replace('_', ' ')} | {number} |"
     yield ""
+    yield from _scenarios(counts.get("scenarios", {}))
     if counts["labels"]:
         yield from ("Votes by the strategy of the chosen answer:", "")
         yield from ("| task | label | votes |", "|---|---|---|")
     for task, labels in counts["labels"].items():
         for label, number in labels.items():
             yield f"| {_words(task)} | {_words(label)} | {number} |"
+    yield ""
+
+
+def _scenarios(groups: dict[str, dict[str, int]]) -> Iterator[str]:
+    """How the pairs spread over the scenarios of their questions, the most frequent first."""
+    if not groups:
+        return
+    number = {group: sum(names.values()) for group, names in groups.items()}
+    whole = sum(number.values())
+    yield from ("Pairs by the scenario of their question:", "")
+    yield from ("| scenario | pairs | per cent | named |", "|---|---|---|---|")
+    for group in sorted(groups, key=lambda group: (-number[group], group)):
+        named = ", ".join(_words(name) for name in sorted(groups[group]) if name)
+        share = 100 * number[group] / whole
+        yield f"| {group} | {number[group]} | {share:.2f} | {named or '–'} |"
     yield ""
 
 
@@ -201,11 +218,13 @@ def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]
     yield from ("## Limits", "")
     if paper and not paper.layout.TIERED:
         yield from (f"- {limit}" for limit in paper.card.limits)
-    elif manifest["rules"]["pairs"]["name"] == "majority":
+    elif manifest["rules"]["pairs"]["name"] in (MAJORITY, HALF):
         pairs = manifest["rules"]["pairs"]
+        half = " and more than half of all votes" if pairs["name"] == HALF else ""
         yield (
             f"- Pairs come from a majority of at least {pairs['min_votes']} votes, whose winner "
-            f"has at least {pairs['min_margin']} more than the next label; they have no tiers."
+            f"has at least {pairs['min_margin']} more than the next label{half}; they "
+            "have no tiers."
         )
     elif manifest["rules"]["pairs"]["name"] == "imported":
         yield "- Pairs and tiers are those of an imported release: no vote stands behind them."

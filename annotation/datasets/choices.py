@@ -11,8 +11,8 @@ from annotation.datasets import layouts
 from annotation.datasets.truth import RULE
 from annotation.queries.scenarios import SHOTS
 
-TIERS, MAJORITY, IMPORTED = "tiers", "majority", "imported"
-PAIR_RULES = (TIERS, MAJORITY, IMPORTED)
+TIERS, MAJORITY, HALF, IMPORTED = "tiers", "majority", "more-than-half", "imported"
+PAIR_RULES = (TIERS, MAJORITY, HALF, IMPORTED)
 MOST_VOTES = 1_000
 MOST_SHOTS = 100
 FEWEST_SHARD_ROWS, MOST_SHARD_ROWS = 1_000, 10_000_000
@@ -23,7 +23,8 @@ class Choices:
     """How a release makes its rows from votes; stored with it and stated in its manifest.
 
     ``rule`` makes pairs of tiers, or of a majority of at least ``min_votes`` votes whose winner is
-    ``min_margin`` votes before the next label, or takes those that a release was imported with.
+    ``min_margin`` votes before the next label ("more-than-half": and has more than half of the
+    votes, so that 4 : 3 : 2 is none), or takes those that a release was imported with.
     ``hard_fill`` is the largest share of borderline items in the hard tier. ``shots`` of a query's
     responses are examples for a judge model. ``easy_share`` is the least share of an item's votes
     that its ground truth needs for an easy pair. ``shard_rows`` is the number of rows at which a
@@ -67,7 +68,7 @@ class Choices:
     @property
     def by_majority(self) -> bool:
         """Whether pairs come from a majority instead of tiers."""
-        return self.rule == MAJORITY
+        return self.rule in (MAJORITY, HALF)
 
     @property
     def by_tiers(self) -> bool:
@@ -84,7 +85,7 @@ class Choices:
         if not self.by_majority:
             return {"name": self.rule}
         return {
-            "name": MAJORITY,
+            "name": self.rule,
             "min_votes": self.min_votes,
             "min_margin": self.min_margin,
             "note": "every vote counts; the winner is an answer, the margin its votes less those "
@@ -95,7 +96,9 @@ class Choices:
         """DomainError where a choice cannot be, or the layout has no use for it."""
         tiered = layouts.layout_of(layout).TIERED
         if self.rule not in PAIR_RULES:
-            raise DomainError("The rule of pairs is “tiers”, “majority” or “imported”.")
+            raise DomainError(
+                "The rule of pairs is “tiers”, “majority”, “more-than-half” or “imported”."
+            )
         if self.hard_fill and not tiered:
             raise DomainError(
                 f"The layout “{layout}” has no tiers that borderline items could join."
@@ -109,7 +112,9 @@ class Choices:
         if self.rule != TIERS and not tiered:
             raise DomainError(f"The layout “{layout}” has no pairs that a rule could make.")
         if (self.min_votes, self.min_margin) != (1, 1) and not self.by_majority:
-            raise DomainError("Minimum votes and margin belong to the rule “majority”.")
+            raise DomainError(
+                "Minimum votes and margin belong to the rules “majority” and “more-than-half”."
+            )
         _within("The minimum of votes", self.min_votes, MOST_VOTES)
         _within("The minimum margin", self.min_margin, MOST_VOTES)
         _within("The number of shots", self.shots, MOST_SHOTS)

@@ -72,6 +72,7 @@ class ReleaseForm(forms.Form):
         choices=[
             ("tiers", _("tiers of agreement")),
             ("majority", _("majority of few votes")),
+            ("more-than-half", _("more than half of the votes")),
             ("imported", _("tiers they were imported with")),
         ],
     )

@@ -28,7 +28,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
 from annotation.datasets import folders, layouts, owners, records
 from annotation.datasets.card import card
-from annotation.datasets.choices import MAJORITY, Choices
+from annotation.datasets.choices import HALF, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
 from annotation.datasets.decided import Decided, patterns, voters
 from annotation.datasets.fill import filled
@@ -272,7 +272,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     rows = _Rows(layout, reading, tally, choices)
     tables = Tables(
         folder,
-        layout.tables(release.format, choices.rule),
+        layout.tables(release.format, MAJORITY if choices.by_majority else choices.rule),
         safe_csv=release.safe_csv,
         shard_rows=choices.shard_rows,
     )
@@ -408,12 +408,16 @@ class _Rows:
     def _of_item(self, item: records.Item, make: Callable | None) -> Iterable[tuple[str, dict]]:
         decided, made, reason = self._decide(item)
         self.tally.add(item, decided, made, reason)
+        if made:
+            self.tally.scenarios[item.scenario] += 1
         return make(item, decided, made, self.posteriors.of(item)) if make else ()
 
     def _decide(self, item: records.Item) -> tuple[Verdict, Pair | None, str]:
         """The item's verdict, its pair or None, and why there is none."""
         if self.choices.by_majority:
-            decided = majority(item, self.choices.min_votes, self.choices.min_margin)
+            wanted = self.choices
+            half = wanted.rule == HALF
+            decided = majority(item, wanted.min_votes, wanted.min_margin, half=half)
             return decided, *majority_pair(item, decided)
         if not self.choices.by_tiers:
             return majority(item, 1, 1), *imported_pair(item)

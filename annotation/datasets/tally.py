@@ -14,6 +14,7 @@ from annotation.agreement.tiers import rules
 from annotation.datasets.records import Item, Pair, Verdict
 from annotation.datasets.truth import counted
 from annotation.judging.kinds import codes, kind_of
+from annotation.queries import scenarios
 
 # Pairs by other rules than tiers.
 UNTIERED = ("majority", "imported")
@@ -35,6 +36,8 @@ class Tally:
         self.pairs = Counter()
         self.left_out = defaultdict(Counter)
         self.labels = defaultdict(Counter)
+        # Pairs by the scenario of their question, where a layout has a row an item.
+        self.scenarios = Counter()
         self.judgments = 0
         self._tasks = {}
 
@@ -94,7 +97,16 @@ class Tally:
                 for name, group in self._groups().items()
             },
             "labels": {task: dict(sorted(counts.items())) for task, counts in self._by_task()},
-        }
+        } | self._by_scenario()
+
+    def _by_scenario(self) -> dict:
+        """{"scenarios": {category: {scenario: pairs}}}, where a question has one."""
+        if not any(self.scenarios):
+            return {}
+        grouped = defaultdict(dict)
+        for name, number in sorted(self.scenarios.items()):
+            grouped[scenarios.category(name) if name else "not stated"][name] = number
+        return {"scenarios": dict(grouped)}
 
     def _groups(self) -> dict:
         return GROUPS | {name: code for name, code in SCALES.items() if self.items[code]}

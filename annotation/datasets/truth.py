@@ -77,11 +77,12 @@ def _majority(item: Item) -> Verdict:
     return Verdict(tuple(counts.values()), winner, counts[winner] / total, "")
 
 
-def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
+def majority(item: Item, min_votes: int, min_margin: int, *, half: bool = False) -> Verdict:
     """Count all votes of ``item``; its tier is "majority", or why there is no winner.
 
-    The winner has ``min_margin`` votes more than the next label of ``min_votes`` or more. A
-    preference counts for the answer on whose side of the scale's middle it is, the middle as a tie.
+    The winner has ``min_margin`` votes more than the next label of ``min_votes`` or more; with
+    ``half`` more than half of all votes. A preference counts for the answer on whose side of the
+    scale's middle it is, the middle as a tie.
     """
     counts = _counted(item, item.vote_labels) if item.labels else {}
     if item.labels and kind_of(item.kind).LEVEL == "ordinal":
@@ -93,6 +94,8 @@ def majority(item: Item, min_votes: int, min_margin: int) -> Verdict:
     (winner, most), (_, second) = ranked[0], ranked[1]
     if most - second < min_margin:
         return Verdict(tuple(counts.values()), None, None, "margin_too_small")
+    if half and 2 * most <= total:
+        return Verdict(tuple(counts.values()), None, None, "half_or_less")
     return Verdict(tuple(counts.values()), winner, most / total, "majority")
 
 

@@ -52,6 +52,12 @@ SCENARIOS = tuple(TAXONOMY)
 SHOTS = 5
 
 
+def category(name: str) -> str:
+    """The category of a scenario, or "other"; the name of a category is its own."""
+    known = (group for group, (_share, names) in TAXONOMY.items() if name in (group, *names))
+    return next(known, "other")
+
+
 def sample(draw: random.Random, size: int) -> list[str]:
     """``size`` different sub-scenarios, each category as often as its share in the paper.
 

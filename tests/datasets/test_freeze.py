@@ -25,6 +25,7 @@ from annotation.datasets.check import check
 from annotation.datasets.models import Release
 from annotation.judging.imports import turns
 from annotation.judging.models import Answer, Judgment
+from annotation.queries.models import Query
 from annotation.studies.models import Study
 
 SIX = [f"data/{kind}/{tier}.jsonl" for kind in ("specific", "general") for tier in
@@ -168,6 +169,26 @@ def test_few_votes_give_pairs_by_majority_with_a_minimum_and_a_margin(items, vot
     assert wide.manifest["counts"]["left_out"]["two_answers"]["margin_too_small"] == 3
 
 
+def test_more_than_half_of_the_votes_is_a_rule_beside_the_plurality(items, vote, built):
+    plural, half, most = items(3, options=3)
+    vote(plural, "111122233")
+    vote(half, "111223")
+    vote(most, "1112")
+    ids = {f"{item.external_id}" for item in (plural, half, most)}
+    by_plurality = lines(built("dpo", rule="majority"), "pairs.jsonl")
+    assert {row["item_id"] for row in by_plurality} == ids
+    release = built("dpo", rule="more-than-half")
+    (row,) = lines(release, "pairs.jsonl")
+    assert (row["item_id"], row["tier"], row["share"]) == (most.external_id, "majority", 0.75)
+    assert release.manifest["rules"]["pairs"]["name"] == "more-than-half"
+    left_out = release.manifest["counts"]["left_out"]["three_answers"]
+    assert left_out == {"half_or_less": 2}
+    card = (folders.folder_of(release) / "README.md").read_text("utf-8")
+    assert "more than the next label and more than half of all votes" in card
+    named = built("personafeedback", rule="more-than-half")
+    assert len(lines(named, "data/specific/majority.jsonl")) == 1
+
+
 def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(items, vote, built):
     (item,) = items(1, options=3)
     vote(item, "22213")
@@ -183,8 +204,8 @@ def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(
     ("layout", "wanted", "sentence"),
     [
         ("long", {"rule": "majority"}, "has no pairs that a rule could make"),
-        ("dpo", {"rule": "best"}, "“tiers”, “majority” or “imported”"),
-        ("dpo", {"min_votes": 3}, "belong to the rule “majority”"),
+        ("dpo", {"rule": "best"}, "“more-than-half” or “imported”"),
+        ("dpo", {"min_votes": 3}, "belong to the rules “majority”"),
         ("dpo", {"rule": "majority", "min_votes": 0}, "from 1 to 1,000"),
         ("dpo", {"rule": "majority", "min_margin": 1001}, "from 1 to 1,000"),
         ("dpo", {"rule": "majority", "hard_fill": "1/5"}, "by the rule “tiers” alone"),
@@ -502,6 +523,25 @@ def test_the_card_says_what_it_is_and_takes_no_markup_from_people(tea, items, vo
     assert "Licence: not stated" in body
     assert "Consent text: tea v1" in body
     assert "A Large-scale Human-annotated Benchmark for Personalization" in body
+
+
+def test_the_card_has_the_table_of_scenarios_of_the_pairs(tea, items, vote, built):
+    made = items(4)
+    names = ["Music", "Diet Planning", "Music", "Trip | Planning"]
+    for item, name in zip(made, names, strict=True):
+        Query.objects.filter(pk=item.query_id).update(scenario=name)
+        vote(item, "1" * 9)
+    release = built("personafeedback", rule="majority")
+    assert release.manifest["counts"]["scenarios"] == {
+        "health": {"Diet Planning": 1}, "leisure": {"Music": 2}, "other": {"Trip | Planning": 1},
+    }  # fmt: skip
+    card = (folders.folder_of(release) / "README.md").read_text("utf-8")
+    _head, _, table = card.partition("| scenario | pairs | per cent | named |\n|---|---|---|---|\n")
+    assert table.splitlines()[:3] == [
+        "| leisure | 2 | 50.00 | Music |",
+        "| health | 1 | 25.00 | Diet Planning |",
+        "| other | 1 | 25.00 | Trip \\| Planning |",
+    ]
 
 
 def test_each_layout_begins_its_rows_with_its_keys(items, vote, built):

@@ -59,7 +59,8 @@ class Command(StudyCommand):
         parser.add_argument(
             "--rule",
             choices=PAIR_RULES,
-            help="pairs by tiers (default), or by the majority of few votes",
+            help="pairs by tiers (default), by the majority of few votes, or by more than "
+            "half of them",
         )
         parser.add_argument(
             "--min-votes", type=int, metavar="N", help="by majority: votes an item must have"
