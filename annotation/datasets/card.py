@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from annotation.datasets import papers
-from annotation.datasets.choices import HALF, MAJORITY
 from annotation.datasets.front_matter import front_matter
 from annotation.datasets.layouts import harness
 from annotation.datasets.papers import Paper
@@ -218,9 +217,9 @@ def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]
     yield from ("## Limits", "")
     if paper and not paper.layout.TIERED:
         yield from (f"- {limit}" for limit in paper.card.limits)
-    elif manifest["rules"]["pairs"]["name"] in (MAJORITY, HALF):
+    elif manifest["rules"]["pairs"]["name"] in ("majority", "more-than-half"):
         pairs = manifest["rules"]["pairs"]
-        half = " and more than half of all votes" if pairs["name"] == HALF else ""
+        half = " and more than half of all votes" if pairs["name"] == "more-than-half" else ""
         yield (
             f"- Pairs come from a majority of at least {pairs['min_votes']} votes, whose winner "
             f"has at least {pairs['min_margin']} more than the next label{half}; they "
