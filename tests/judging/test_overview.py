@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.annotator import overview
-from annotation.judging.batches.open import add_items
+from annotation.judging.batches.open import add_items, open_batch
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import Batch, Desk, Item, ItemComment, Judgment, Slot
 from annotation.judging.work import comments, queue, submit
@@ -403,3 +403,50 @@ def test_messages_that_the_desk_does_not_show_are_not_marked_as_read_there(cast,
     assert "News 0" not in html
     assert "I have read them all" not in html
     assert "All messages, and answer" in html
+
+
+def test_a_visitor_finds_an_item_to_try_and_both_ways_in(client, db):
+    response = client.get("/")
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "Which answer fits her better?" in html
+    assert 'action="/join/"' in html
+    assert 'href="/accounts/login/"' in html
+
+
+def test_thirty_one_studies_are_one_screen_ordered_by_what_needs_the_person(cast, login):
+    ann = cast.person("Ann")
+    for number in range(31):
+        study = cast.study(f"study-{number:02}")
+        cast.members(study, {"Ann": "annotator"})
+    calling = cast.study("study-30")
+    cast.task(calling)
+    _open_one(cast, calling)
+    page = login(ann)
+    context = page.get("/").context
+    assert (len(context["rows"]), context["further"], context["folded"]) == (15, 16, True)
+    assert context["rows"][0].study == calling
+    assert context["rows"][0].need == "To do"
+    assert len(page.get("/?all=1").context["rows"]) == 31
+    assert [row.study.slug for row in page.get("/?q=STUDY-07").context["rows"]] == ["study-07"]
+    assert "No study of yours" in page.get("/?q=nothing").content.decode()
+
+
+def test_who_runs_a_study_sees_how_far_it_is_and_with_how_many(cast, tea, login):
+    _open_one(cast, tea)
+    html = login(cast.person("Carol")).get("/").content.decode()
+    assert "0 of 9 judgments · 3 annotators" in html
+    for number in range(4):
+        cast.members(cast.study(f"study-{number}"), {"Carol": "curator"})
+    page = login(cast.person("Carol")).get("/")
+    assert page.context["rows"][0].study == tea
+    assert '<a href="/studies/tea/overview/">Tea</a>' in page.content.decode()
+
+
+def _open_one(cast, study):
+    task = cast.task(study, "one")
+    query = cast.query(study, "q", cast.persona(study, "p"))
+    cast.candidates(query, 3)
+    open_batch(study, task)
+    study.status = "open"
+    study.save()

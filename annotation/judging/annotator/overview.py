@@ -22,7 +22,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.kinds.base import Answer
-from annotation.judging.models import Batch, Judgment
+from annotation.judging.models import Batch, Desk, Judgment
 from annotation.judging.work import comments, queue
 from annotation.studies import messages
 from annotation.studies.access import study_for
@@ -190,6 +190,62 @@ class Place:
             return None
         hours = Decimal(self.active) / 3600
         return (hourly or 0) * hours + (each or 0) * (self.done + self.taken_out)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A study on somebody's desk, with what needs them there."""
+
+    study: Study
+    place: Place | None
+    unread: list
+    # Of the curators, to comments of this person.
+    answers: list
+    steps: Any
+    # {"done", "wanted", "people"} for who runs the study.
+    counts: dict | None
+
+    @property
+    def rank(self) -> int:
+        """By what needs the person: to go on with, changed, to do, to run, waits, done."""
+        place = self.place
+        if place and place.held:
+            return 0
+        if self.unread or self.answers:
+            return 1
+        if (place and place.calls) or (self.steps and self.steps.is_due):
+            return 2
+        if self.study.status == Study.Status.CLOSED:
+            return 5
+        return 3 if self.counts and self.study.status == Study.Status.OPEN else 4
+
+    @property
+    def need(self) -> str:
+        """What needs the person, in a word or two."""
+        words = (_("Go on"), _("New for you"), _("To do"))
+        return words[self.rank] if self.rank < len(words) else ""
+
+
+def counts(studies: list[Study]) -> dict[int, dict]:
+    """{study's id: judgments done and wanted, and annotators}, for who runs the ``studies``."""
+    people = Q(memberships__role=Role.ANNOTATOR, memberships__left_at=None)
+    members = Study.objects.filter(pk=OuterRef("pk")).values("pk")
+    wanted = Batch.objects.filter(study=OuterRef("pk"), purpose=Batch.Purpose.WORK)
+    done = Desk.objects.filter(study=OuterRef("pk")).order_by().values("study")
+    rows = Study.objects.filter(pk__in=[study.pk for study in studies]).annotate(
+        people=Subquery(members.annotate(n=Count("memberships", filter=people)).values("n")),
+        wanted=Subquery(
+            wanted.order_by()
+            .values("study")
+            .annotate(n=Sum(F("size") * F("task__overlap")))
+            .values("n")
+        ),
+        done=Subquery(done.annotate(n=Sum("done")).values("n")),
+    )
+    return {
+        row.pk: {"people": row.people, "wanted": row.wanted or 0, "done": row.done or 0}
+        for row in rows
+    }
 
 
 def places(user: User, studies: list[Study]) -> dict[int, Place]:

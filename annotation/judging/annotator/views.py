@@ -4,8 +4,9 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
-from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -27,12 +28,20 @@ from annotation.studies.access import may_create, member_of, study_for
 from annotation.studies.models import Study
 
 STUDIES = 200
+# Studies that stand open on a desk, and rows that one screen holds.
+OPEN, LISTED = 3, 15
 JUDGMENTS_A_PAGE = 25
 
 
+@login_not_required
 @require_safe
 def home(request: UserRequest) -> HttpResponse:
-    """Everybody's desk: the studies they are in, what waits there, and how far they are."""
+    """Everybody's desk: the studies they are in, what waits there, and how far they are.
+
+    A visitor finds what this is, an item to try, and the two ways in.
+    """
+    if not request.user.is_authenticated:
+        return render(request, "judging/front.html")
     visible = Study.objects.visible_to(request.user).with_standing(request.user)
     studies = list(visible.order_by("title")[:STUDIES])
     standing = {study: member_of(request.user, study) for study in studies}
@@ -47,20 +56,23 @@ def home(request: UserRequest) -> HttpResponse:
     reading = [study for study in studies if policies.message.may_read(Member(study.role))]
     unread = notices.still_true(request.user, overview.unread(request.user, reading))
     answers = comments.unread(request.user, judged) if judged else {}
-    rows = [
-        (study, places.get(study.pk), unread.get(study.pk), steps.get(study.pk))
-        for study in studies
-    ]
     for study in studies:
         study.opens = policies.study.may_read(standing[study])
-    for study in judged:
         study.answers = answers.get(study.pk, [])
+    counts = overview.counts([study for study in studies if study.opens])
+    rows = [
+        overview.Row(
+            study,
+            places.get(study.pk),
+            unread.get(study.pk, []),
+            study.answers,
+            steps.get(study.pk),
+            counts.get(study.pk),
+        )
+        for study in studies
+    ]
     left = list(overview.left(request.user))
-    context = {
-        # What one can go on with comes first; otherwise by title.
-        "rows": sorted(
-            rows, key=lambda row: not ((row[1] and row[1].calls) or (row[3] and row[3].is_due))
-        ),
+    context = _listed(rows, request.GET) | {
         # Who annotates or has left may have a history; studies that ask for one lead there. A
         # participant's account would be closed by one (crowd.enter).
         "history": not asking and bool(judged or left) and not request.user.worker,
@@ -69,6 +81,22 @@ def home(request: UserRequest) -> HttpResponse:
         "may_create": may_create(request.user),
     }
     return render(request, "judging/desk.html", context)
+
+
+def _listed(rows: list[overview.Row], asked: QueryDict) -> dict:
+    """The rows by what needs the person first, of many only the first or those sought."""
+    sought = asked.get("q", "").strip()[:100]
+    many = len(rows) > LISTED
+    found = [row for row in rows if sought.lower() in str(row.study).lower()]
+    found.sort(key=lambda row: row.rank)
+    shown = found if "all" in asked or sought else found[:LISTED]
+    return {
+        "rows": shown,
+        "further": len(found) - len(shown),
+        "sought": sought,
+        "many": many,
+        "folded": len(rows) > OPEN,
+    }
 
 
 def _hold_to_quota(user: User, places: dict) -> crowd.Completion | None:
