@@ -7,7 +7,7 @@ from uuid import UUID
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -15,10 +15,11 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import policies
+from annotation.agreement.task_votes import CAP
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
 from annotation.datasets import layouts
-from annotation.evaluation import rating, runs, systems, tasks
+from annotation.evaluation import estimates, rating, runs, systems, tasks
 from annotation.evaluation.models import Run
 from annotation.evaluation.systems import NAME_LIMIT
 from annotation.studies.access import study_for
@@ -154,6 +155,43 @@ class RatingStatus(serializers.Serializer):
     created_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     result = serializers.JSONField(allow_null=True)
+
+
+class Estimated(serializers.Serializer):
+    """What a task's votes say of one of its questions, for each model that judged its items."""
+
+    task = serializers.CharField()
+    question = serializers.CharField()
+    questions = serializers.ListField(child=serializers.CharField())
+    capped = serializers.BooleanField(help_text="Only the first items' votes were read.")
+    quantities = serializers.ListField(
+        child=serializers.JSONField(),
+        help_text="name; people, combined (with n_effective and lambda) and model, as values with "
+        "their intervals; model alone is biased and has none.",
+    )
+    alternatives = serializers.ListField(
+        child=serializers.JSONField(),
+        help_text="The alternative annotator test of each model: omega, rho and whether it passed.",
+    )
+
+
+class Estimates(StudyView):
+    parameters = ("task", "question")
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("task", str, required=True),
+            OpenApiParameter("question", str, description="by default the task's first"),
+        ],
+        responses=Estimated,
+        operation_id="estimates",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Shares, means, strengths and accuracy by people, by people and model, by the model."""
+        study = study_for(request.user, slug, policies.run.may_read)
+        asked = request.query_params
+        found = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
+        return Response(estimates.as_json(found))
 
 
 class ModelRaters(StudyView):

@@ -71,6 +71,7 @@ of_study = [
     path("checks/", curation.ChecksOfStudy.as_view(), name="api-checks"),
     path("retrieval/", sources.StudyRetrieval.as_view(), name="api-retrieval"),
     path("model-raters/", evaluations.ModelRaters.as_view(), name="api-model-raters"),
+    path("estimates/", evaluations.Estimates.as_view(), name="api-estimates"),
     path("prompts/", generation.Prompts.as_view(), name="api-prompts"),
     path("prompts/<slug:name>/", generation.OnePrompt.as_view(), name="api-prompt"),
     path("review/", generation.Review.as_view(), name="api-review"),

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
+from annotation.agreement.task_votes import CAP
 from annotation.agreement.votes.table import VotesError
 from annotation.candidates.views import configured_servers
 from annotation.core import charts, downloads, refusals
@@ -21,6 +22,7 @@ from annotation.core.jobs import worker_alive
 from annotation.datasets.models import Release
 from annotation.evaluation import (
     aspects,
+    estimates,
     gap_files,
     judges,
     leaderboard,
@@ -86,6 +88,21 @@ def _rated(study: Study, data: dict, user: User) -> dict | None:
         return wanted.expected
     tasks.notify(rating.start(wanted, by=user, background=True).pk)
     return None
+
+
+@require_safe
+def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
+    """What a task's votes say, with and without each model's verdicts."""
+    study = study_for(request.user, slug, policies.run.may_read)
+    question = request.GET.get("question", "")
+    context: dict[str, Any] = {"study": study, "task": task, "question": question, "cap": CAP}
+    try:
+        context |= estimates.estimates(study, task, question, CAP)
+    except DomainError as refusal:
+        if refusal.code == "task":
+            raise Http404 from refusal
+        context["refusal"] = str(refusal)
+    return render(request, "evaluation/estimates.html", context)
 
 
 @require_safe

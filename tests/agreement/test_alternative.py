@@ -66,10 +66,12 @@ def test_the_test_needs_three_people_with_thirty_items():
 def test_items_that_the_model_gave_nothing_for_are_left_out():
     item, rater, value, truth = panel(items=70)
     truth[60:] = np.nan
-    whole = alternative_test(item, rater, value, truth)
     kept = item < 60
-    part = alternative_test(item[kept], rater[kept], value[kept], truth[:60])
-    assert whole.p_values.tolist() == part.p_values.tolist()
+    for numbers in (False, True):
+        whole = alternative_test(item, rater, value, truth, numbers=numbers)
+        part = alternative_test(item[kept], rater[kept], value[kept], truth[:60], numbers=numbers)
+        assert whole.p_values.tolist() == part.p_values.tolist()
+    assert alternative_test(item, rater, value, np.full(70, np.nan)).reason == TOO_FEW
 
 
 def test_discoveries_are_those_of_benjamini_and_yekutieli():

@@ -692,6 +692,12 @@ TABLE = {
         foreign=lambda w: [{**_slug(w), "task": "other", "ending": "csv"}],
         SAFE=404,
     ),
+    "estimates": page(
+        run.may_read,
+        args=lambda w: {**_slug(w), "task": "none"},
+        foreign=lambda w: [{**_slug(w), "task": "other"}],
+        SAFE=404,
+    ),
     "gap-units": page(
         run.may_read,
         args=lambda w: {**_slug(w), "task": "none"},
@@ -1141,6 +1147,8 @@ TABLE = {
     ),
     # That its files left the server is noted.
     "api-release-download": api(release.may_read, **_release(), SAFE=200, changes={"GET"}),
+    # Without a task.
+    "api-estimates": api(run.may_read, SAFE=400),
     "api-model-raters": api(
         run.may_read,
         SAFE=200,

@@ -54,6 +54,10 @@ def alternative_test(
     """
     known = ~np.isnan(predicted[item])
     item, rater, value = item[known], rater[known], value[known]
+    if not len(value):
+        return _nothing()
+    # Items without a prediction have no votes left: any value of theirs is never looked at.
+    predicted = np.where(np.isnan(predicted), value[0], predicted)
     # How often each value was given to each item; people are left out by subtracting their votes.
     values, code = np.unique(np.concatenate([value, predicted]), return_inverse=True)
     said, seen = code[: len(value)], code[len(value) :]
@@ -78,12 +82,16 @@ def alternative_test(
         p_values.append(_t_test(difference, epsilon))
         advantages.append(near.mean())
     if len(tested) < LEAST_RATERS:
-        nothing = np.array([])
-        return Alternative(None, None, nothing, nothing, nothing.astype(bool), TOO_FEW)
+        return _nothing()
     p = np.array(p_values)
     replaced = benjamini_yekutieli(p)
     advantage = float(np.mean(advantages))
     return Alternative(float(replaced.mean()), advantage, np.array(tested), p, replaced)
+
+
+def _nothing() -> Alternative:
+    nothing = np.array([])
+    return Alternative(None, None, nothing, nothing, nothing.astype(bool), TOO_FEW)
 
 
 def _t_test(difference: np.ndarray, epsilon: float) -> float:

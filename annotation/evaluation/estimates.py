@@ -1,0 +1,375 @@
+"""What a task's votes say of its answers, with and without what models say of the same items."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from django.utils.translation import gettext as _
+
+from annotation.agreement import kind_votes, reading
+from annotation.agreement.statistics import bradley_terry, prediction_powered
+from annotation.agreement.statistics.alternative import Alternative, alternative_test
+from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.core.errors import DomainError
+from annotation.evaluation.models import Verdict
+from annotation.evaluation.verdicts import Asked, asked
+from annotation.judging.kinds import kind_of, labelled
+from annotation.judging.models import Batch, Item, ItemOption, Judgment
+from annotation.judging.work import hidden_checks
+from annotation.studies.models import Study, TaskDefinition
+
+# What is judged: an item, with the option's number where it is one of its answers.
+Unit = tuple[str, int | None]
+NOT_NAMED = "not named"
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """One quantity by people, by people and ``judge``, and by the judge alone."""
+
+    name: str
+    judge: str
+    people: Coefficient
+    combined: Coefficient
+    model: float | None
+    votes: int
+    predicted: int
+    effective: float | None
+    weight: float
+
+    def as_json(self) -> dict:
+        """The contract's form: null with the reason where there is no value."""
+        effective = None if self.effective is None else round(self.effective, 1)
+        return {
+            "name": self.name,
+            "people": _json(self.people) | {"n": self.votes},
+            "combined": _json(self.combined)
+            | {"n": self.votes, "n_effective": effective, "lambda": self.weight},
+            "model": {"value": self.model, "n": self.predicted, "model": self.judge},
+            "sentence": self.sentence,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """What the model saves, in words."""
+        if self.effective is None or not self.weight:
+            return _("the model does not help: the interval is people's")
+        counts = {"effective": f"{self.effective:,.0f}", "votes": f"{self.votes:,}"}
+        return _("as precise as %(effective)s votes; %(votes)s were cast") % counts
+
+
+def _json(coefficient: Coefficient) -> dict:
+    shown = {name: getattr(coefficient, name) for name in ("value", "low", "high")}
+    return shown | ({"reason": coefficient.reason} if coefficient.reason else {})
+
+
+@dataclass(frozen=True)
+class _Material:
+    """A task's answers to one question, by people and by models, and the items that show what.
+
+    ``votes`` are (unit, annotator, label), ``verdicts`` {model: {unit: label}}; ``origins`` are
+    {item: {option's number: (strategy, model)}}.
+    """
+
+    asked: Asked
+    votes: list[tuple[Unit, int, str]]
+    verdicts: dict[str, dict[Unit, str]]
+    origins: dict[str, dict[int, tuple[str, str]]]
+    options: int
+    units: list[Unit] = field(default_factory=list)
+
+
+def estimates(study: Study, task: str, question: str = "", most: int | None = None) -> dict:
+    """The quantities of a task on one of its questions, by default its first, for each model.
+
+    Returns ``task``, ``question``, ``questions`` (all names), ``quantities`` (Quantity),
+    ``alternatives`` ({model: Alternative}) and ``capped``: whether only the first items' votes
+    were read, ``most`` of them.
+    Raises DomainError where there is no such task or question, or no model judged its items.
+    """
+    definition = study.tasks.filter(name=task).order_by("-version").first()
+    if definition is None:
+        raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
+    chosen = _measures(definition, question)
+    last = None
+    if most is not None:
+        last = reading.last_position(study, task, most, [definition.kind])
+    quantities, alternatives = [], {}
+    for one in chosen:
+        material = _material(study, definition, one, last)
+        for judge in sorted(material.verdicts):
+            quantities += _quantities(material, judge)
+            alternatives.setdefault(judge, _alternative(material, judge))
+    if not alternatives:
+        raise DomainError("No model has judged items of this task.", code="verdicts")
+    if not chosen[0].measure.name:
+        quantities += _gold(study, definition, alternatives)
+    return {
+        "task": task,
+        "question": chosen[0].measure.question,
+        "questions": _questions(definition),
+        "quantities": quantities,
+        "alternatives": alternatives,
+        "capped": last is not None,
+    }
+
+
+def as_json(found: dict) -> dict:
+    """``estimates`` as the command and the API give them."""
+    quantities = [quantity.as_json() for quantity in found["quantities"]]
+    tests = [
+        {"model": judge, "omega": test.share, "rho": test.advantage, "passed": test.passed,
+         "raters": len(test.raters)} | ({"reason": test.reason} if test.reason else {})
+        for judge, test in found["alternatives"].items()
+    ]  # fmt: skip
+    head = {name: found[name] for name in ("task", "question", "questions", "capped")}
+    return head | {"quantities": quantities, "alternatives": tests}
+
+
+def models_of(study: Study, task: str) -> bool:
+    """Whether a model judged items of the task."""
+    return Verdict.objects.filter(item__study=study, item__batch__task__name=task).exists()
+
+
+def _questions(definition: TaskDefinition) -> list[str]:
+    every = asked(definition.kind, definition.config).values()
+    return list(dict.fromkeys(each.measure.question for each in every))
+
+
+def _measures(definition: TaskDefinition, question: str) -> list[Asked]:
+    """What is estimated: of a rating without a name all criteria, of several classes each."""
+    every = asked(definition.kind, definition.config)
+    if not every:
+        raise DomainError("The answers to this task are one person's own.", code="kind")
+    kind = kind_of(definition.kind)
+    first = next(iter(every.values())).measure.question
+    if not question and kind.SHAPE == "scores":
+        return list(every.values())
+    wanted = question or first
+    found = [each for name, each in every.items() if wanted in (name, each.measure.question)]
+    if not found:
+        names = ", ".join(_questions(definition))
+        raise DomainError(f"The task's questions are {names}.", code="question")
+    return found
+
+
+def _material(study: Study, definition: TaskDefinition, one: Asked, last: int | None) -> _Material:
+    items = Item.objects.filter(
+        study=study, batch__task__name=definition.name, batch__task__kind=definition.kind,
+        batch__purpose=Batch.Purpose.WORK,
+    )  # fmt: skip
+    names = list(items.order_by("position").values_list("external_id", flat=True))
+    origins: dict[str, dict[int, tuple[str, str]]] = {name: {} for name in names}
+    options = ItemOption.objects.filter(item__in=items).order_by()
+    fields = ("item__external_id", "number", "candidate__strategy", "candidate__endpoint",
+              "candidate__model")  # fmt: skip
+    for item, number, strategy, endpoint, model in options.values_list(*fields).iterator(20_000):
+        named = endpoint or model or ""
+        origins[item][number] = (strategy or named or NOT_NAMED, named or strategy or NOT_NAMED)
+    verdicts: dict[str, dict[Unit, str]] = defaultdict(dict)
+    said = Verdict.objects.filter(item__in=items, question=one.measure.name)
+    for judge, item, option, label in said.values_list(
+        "model", "item__external_id", "option", "label"
+    ).iterator(20_000):
+        verdicts[judge][item, option] = label
+    votes = list(_votes(study, definition, one, last))
+    most = max((len(each) for each in origins.values()), default=0)
+    units: list[Unit] = [(name, None) for name in names]
+    if one.of_options:
+        units = [(name, number) for name in names for number in sorted(origins[name])]
+    return _Material(one, votes, verdicts, origins, most, units)
+
+
+def _votes(
+    study: Study, definition: TaskDefinition, one: Asked, last: int | None
+) -> Iterator[tuple[Unit, int, str]]:
+    rows = kind_votes.judgments(study, definition)
+    if last is not None:
+        rows = rows.filter(slot__item__position__lte=last)
+    rows = rows.filter(answers__question=one.measure.question)
+    fields = ("slot__item__external_id", "answers__option", "annotator_id", "answers__label",
+              "answers__value", "answers__chips")  # fmt: skip
+    for item, option, annotator, label, value, chips in rows.values_list(*fields).iterator(20_000):
+        if one.measure.of_class:
+            said = "yes" if one.measure.of_class in chips else "no"
+        else:
+            said = label or str(value)
+        yield (item, option if one.of_options else None), annotator, said
+
+
+def _quantities(material: _Material, judge: str) -> Iterator[Quantity]:
+    """Every quantity of one question with the verdicts of one model."""
+    one = material.asked
+    if one.chooses or one.scale:
+        strategies = {each[0] for shown in material.origins.values() for each in shown.values()}
+        for name in sorted(strategies):
+            offering = [
+                unit
+                for unit in material.units
+                if name in {strategy for strategy, _model in material.origins[unit[0]].values()}
+            ]
+
+            def won(unit: Unit, label: str, name: str = name) -> float:
+                chosen = material.origins[unit[0]].get(_side(one, label), ("", ""))
+                return float(chosen[0] == name)
+
+            yield _mean(material, judge, f"share:{name}", offering, won)
+        if material.options == 2 and len(strategies) > 1:
+            yield from _strengths(material, judge, sorted(strategies))
+    elif one.measure.level in ("ordinal", "ranks") and all(
+        label.isdecimal() for label in one.measure.labels
+    ):
+        by_model = defaultdict(list)
+        for unit in material.units:
+            shown = material.origins[unit[0]]
+            number = unit[1] or (next(iter(shown)) if len(shown) == 1 else None)
+            by_model[shown[number][1] if number else ""].append(unit)
+        highest = float(one.measure.labels[-1])
+        for model, units in sorted(by_model.items()):
+            name = ":".join(part for part in ("mean", model, one.measure.question) if part)
+            yield _mean(material, judge, name, units, _number, 1.0, highest)
+    else:
+        classes = ["yes"] if one.measure.of_class else one.measure.labels
+        for label in classes:
+
+            def named(_unit: Unit, said: str, label: str = label) -> float:
+                return float(said == label)
+
+            name = f"share:{one.measure.of_class or label}"
+            yield _mean(material, judge, name, material.units, named)
+
+
+def _number(_unit: Unit, label: str) -> float:
+    return float(label)
+
+
+def _side(one: Asked, label: str) -> int:
+    """The number of the option that a label prefers; 0 for none of them."""
+    if not one.scale:
+        return int(label) if label.isdecimal() else 0
+    middle = (len(one.measure.labels) + 1) / 2
+    return 1 if int(label) < middle else 2 if int(label) > middle else 0
+
+
+def _mean(
+    material: _Material,
+    judge: str,
+    name: str,
+    units: list[Unit],
+    value: Callable[[Unit, str], float],
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Quantity:
+    code = {unit: place for place, unit in enumerate(units)}
+    votes = [(code[unit], who, value(unit, said)) for unit, who, said in material.votes
+             if unit in code]  # fmt: skip
+    verdicts = material.verdicts[judge]
+    predicted = [value(unit, verdicts[unit]) if unit in verdicts else np.nan for unit in units]
+    return _quantity(name, judge, votes, np.array(predicted), low, high)
+
+
+def _quantity(
+    name: str,
+    judge: str,
+    votes: list[tuple[int, int, float]],
+    predicted: np.ndarray,
+    low: float = 0.0,
+    high: float = 1.0,
+) -> Quantity:
+    table = np.array(votes, dtype=float).reshape(-1, 3)
+    item, rater, said = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
+    cast = prediction_powered.Votes(item, rater, said, predicted)
+    found = prediction_powered.mean(cast, low=low, high=high)
+    return Quantity(name, judge, **{each: getattr(found, each) for each in (
+        "people", "combined", "model", "votes", "predicted", "effective", "weight")})  # fmt: skip
+
+
+def _strengths(material: _Material, judge: str, names: list[str]) -> Iterator[Quantity]:
+    """Bradley-Terry strengths of strategies, from items that show two of them; a tie is ½."""
+    code = {name: place for place, name in enumerate(names)}
+    one, verdicts = material.asked, material.verdicts[judge]
+    points = {1: 1.0, 2: 0.0, 0: 0.5}
+    said: dict[str, list[float]] = defaultdict(list)
+    none = "none"
+    for (item, _option), _who, label in material.votes:
+        if label != none:
+            said[item].append(points[_side(one, label)])
+    rows = []
+    for item, shown in material.origins.items():
+        if len(shown) < 2 or shown[1][0] == shown[2][0]:
+            continue
+        verdict = verdicts.get((item, None), none)
+        guess = np.nan if verdict == none else points[_side(one, verdict)]
+        score = float(np.mean(said[item])) if said[item] else np.nan
+        rows.append((code[shown[1][0]], code[shown[2][0]], score, guess))
+    table = np.array(rows, dtype=float).reshape(-1, 4)
+    used = ~np.isnan(table[:, 3]) | ~np.isnan(table[:, 2])
+    first, second, score, seen = table[used].T
+    if np.isnan(score).all() or len(np.unique([first, second])) < len(names):
+        return
+    known = seen[~np.isnan(seen)]
+    seen = np.where(np.isnan(seen), known.mean() if len(known) else 0.5, seen)
+    pair = (first.astype(int), second.astype(int))
+    fit = bradley_terry.powered(*pair, score, seen, len(names))
+    alone = bradley_terry.powered(*pair, seen, seen, len(names)).people
+    votes = sum(map(len, said.values()))
+    for place, name in enumerate(names):
+        people, combined = (_strength(each, place) for each in (fit.people, fit.combined))
+        effective = None
+        if people.se and combined.se:
+            effective = votes * (people.se / combined.se) ** 2
+        model = None if alone.strength is None else float(alone.strength[place])
+        sizes = (votes, len(known), effective, fit.weight)
+        yield Quantity(f"strength:{name}", judge, people, combined, model, *sizes)
+
+
+def _strength(fit: bradley_terry.BradleyTerry, place: int) -> Coefficient:
+    if fit.strength is None or fit.se is None or fit.low is None or fit.high is None:
+        return Coefficient(None, reason=fit.reason)
+    value, se, low, high = (float(each[place]) for each in (
+        fit.strength, fit.se, fit.low, fit.high))  # fmt: skip
+    return Coefficient(value, se, low, high)
+
+
+def _gold(study: Study, definition: TaskDefinition, judges: dict) -> Iterator[Quantity]:
+    """How often people and models say what is expected of hidden checks."""
+    gold = Item.objects.filter(
+        study=study, batch__task__name=definition.name, batch__task__kind=definition.kind,
+        batch__purpose=Batch.Purpose.GOLD,
+    ).exclude(expected=None).select_related("batch__task")  # fmt: skip
+    items = list(gold.order_by("position", "pk"))
+    code = {item.pk: place for place, item in enumerate(items)}
+    verdicts = Verdict.objects.filter(item__in=list(code), question="")
+    rows = Judgment.objects.standing().filter(slot__item__in=list(code))
+    gone = reading.withdrawn_from(study)
+    said = list(labelled(rows.exclude(annotator__in=gone)).values_list(
+        "slot__item", "annotator_id", "label"))  # fmt: skip
+    if not items or not (said or verdicts.exists()):
+        return
+
+    def right(place: int, label: str) -> float:
+        item = items[place]
+        return float(hidden_checks.agrees(item, label, item.expected))
+
+    votes = [(code[item], who, right(code[item], label)) for item, who, label in said]
+    for judge in sorted(judges):
+        predicted = np.full(len(items), np.nan)
+        for item, label in verdicts.filter(model=judge).values_list("item", "label"):
+            predicted[code[item]] = right(code[item], label)
+        yield _quantity("accuracy:gold", judge, votes, predicted)
+
+
+def _alternative(material: _Material, judge: str) -> Alternative:
+    """The alternative annotator test of one model on the units of a question."""
+    labels = {label: place for place, label in enumerate(material.asked.measure.labels)}
+    code = {unit: place for place, unit in enumerate(material.units)}
+    votes = [(code[unit], who, labels[said]) for unit, who, said in material.votes
+             if unit in code and said in labels]  # fmt: skip
+    predicted = np.full(len(code), np.nan)
+    for unit, label in material.verdicts[judge].items():
+        if unit in code and label in labels:
+            predicted[code[unit]] = labels[label]
+    item, rater, value = np.array(votes, dtype=int).reshape(-1, 3).T
+    numbers = material.asked.measure.level != "nominal"
+    return alternative_test(item, rater, value, predicted, numbers=numbers)

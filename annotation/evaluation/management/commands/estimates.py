@@ -1,0 +1,39 @@
+"""`manage.py estimates STUDY --task NAME`"""
+
+import json
+from typing import Any
+
+from django.core.management.base import CommandParser
+
+from annotation.agreement.command_options import shown, table
+from annotation.evaluation import estimates
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
+
+
+class Command(StudyCommand):
+    help = (
+        "Print shares, mean scores, strengths and accuracy on gold of a task that models judged: "
+        "by people, by people and model, by the model alone."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--task", metavar="NAME", required=True)
+        parser.add_argument("--question", metavar="NAME", default="")
+
+    def handle(self, *args: Any, study: Study, task: str, question: str, **options: Any) -> None:
+        """Exit 1 where there is no such task or question, or no model judged its items."""
+        found = estimates.estimates(study, task, question)
+        if options["json"]:
+            self.stdout.write(json.dumps(estimates.as_json(found), ensure_ascii=False))
+            return
+        header = ("", "people", "low", "high", "both", "low", "high", "model", "")
+        rows = [
+            (each.name, *map(shown, (
+                each.people.value, each.people.low, each.people.high, each.combined.value,
+                each.combined.low, each.combined.high, each.model,
+            )), f"{each.judge}: {each.sentence}")
+            for each in found["quantities"]
+        ]  # fmt: skip
+        self.stdout.write(table(header, rows))

@@ -1,0 +1,176 @@
+"""Quantities of a task by people, by people and a model, and by the model alone."""
+
+import json
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.core.errors import DomainError
+from annotation.evaluation.estimates import as_json, estimates
+from annotation.evaluation.verdicts import import_verdicts
+from annotation.studies.models import Study
+from tests.evaluation.conftest import ROWS, write
+
+
+def quantities(study, task, question=""):
+    found = as_json(estimates(study, task, question))
+    return {each["name"]: each for each in found["quantities"]}
+
+
+def verdict(task, label=None, **more):
+    return {"task": task, "model": "m-1", "label": label} | more
+
+
+def test_labels_have_a_share_each_three_ways_and_gold_its_accuracy(mix, tmp_path):
+    import_verdicts(mix, write(tmp_path, *ROWS, verdict("g-1", "rejected")))
+    found = quantities(mix, "traits")
+    names = ["share:accepted", "share:uncertain", "share:rejected", "accuracy:gold"]
+    assert list(found) == names
+    accepted = found["share:accepted"]
+    # All three accept a1, one of three a2; the model accepts both.
+    assert accepted["people"]["value"] == pytest.approx(2 / 3)
+    assert accepted["people"]["n"] == 6
+    assert accepted["model"] == {"value": 1, "n": 2, "model": "m-1"}
+    # All items have votes: there is nothing that the model could add.
+    assert accepted["combined"]["lambda"] == 0
+    assert accepted["combined"]["n_effective"] == 6
+    assert accepted["combined"]["value"] == accepted["people"]["value"]
+    gold = found["accuracy:gold"]
+    assert gold["model"] == {"value": 1, "n": 1, "model": "m-1"}
+    assert gold["people"]["value"] is None
+
+
+def test_a_choice_and_a_scale_have_shares_of_wins_by_strategy(mix, tmp_path):
+    rows = [*ROWS, verdict("i-better", "c-generic"), verdict("i-own", "c-own", question="best")]
+    import_verdicts(mix, write(tmp_path, *rows))
+    better = quantities(mix, "better")
+    # Two of three chose c-own (A1), one a tie.
+    assert better["share:A1"]["people"]["value"] == pytest.approx(2 / 3)
+    assert better["share:generic"]["people"]["value"] == 0
+    assert better["share:generic"]["model"]["value"] == 1
+    rate = quantities(mix, "rate")
+    assert rate["share:A1"]["people"]["value"] == pytest.approx(2 / 3)
+    assert rate["share:A1"]["model"]["value"] == 1
+    own = quantities(mix, "own")
+    assert own["share:A1"]["people"]["value"] == pytest.approx(2 / 3)
+
+
+def test_scores_and_places_have_means_by_model_and_criterion(mix, tmp_path):
+    mix.candidates.filter(external_id="c-own").update(model="writer")
+    rows = [
+        verdict("i-feel", question="Tone", value=3),
+        verdict("i-own", question="depth", value=7),
+        verdict("i-order", option="c-own", value=1),
+        verdict("i-own", "No", question="polite", option="c-own"),
+    ]
+    import_verdicts(mix, write(tmp_path, *rows))
+    feel = quantities(mix, "feel")
+    assert list(feel) == ["mean:writer:Tone"]
+    assert feel["mean:writer:Tone"]["people"]["value"] == 4.5
+    assert feel["mean:writer:Tone"]["model"]["value"] == 3
+    depth = quantities(mix, "own", "depth")["mean:depth"]
+    assert (depth["people"]["value"], depth["model"]["value"]) == (pytest.approx(17 / 3), 7)
+    order = quantities(mix, "order")
+    assert order["mean:writer:ranking"]["people"]["value"] == 1
+    polite = quantities(mix, "own", "polite")
+    # Six answers on two options: Yes, No; Yes, Unsure; No, Yes.
+    assert polite["share:Yes"]["people"]["value"] == 0.5
+    assert polite["share:No"]["model"] == {"value": 1, "n": 1, "model": "m-1"}
+
+
+def test_what_cannot_be_estimated_is_refused(mix, tmp_path):
+    with pytest.raises(DomainError, match="No model has judged"):
+        estimates(mix, "traits")
+    with pytest.raises(DomainError, match="no task “none”"):
+        estimates(mix, "none")
+    import_verdicts(mix, write(tmp_path, *ROWS))
+    with pytest.raises(DomainError, match="questions are verdict"):
+        estimates(mix, "traits", "other")
+
+
+def test_the_command_prints_json_and_a_table(mix, tmp_path, capsys):
+    import_verdicts(mix, write(tmp_path, *ROWS))
+    call_command("estimates", "mix", task="traits", json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert document["quantities"][0]["name"] == "share:accepted"
+    assert document["alternatives"][0]["passed"] is None
+    call_command("estimates", "mix", task="traits")
+    assert "share:accepted" in capsys.readouterr().out
+    with pytest.raises(CommandError, match="no task"):
+        call_command("estimates", "mix", task="none")
+
+
+@pytest.fixture
+def large(cast, tmp_path):
+    """90 pairs, 30 of them with three votes each; the judge is right on most of all."""
+    rng = np.random.default_rng(2)
+    queries = [{"id": f"q{n}", "text": f"Which way {n}?"} for n in range(90)]
+    candidates = [
+        {"id": f"{name}{n}", "query": f"q{n}", "text": f"{name} {n}", "strategy": name}
+        for n in range(90) for name in ("one", "two")
+    ]  # fmt: skip
+    items = [
+        {"id": f"i{n}", "task": "best", "query": f"q{n}", "candidates": [f"one{n}", f"two{n}"]}
+        for n in range(90)
+    ]
+    task = {"name": "best", "kind": "selection", "options": 2, "overlap": 3}
+    folder = tmp_path / "large"
+    folder.mkdir()
+    study = {"slug": "large", "title": "Large", "tasks": [task]}
+    (folder / "study.json").write_text(json.dumps(study))
+    for name, rows in (("queries", queries), ("candidates", candidates), ("items", items)):
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    call_command("import_study", str(folder))
+    better = rng.random(90) < 0.6
+    votes, verdicts = ["task,worker,label\n"], []
+    for n in range(90):
+        for worker in range(3 if n < 30 else 0):
+            right = better[n] == (rng.random() < 0.9)
+            votes.append(f"i{n},w{worker},{'one' if right else 'two'}{n}\n")
+        seen = "one" if better[n] else "two"
+        verdicts.append({"task": f"i{n}", "model": "m-1", "label": f"{seen}{n}"})
+    (tmp_path / "votes.csv").write_text("".join(votes))
+    call_command("import_votes", "large", str(tmp_path / "votes.csv"))
+    made = Study.objects.get(slug="large")
+    import_verdicts(made, write(tmp_path, *verdicts))
+    cast.member("Rui", made, "researcher")
+    cast.member("Ann", made, "annotator")
+    return made
+
+
+def test_a_good_model_on_further_items_narrows_the_interval(large):
+    found = quantities(large, "best")
+    assert list(found) == ["share:one", "share:two", "strength:one", "strength:two"]
+    for each in found.values():
+        people, both = each["people"], each["combined"]
+        # The three raters are the same on all items, and no model knows their own levels.
+        assert both["high"] - both["low"] < 0.95 * (people["high"] - people["low"])
+        assert 0 < both["lambda"] <= 1
+        assert both["n_effective"] > 90
+        assert (people["n"], each["model"]["n"]) == (90, 90)
+    one, two = found["share:one"], found["share:two"]
+    assert one["combined"]["value"] + two["combined"]["value"] == pytest.approx(1)
+    effective = f"{one['combined']['n_effective']:,.0f}"
+    assert one["sentence"] == f"as precise as {effective} votes; 90 were cast"
+
+
+def test_the_model_passes_the_test_of_an_alternative_annotator(large):
+    test = estimates(large, "best")["alternatives"]["m-1"]
+    assert (test.passed, len(test.raters)) == (True, 3)
+
+
+def test_readers_see_page_and_api_and_annotators_do_not(large, cast, login):
+    page = login(cast.person("Rui")).get("/studies/large/results/best/estimates/")
+    text = page.content.decode()
+    assert "strength:one" in text
+    assert "as good a rater as they are" in text
+    api = login(cast.person("Rui")).get("/api/v1/studies/large/estimates/?task=best")
+    assert api.json() == as_json(estimates(large, "best"))
+    wrong = login(cast.person("Rui")).get("/api/v1/studies/large/estimates/?task=none")
+    assert wrong.status_code == 400
+    for address in ("/studies/large/results/best/estimates/", "/api/v1/studies/large/estimates/"):
+        assert login(cast.person("Ann")).get(address).status_code == 403
+    assert login(cast.person("Rui")).get("/studies/large/results/no/estimates/").status_code == 404
+    other = login(cast.person("Rui")).get("/studies/large/results/best/estimates/?question=no")
+    assert "questions are" in other.content.decode()
