@@ -78,7 +78,7 @@ def build(*words: str | Path) -> None:
 
 def inside(*words: str) -> str:
     """Run a command in the image as a server runs it: read-only, without capabilities."""
-    limits = ["--read-only", "--tmpfs=/tmp", "--tmpfs=/data:mode=1777", "--cap-drop=ALL"]
+    limits = ["--read-only", "--tmpfs=/tmp", "--cap-drop=ALL"]
     return run("run", "--rm", "--network=none", *limits, "attune", *words)
 
 
