@@ -54,8 +54,6 @@ _TYPES = {
     "integer or none": "sc:Integer",
     "number": "sc:Float",
     "boolean": "sc:Boolean",
-    "integers": "sc:Integer",
-    "numbers": "sc:Float",
 }
 
 
@@ -148,11 +146,12 @@ def _records(table: Table, path: str) -> dict:
 
 
 def _field(records: str, path: str, column: str, kind: str | list) -> dict:
-    several = isinstance(kind, list) or kind in ("texts", "integers", "numbers")
+    several = kind in ("texts", "integers", "numbers")
     return {
         "@type": "cr:Field",
         "@id": f"{records}/{column}",
         "name": column,
+        # Readers take a list as one value: whatever it is of, it is text to them.
         "dataType": _TYPES.get(str(kind), "sc:Text"),
         **({"repeated": True} if several and not path.endswith(".csv") else {}),
         "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
