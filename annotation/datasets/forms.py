@@ -111,7 +111,8 @@ class ReleaseForm(forms.Form):
         help_text=_("Stands on the dataset card, for example CC-BY-4.0."),
     )
     GROUPS = (
-        (_("Files"), ("layout", "format", "shard_rows", "safe_csv", "licence")),
+        (_("What it is for"), ("layout",)),
+        (_("Files"), ("format", "shard_rows", "safe_csv", "licence")),
         (_("Pairs"), ("rule", "min_votes", "min_margin")),
         (_("Tiers"), ("hard_fill", "easy_share")),
         (_("Judge models"), ("shots",)),

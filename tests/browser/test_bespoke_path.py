@@ -190,6 +190,7 @@ def ask_for_answers(page):
 def ask_for_release(page):
     page.goto(f"{STUDY}/releases/")
     page.get_by_label("Layout").select_option("bespoke")
+    page.get_by_text("More", exact=True).click()
     page.get_by_label("Format").select_option("jsonl")
     press(page, "Freeze and write")
 

@@ -142,8 +142,6 @@ RELEASES = """
 main
 heading New release
 combobox Layout
-combobox Format
-textbox Licence
 button Freeze and write
 heading All releases
 """
