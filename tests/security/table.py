@@ -340,7 +340,7 @@ TABLE = {
     "live": page(set(), args=_none, public=True, SAFE=200),
     "ready": page(set(), args=_none, public=True, SAFE=200),
     # --- One's own -----------------------------------------------------------------------------
-    "home": page(LOGGED_IN, args=_none, SAFE=200),
+    "home": page(LOGGED_IN, args=_none, public=True, SAFE=200),
     "tokens": page(
         LOGGED_IN, args=_none, GET=200, POST=200, data=lambda w: {"days": 9, "scopes": ["read"]}
     ),
