@@ -78,6 +78,8 @@ def verdict(report: dict, level: str) -> Verdict:
 
     The reliability of a panel follows from alpha by Spearman's and Brown's formula (1910).
     """
+    if "krippendorff_alpha" not in report:
+        return _of_orders(report["kendall_w"])
     alpha = report["krippendorff_alpha"][report.get("level", level)]
     value, votes = alpha["value"], report["votes_per_item"]["median"]
     if value is None:
@@ -92,6 +94,16 @@ def verdict(report: dict, level: str) -> Verdict:
         told = _("%(name)s (alpha %(value)s, %(low)s to %(high)s; Landis and Koch 1977).") % words
     panel = _panel(value, votes) if value > 0 else _("More votes would not help.")
     return Verdict(f"{told} {panel}", value, alpha.get("low"), alpha.get("high"))
+
+
+def _of_orders(w: dict) -> Verdict:
+    """How alike people put answers in order."""
+    if w["value"] is None:
+        reason = translated(w["reason"])
+        return Verdict(_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason})
+    words = {"value": floatformat(w["value"], 2)}
+    told = _("Kendall's W %(value)s: 1 is one order by all, 0 none in common.") % words
+    return Verdict(told, w["value"], w.get("low"), w.get("high"))
 
 
 def _panel(alpha: float, votes: float) -> str:
