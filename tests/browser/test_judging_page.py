@@ -238,6 +238,8 @@ def test_a_long_need_scrolls_by_itself_and_leaves_the_screen_to_the_answers(open
     asked.focus()
     page.keyboard.press("End")
     expect(page.get_by_text("Cars.", exact=True)).to_be_in_viewport()
+    if width < 900:  # a phone's head folds by itself while one scrolls
+        return
     fold = page.get_by_role("button", name="Fold", exact=True)
     expect(fold).to_be_in_viewport()
     fold.click()
@@ -257,10 +259,10 @@ def test_the_choice_bar_is_as_low_as_what_is_asked_allows(open_page, desk, size)
     # words and the buttons in a second row.
     asked, first = question.bounding_box(), choices.first.bounding_box()
     assert asked["x"] + asked["width"] <= first["x"]
-    assert bar.bounding_box()["height"] <= 132
+    assert bar.bounding_box()["height"] <= 144
     TaskDefinition.objects.update(config={"options": 2, "reason": "off"})
     page.reload()
-    assert bar.bounding_box()["height"] <= 132
+    assert bar.bounding_box()["height"] <= 144
 
 
 def test_on_a_phone_the_question_is_there_to_be_read(open_page, desk):

@@ -584,6 +584,7 @@ TABLE = {
     "preview": page(
         task.may_change, **_thing(name="batch.task.name"), GET=200, POST=400, inert={"POST"}
     ),
+    "preview-form": page(task.may_change, POST=200, inert={"POST"}),
     "open-batch": page(
         batch.may_change, **_thing(name="batch.task.name"), GET=200, POST=302, inert={"POST"}
     ),
