@@ -130,9 +130,7 @@ class Cast:
         from annotation.studies.models import Study
 
         text = consent.publish(slug, f"I take part in {slug}.")
-        # Tests submit at once.
-        defaults = {"title": slug.title(), "consent_text": text, "languages": ["en"]}
-        defaults |= {"remind_to_read": False, **fields}
+        defaults = {"title": slug.title(), "consent_text": text, "languages": ["en"], **fields}
         return Study.objects.get_or_create(slug=slug, defaults=defaults)[0]
 
     def task(self, study, name: str = "best", *, options: int = 3, overlap: int = 9, **config):

@@ -115,7 +115,7 @@ class Study(models.Model):
     )
     remind_to_read = models.BooleanField(
         _("remind people, once an item, of what they have not read"),
-        default=True,
+        default=False,
         help_text=_(
             "Before a submit where the card of the person was not in view, or the end of an "
             "answer, or two seconds were not over. A second press submits."
