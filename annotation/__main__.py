@@ -28,7 +28,7 @@ GROUPS = {
         "generate"
     ),
     "Judge": "open_batch judge_items",
-    "Read results": "agreement tiers gap",
+    "Read results": "agreement tiers gap estimates",
     "Publish": "release check_release review_release diff_releases push_release",
     "Evaluate and train models": "evaluate judge train training_pairs leaderboard interventions",
     "About this copy": "licences",

@@ -31,9 +31,9 @@ JUDGE = """
         RETURNING s.id, s.annotator_id, s.position, s.ordinal
     ), made AS (
         INSERT INTO judging_judgment (slot_id, annotator_id, key, digest, shown, reason, flags,
-               chips, marks, circumstances, seconds, submitted_at, imported, revision)
+               chips, marks, circumstances, seconds, submitted_at, imported, dated, revision)
         SELECT id, annotator_id, 'k' || id, '', '[2,1]', 'Because it fits better.', '[]',
-               '[]', '[]', '{}', 12.5, now() + position * interval '1 second', false, 1
+               '[]', '[]', '{}', 12.5, now() + position * interval '1 second', false, true, 1
         FROM done RETURNING id, slot_id
     )
     INSERT INTO judging_answer (judgment_id, question, label, text, chips)

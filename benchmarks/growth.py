@@ -41,10 +41,11 @@ SLOTS = """
 JUDGMENTS = """
     INSERT INTO judging_judgment (slot_id, annotator_id, revision, key, digest, shown, reason,
                                   flags, chips, marks, circumstances, seconds, submitted_at,
-                                  imported)
+                                  imported, dated)
     SELECT s.id, s.annotator_id, 1, 'made-' || s.id, md5(s.id::text), '[1, 2]', '',
            '[]', '[]', '[]', '{}', 5 + s.position %% 40,
-           now() - CASE WHEN s.position <= %(earlier)s THEN interval '7 days' ELSE '0' END, false
+           now() - CASE WHEN s.position <= %(earlier)s THEN interval '7 days' ELSE '0' END, false,
+           true
     FROM judging_slot s WHERE s.study_id = %(study)s AND s.status = 'done' ORDER BY s.position"""
 # Two of three people agree; which answer most of them choose differs from item to item.
 ANSWERS = """

@@ -186,7 +186,7 @@ def test_what_is_no_score_is_rejected_with_its_line(judged, tmp_path, capsys):
     rows = ["better-q1-0,helpful,1", "nobody,helpful,1", "better-q1-0,helpful,2", "better-q1-0,,1"]
     rows += ["better-q1-0,tone,high", "better-q1-0,tone,nan", "better-q1-0,tone"]
     path.write_text("\n".join(["candidate,aspect,score", *rows]))
-    found = run(capsys, "tea", str(path))
+    found = run(capsys, "tea", str(path), "--skip-faulty")
     assert (found["scores"], found["candidates"]) == (1, 1)
     assert {one["line"]: one["reason"] for one in found["rejected"]} == {
         3: "the study has no answer “nobody”",
@@ -220,7 +220,7 @@ def test_broken_lines_of_json_are_named(judged, tmp_path, capsys):
     good = '{"candidate": "better-q1-0", "aspect": "tone", "score": 1}'
     huge = good.replace("1}", "1" + "0" * 200 + "}")
     path.write_bytes("\n".join([good, "{", "[1]", huge]).encode() + b'\n{"candidate": "\xff"}')
-    found = run(capsys, "tea", str(path))
+    found = run(capsys, "tea", str(path), "--skip-faulty")
     assert found["scores"] == 1
     assert [one["line"] for one in found["rejected"]] == [2, 3, 4, 5]
 

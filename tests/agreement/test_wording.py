@@ -8,7 +8,7 @@ import pytest
 from annotation import agreement
 from annotation.agreement.figures.wording import SENTENCES, _patterns, translated
 
-FOLDER = Path(agreement.__file__).parent
+FOLDER = Path(agreement.__path__[0])
 # The pure modules whose sentences a page may show.
 PURE = (
     *(f"statistics.{path.stem}" for path in sorted((FOLDER / "statistics").glob("[a-z]*.py"))),

@@ -18,7 +18,17 @@ def test_claim_answers_the_slot_and_again_the_same(cast, tea, ann):
     assert first.status_code == 200
     body = first.json()
     assert set(body) == {
-        *("slot", "task", "kind", "query", "need", "persona", "options", "lease_expires_at"),
+        *(
+            "slot",
+            "task",
+            "kind",
+            "query",
+            "turns",
+            "need",
+            "persona",
+            "options",
+            "lease_expires_at",
+        ),
         *("question", "attribute", "conversations", "gold", "claims", "criteria", "scale"),
         "settings",
     }

@@ -177,7 +177,11 @@ def _update(model, field, values) -> int:
         cursor.execute(f"SELECT {key}, {column} FROM {table}")  # noqa: S608
         rows = cursor.fetchall()
         for pk, old in rows:
-            old = json.loads(old) if isinstance(field, models.JSONField) and old else old
+            old = (
+                json.loads(old)
+                if isinstance(field, models.JSONField) and isinstance(old, str)
+                else old
+            )
             new = values(old)
             new = json.dumps(new) if isinstance(field, models.JSONField) else new
             cursor.execute(f"UPDATE {table} SET {column} = %s WHERE {key} = %s", [new, pk])  # noqa: S608

@@ -32,6 +32,7 @@ EMPTY = {
     "datasets.ReleaseImport",
     "evaluation.Reply",
     "histories.HistoryConsent",
+    "studies.Provenance",
 }
 # So often the short fields of the whole run get other texts.
 ROUNDS = 1 + len(VECTORS) // 250
@@ -44,7 +45,8 @@ ATTRIBUTES = {"href", "lang", "rel", "start", "tabindex"}
 INSIDE = """() => [...document.querySelectorAll(".text *, .person dl *")].map(
     (e) => [e.localName, ...e.getAttributeNames().map((n) => n.toLowerCase())])"""
 ALIENS = """() => [...document.querySelectorAll(
-    "[onerror], [onload], [onclick], [srcdoc], [style], main iframe, main object, main embed, "
+    "[onerror], [onload], [onclick], [srcdoc]:not(.live), [style]:not(html), "
+    + "main iframe:not(.live), main object, main embed, "
     + "main img, .text svg, .person svg, "
     + "svg :is(a, use, image, animate, foreignObject), "
     + "main script:not([src^='/static/'], [data-allauth-onload]), main style, "

@@ -85,6 +85,8 @@ def of_option(pane) -> None:
 
 def scored(pane) -> None:
     for row in pane.locator(".criterion").all():
+        if not row.is_visible():  # a sheet shows one at a time
+            pane.get_by_role("button", name="Next", exact=True).tap()
         row.locator(".score").nth(3).tap()
         row.locator("textarea").fill("Good.")
 
@@ -107,11 +109,11 @@ def answer(page, kind: str) -> None:
             with_scores(page, n, pane, lambda pane=pane: scored(pane))
     elif kind == "ranking":
         opener = page.locator(".score-open")
-        if opener.is_visible():
+        if sheet := opener.is_visible():
             opener.tap()
         for n, row in enumerate(page.locator(".rank").all()):
             row.locator(".score").nth(n).tap()
-        if opener.is_visible():
+        if sheet:
             page.locator(".ranks").get_by_role("button", name="Close").tap()
     elif kind == "claims":
         for claim in page.locator(".claim").all():

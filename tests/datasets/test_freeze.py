@@ -494,12 +494,12 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
     manifest = json.loads((folders.folder_of(release) / "manifest.json").read_text())
     assert list(manifest) == [
         "release", "study", "version", "created_at", "layout", "format", "rules", "counts",
-        "agreement", "files",
+        "agreement", "provenance", "files",
     ]  # fmt: skip
     assert manifest == release.manifest
     expected = {
         "README.md", "persona/all_personas.jsonl", "persona/memories.jsonl", "votes.csv",
-        "soft_labels.jsonl", "annotations.jsonl", *SIX,
+        "soft_labels.jsonl", "annotations.jsonl", "croissant.json", *SIX,
     }  # fmt: skip
     paths = {entry["path"] for entry in manifest["files"]}
     assert {path for path in paths if not path.startswith("harness/")} == expected

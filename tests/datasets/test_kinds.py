@@ -108,7 +108,7 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     paths = {entry["path"] for entry in release.manifest["files"]}
     assert paths == {
         *("README.md", "attributes.jsonl", "relevance.jsonl", "responses.jsonl", "votes.csv"),
-        *("soft_labels.jsonl", "annotations.jsonl"),
+        *("soft_labels.jsonl", "annotations.jsonl", "croissant.json"),
     }
     one, two = lines(release, "attributes.jsonl")
     assert list(one)[:6] == ["attribute_id", "user", "text", "confidence", "verdicts", "label"]

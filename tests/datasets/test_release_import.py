@@ -89,8 +89,8 @@ CASES = [
     (changed(DPO, "pairs", 1, votes=[{"label": {"a": 1}}]), 2, {}),
     (changed(DPO, "pairs", 1, chosen=None), 1, {("pairs.jsonl", 2): "there is no text “chosen”"}),
     # Messages that a question and two answers cannot hold.
-    (changed(DPO, "pairs", 1, prompt=[ASKS, SAYS, ASKS]), 1,
-     {("pairs.jsonl", 2): "“prompt” is not one message of the user"}),
+    # A conversation is a question of several turns.
+    (changed(DPO, "pairs", 1, prompt=[ASKS, SAYS, ASKS]), 2, {}),
     (changed(DPO, "pairs", 1, prompt=[]), 1,
      {("pairs.jsonl", 2): "“prompt” is not one message of the user"}),
     (changed(DPO, "pairs", 1, rejected=[ASKS]), 1,

@@ -52,7 +52,7 @@ def test_the_defaults_are_those_of_the_paper():
 @pytest.mark.skipif(fine_tuning.available(), reason="extra [reward] is installed")
 def test_without_the_extra_the_command_names_it(tmp_path):
     folder = make_pairs(tmp_path / "r")
-    with pytest.raises(CommandError, match=r"attune\[reward\]"):
+    with pytest.raises(CommandError, match=r"attune-platform\[train\]"):
         call_command("train", "reward", release=folder, out=tmp_path / "rm", base="any")
 
 

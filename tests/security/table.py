@@ -1224,6 +1224,7 @@ TABLE = {
     ),
     "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
     # A piece is bytes, not JSON.
+    "api-provenances": api(candidate.may_read, SAFE=200),
     "api-imports": api(
         data_import.may_manage, SAFE=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
     ),

@@ -91,7 +91,17 @@ def test_no_page_and_no_answer_of_the_api_holds_a_trace_of_origin_or_of_others_v
     answers = [page, claimed, refused, wrong, stored, skipped, *others, client.get("/")]
     assert [one.status_code for one in answers] == [200, 200, 400, 400, 201, 200, 200, 200, 200]
     assert [traces(everything(one)) for one in answers] == [set()] * len(answers)
-    keys = {"slot", "task", "kind", "query", "need", "persona", "options", "lease_expires_at"}
+    keys = {
+        "slot",
+        "task",
+        "kind",
+        "query",
+        "turns",
+        "need",
+        "persona",
+        "options",
+        "lease_expires_at",
+    }
     keys |= {
         "question",
         "settings",

@@ -63,6 +63,8 @@ SENTENCES = (
     _("kappa %(kappa)s is outside the band"),
     _("a new panel's kappa of %(kappa)s would be outside the band"),
     _("all items have one pattern of votes: the interval has no width"),
+    _("nobody voted on these items"),
+    _("all votes are alike: the interval has no width"),
     _("no items"),
     _("the labels are not categories that the tasks share"),
     _("%(n)s of the %(wanted)s pairs to audit"),
