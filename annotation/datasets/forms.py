@@ -12,6 +12,7 @@ from annotation.datasets.choices import (
     MOST_SHARD_ROWS,
     MOST_SHOTS,
     MOST_VOTES,
+    TIERS,
 )
 from annotation.datasets.freeze import LICENCE_LIMIT
 
@@ -138,3 +139,12 @@ class ReleaseForm(forms.Form):
     def groups(self) -> Iterator:
         """Legend and fields of each group."""
         return in_groups(self, self.GROUPS)
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = super().clean() or {}
+        layout = layouts.by_name().get(data.get("layout", ""))
+        # What the page proposes for pairs says nothing about a layout that has none.
+        proposed = {"rule", "min_votes", "min_margin"}.isdisjoint(self.changed_data)
+        if layout and not layout.TIERED and proposed:
+            data |= {"rule": TIERS, "min_votes": 1, "min_margin": 1}
+        return data

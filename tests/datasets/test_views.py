@@ -9,6 +9,7 @@ from django.urls import reverse
 from annotation.core.models import AuditEvent, Heartbeat
 from annotation.datasets import folders, freeze, layouts
 from annotation.datasets.models import Release
+from annotation.judging.models import Item
 
 URL = "/studies/tea/releases/"
 
@@ -139,6 +140,21 @@ def test_a_release_of_another_study_is_not_reached_through_ones_own(cast, tea, i
     cast.member("Curt", rain, "curator")
     freeze.build(freeze.request(tea, "long", "", None).pk)
     assert login(cast.person("Curt")).get("/studies/rain/releases/1/download/").status_code == 404
+
+
+def test_the_rule_proposed_for_pairs_does_not_refuse_a_layout_without_pairs(
+    cast, tea, items, login, _data
+):
+    (item,) = items(1)
+    Item.objects.filter(pk=item.pk).update(overlap=3)
+    browser = login(cast.person("Carol"))
+    form = browser.get(URL).context["form"]
+    assert (form["rule"].value(), form["min_votes"].value()) == ("majority", 2)
+    sent = {name: form[name].value() or "" for name in form.fields} | {"layout": "long"}
+    assert browser.post(URL, sent).status_code == 302
+    # What somebody chooses is taken at its word.
+    refused = browser.post(URL, sent | {"min_votes": 3})
+    assert "has no pairs that a rule could make" in refused.content.decode()
 
 
 def test_the_page_takes_the_same_queries_for_many_releases(
