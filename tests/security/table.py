@@ -914,6 +914,8 @@ TABLE = {
         data=lambda w: {"endpoint": "none", "setting": "none", "confirmed": "1"},
         may={"POST": run.may_start},
     ),
+    # The study's release is in a layout that no judge scores.
+    "models-system": page(run.may_start, **_thing(version="release.version"), SAFE=404, POST=404),
     "models-again": page(
         run.may_start, **_thing(version="release.version", run="evaluated.public_id"), POST=302
     ),
