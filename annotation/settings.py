@@ -214,6 +214,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "allauth.usersessions",
     "allauth.socialaccount",
     "allauth.socialaccount.providers.openid_connect",
     "csp",
@@ -257,6 +258,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "annotation.accounts.sessions.note_use",
     "annotation.core.middleware.persons_language",
     "annotation.core.middleware.Refusals",
     "annotation.core.middleware.LoginRequired",
@@ -399,6 +401,7 @@ SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = LANGUAGE_COOKIE_SAMESITE = "Lax
 # Browsers refuse the __Host- prefix on plain HTTP, where only the laptop is served.
 SESSION_COOKIE_NAME = "__Host-session" if HTTPS else "attune-session"
 CSRF_COOKIE_NAME = "__Host-csrf" if HTTPS else "attune-csrf"
+BROWSER_COOKIE_NAME = "__Host-browser" if HTTPS else "attune-browser"
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
@@ -526,6 +529,10 @@ CELERY_BEAT_SCHEDULE = {
 WEBHOOK_ORIGINS = env.list("ATTUNE_WEBHOOK_ORIGINS", default=[])
 
 # --- API ------------------------------------------------------------------------------------
+
+# Calls a minute with one token, and from one address; 0 is no limit.
+API_TOKEN_RATE = env.int("ATTUNE_API_TOKEN_RATE", 1200, low=0)
+API_ADDRESS_RATE = env.int("ATTUNE_API_ADDRESS_RATE", 6000, low=0)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [

@@ -13,10 +13,11 @@ from allauth.mfa.adapter import DefaultMFAAdapter
 from cryptography.fernet import Fernet, MultiFernet
 from django.conf import settings
 from django.dispatch import receiver
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from annotation.accounts import sessions
 from annotation.accounts.models import User
 from annotation.core import audit
 
@@ -32,6 +33,22 @@ class Accounts(DefaultAccountAdapter):
     def send_mail(self, template_prefix: str, email: str, context: dict) -> None:
         site = SimpleNamespace(domain=urlsplit(settings.BASE_URL).netloc)
         super().send_mail(template_prefix, email, {**context, "current_site": site})
+
+    def post_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse:
+        response = super().post_login(request, user, **kwargs)
+        sessions.logged_in(request, response, user, signup=bool(kwargs.get("signup")))
+        return response
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Attempts are counted by account, and apart in a browser that opened it before."""
+        key = super()._get_login_attempts_cache_key(request, **credentials)
+        browser = sessions.browser_of(request, credentials.get("email", ""))
+        return f"{key}:{browser}" if browser else key
+
+    def get_password_change_redirect_url(self, request: HttpRequest) -> str:
+        if request.user.tokens.filter(revoked_at=None).exists():
+            return reverse("tokens")
+        return super().get_password_change_redirect_url(request)
 
     def get_reset_password_from_key_url(self, key: str) -> str:
         uid, _, token = key.partition("-")

@@ -64,7 +64,8 @@ class ApiToken(models.Model):
 
     SCOPES = {
         "read": _("read"),
-        "judge": _("judge and send one's history"),
+        "judge": _("judge"),
+        "history": _("read and change one's own history"),
         "curate": _("add, generate, open, release"),
         "admin": _("studies and people"),
     }

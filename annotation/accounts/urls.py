@@ -17,6 +17,8 @@ urlpatterns = [
     ),
     path("language/", views.language, name="language"),
     path("reading/", views.reading, name="reading"),
+    path("sessions/", views.sessions_page, name="sessions"),
     path("tokens/", views.tokens, name="tokens"),
+    path("tokens/revoke/", views.revoke_all, name="tokens-revoke"),
     path("tokens/<int:pk>/revoke/", views.revoke, name="token-revoke"),
 ]

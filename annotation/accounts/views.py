@@ -8,6 +8,7 @@ from typing import Any, cast
 import requests
 from allauth.account import adapter as accounts
 from allauth.account import views as allauth
+from allauth.account.decorators import reauthentication_required
 from allauth.mfa.adapter import get_adapter
 from allauth.mfa.totp.internal.auth import SECRET_SESSION_KEY
 from allauth.socialaccount.providers.openid_connect import views as openid
@@ -21,11 +22,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext, gettext_lazy
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.i18n import set_language
 
+from annotation.accounts import sessions
 from annotation.accounts.models import ApiToken, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
@@ -60,7 +62,8 @@ class TokenForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         label=gettext_lazy("What it may do"),
         choices=list(ApiToken.SCOPES.items()),
-        initial=list(ApiToken.SCOPES),
+        # What is most private is added by whoever wants it.
+        initial=[scope for scope in ApiToken.SCOPES if scope != "history"],
         widget=forms.CheckboxSelectMultiple,
     )
     study = forms.ModelChoiceField(
@@ -79,6 +82,22 @@ class TokenForm(forms.Form):
 
 
 @require_http_methods(["GET", "POST"])
+def sessions_page(request: UserRequest) -> HttpResponse:
+    """Where one is logged in; POST ends the ``session`` of that number, or all but this one."""
+    rows = sessions.standing(request.user)
+    if request.method == "POST":
+        wanted = request.POST.get("session", "")
+        others = [row for row in rows if not row.is_current()]
+        count = sessions.end(request.user, [r for r in others if wanted in ("", str(r.pk))])
+        sentence = ngettext("One session is ended.", "%(n)d sessions are ended.", count)
+        messages.success(request, sentence % {"n": count})
+        return redirect("sessions")
+    shown = [(row, sessions.describe(row.user_agent)) for row in rows]
+    return render(request, "accounts/sessions.html", {"sessions": shown})
+
+
+@require_http_methods(["GET", "POST"])
+@reauthentication_required(allow_get=True)
 @transaction.atomic
 def tokens(request: UserRequest) -> HttpResponse:
     """One's own API tokens; a new one's key is shown this once."""
@@ -91,7 +110,8 @@ def tokens(request: UserRequest) -> HttpResponse:
     old = timezone.now() - timedelta(days=30)
     shown = request.user.tokens.filter(Q(revoked_at=None) | Q(revoked_at__gt=old)).order_by("-pk")
     shown = shown.select_related("study")
-    context = {"form": form, "key": key, "tokens": shown}
+    standing = sum(token.revoked_at is None for token in shown)
+    context = {"form": form, "key": key, "tokens": shown, "standing": standing}
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 
 
@@ -103,6 +123,14 @@ def revoke(request: UserRequest, pk: int) -> HttpResponse:
         token.revoked_at = timezone.now()
         token.save(update_fields=["revoked_at"])
         audit.record(request.user, "token.revoke", token)
+    return redirect("tokens")
+
+
+@require_POST
+def revoke_all(request: UserRequest) -> HttpResponse:
+    count = sessions.revoke_tokens(request.user)
+    sentence = ngettext("One token is revoked.", "%(n)d tokens are revoked.", count)
+    messages.success(request, sentence % {"n": count})
     return redirect("tokens")
 
 

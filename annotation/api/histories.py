@@ -97,7 +97,7 @@ class PieceParser(BaseParser):
 
 class Histories(APIView):
     permission_classes = [IsAuthenticated]
-    scope = "judge"
+    scope = reads = "history"
     parser_classes = [MultiPartParser, StrictJSONParser]
 
     @extend_schema(
@@ -127,7 +127,7 @@ class Histories(APIView):
 
 class History(APIView):
     permission_classes = [IsAuthenticated]
-    scope = "judge"
+    scope = reads = "history"
     parser_classes = [PieceParser]
 
     @extend_schema(responses=UploadStatus, operation_id="history_status")
@@ -166,7 +166,7 @@ class UseBody(serializers.Serializer):
 
 
 class Sessions(StudyView):
-    scope = "judge"
+    scope = reads = "history"
     parameters = ("state", *Since.PARAMETERS)
 
     @extend_schema(
@@ -191,7 +191,7 @@ class Sessions(StudyView):
 
 
 class Uses(StudyView):
-    scope = "judge"
+    scope = reads = "history"
 
     @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="history_uses")
     def get(self, request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""None"""
+"""What happens to every request: its id, refusals, log-in, language and caches."""
 
 import re
 import uuid

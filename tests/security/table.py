@@ -341,9 +341,10 @@ TABLE = {
     "ready": page(set(), args=_none, public=True, SAFE=200),
     # --- One's own -----------------------------------------------------------------------------
     "home": page(LOGGED_IN, args=_none, public=True, SAFE=200),
-    "tokens": page(
-        LOGGED_IN, args=_none, GET=200, POST=200, data=lambda w: {"days": 9, "scopes": ["read"]}
-    ),
+    "sessions": page(LOGGED_IN, args=_none, GET=200, POST=302, leads="/sessions/", inert={"POST"}),
+    # A new one asks for the password once more.
+    "tokens": page(LOGGED_IN, args=_none, GET=200, POST=302, inert={"POST"}),
+    "tokens-revoke": page(LOGGED_IN, args=_none, POST=302, leads="/tokens/"),
     "reading": page(
         LOGGED_IN,
         args=_none,
