@@ -122,7 +122,12 @@ class BatchBody(serializers.Serializer):
         default="task",
         help_text="Between the tasks: one after the other, question by question, or at random.",
     )
-    overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, required=False)
+    overlap = serializers.IntegerField(
+        min_value=0,
+        max_value=OVERLAP_LIMIT,
+        required=False,
+        help_text="0: nothing is handed out; models judge first, then votes are drawn.",
+    )
     queries = Names(help_text="Only these queries (ids).")
     personas = Names(help_text="Only these personas (ids).")
     strategies = Names(help_text="Only answers of these strategies.")

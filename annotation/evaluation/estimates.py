@@ -65,11 +65,12 @@ def _json(coefficient: Coefficient) -> dict:
 
 
 @dataclass(frozen=True)
-class _Material:
+class Material:
     """A task's answers to one question, by people and by models, and the items that show what.
 
     ``votes`` are (unit, annotator, label), ``verdicts`` {model: {unit: label}}; ``origins`` are
-    {item: {option's number: (strategy, model)}}.
+    {item: {option's number: (strategy, model)}}; ``chances`` {item: the probability with which it
+    was drawn for votes}, {} where items are not drawn.
     """
 
     asked: Asked
@@ -78,6 +79,13 @@ class _Material:
     origins: dict[str, dict[int, tuple[str, str]]]
     options: int
     units: list[Unit] = field(default_factory=list)
+    chances: dict[str, float] = field(default_factory=dict)
+
+    def chance(self, units: list[Unit]) -> np.ndarray | None:
+        """The probability of each unit; what is not drawn is there for certain."""
+        if not self.chances:
+            return None
+        return np.array([self.chances.get(item, 1.0) for item, _option in units])
 
 
 def estimates(study: Study, task: str, question: str = "", most: int | None = None) -> dict:
@@ -91,13 +99,13 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
     definition = study.tasks.filter(name=task).order_by("-version").first()
     if definition is None:
         raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
-    chosen = _measures(definition, question)
+    chosen = measures_of(definition, question)
     last = None
     if most is not None:
         last = reading.last_position(study, task, most, [definition.kind])
     quantities, alternatives = [], {}
     for one in chosen:
-        material = _material(study, definition, one, last)
+        material = material_of(study, definition, one, last)
         for judge in sorted(material.verdicts):
             quantities += _quantities(material, judge)
             alternatives.setdefault(judge, _alternative(material, judge))
@@ -137,7 +145,7 @@ def _questions(definition: TaskDefinition) -> list[str]:
     return list(dict.fromkeys(each.measure.question for each in every))
 
 
-def _measures(definition: TaskDefinition, question: str) -> list[Asked]:
+def measures_of(definition: TaskDefinition, question: str) -> list[Asked]:
     """What is estimated: of a rating without a name all criteria, of several classes each."""
     every = asked(definition.kind, definition.config)
     if not every:
@@ -154,7 +162,9 @@ def _measures(definition: TaskDefinition, question: str) -> list[Asked]:
     return found
 
 
-def _material(study: Study, definition: TaskDefinition, one: Asked, last: int | None) -> _Material:
+def material_of(
+    study: Study, definition: TaskDefinition, one: Asked, last: int | None = None
+) -> Material:
     items = Item.objects.filter(
         study=study, batch__task__name=definition.name, batch__task__kind=definition.kind,
         batch__purpose=Batch.Purpose.WORK,
@@ -178,7 +188,8 @@ def _material(study: Study, definition: TaskDefinition, one: Asked, last: int | 
     units: list[Unit] = [(name, None) for name in names]
     if one.of_options:
         units = [(name, number) for name in names for number in sorted(origins[name])]
-    return _Material(one, votes, verdicts, origins, most, units)
+    drawn = items.exclude(chance=None).values_list("external_id", "chance")
+    return Material(one, votes, verdicts, origins, most, units, dict(drawn))
 
 
 def _votes(
@@ -198,7 +209,7 @@ def _votes(
         yield (item, option if one.of_options else None), annotator, said
 
 
-def _quantities(material: _Material, judge: str) -> Iterator[Quantity]:
+def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
     """Every quantity of one question with the verdicts of one model."""
     one = material.asked
     if one.chooses or one.scale:
@@ -211,7 +222,7 @@ def _quantities(material: _Material, judge: str) -> Iterator[Quantity]:
             ]
 
             def won(unit: Unit, label: str, name: str = name) -> float:
-                chosen = material.origins[unit[0]].get(_side(one, label), ("", ""))
+                chosen = material.origins[unit[0]].get(side_of(one, label), ("", ""))
                 return float(chosen[0] == name)
 
             yield _mean(material, judge, f"share:{name}", offering, won)
@@ -244,7 +255,7 @@ def _number(_unit: Unit, label: str) -> float:
     return float(label)
 
 
-def _side(one: Asked, label: str) -> int:
+def side_of(one: Asked, label: str) -> int:
     """The number of the option that a label prefers; 0 for none of them."""
     if not one.scale:
         return int(label) if label.isdecimal() else 0
@@ -253,7 +264,7 @@ def _side(one: Asked, label: str) -> int:
 
 
 def _mean(
-    material: _Material,
+    material: Material,
     judge: str,
     name: str,
     units: list[Unit],
@@ -266,7 +277,7 @@ def _mean(
              if unit in code]  # fmt: skip
     verdicts = material.verdicts[judge]
     predicted = [value(unit, verdicts[unit]) if unit in verdicts else np.nan for unit in units]
-    return _quantity(name, judge, votes, np.array(predicted), low, high)
+    return _quantity(name, judge, votes, np.array(predicted), low, high, material.chance(units))
 
 
 def _quantity(
@@ -276,16 +287,17 @@ def _quantity(
     predicted: np.ndarray,
     low: float = 0.0,
     high: float = 1.0,
+    chance: np.ndarray | None = None,
 ) -> Quantity:
     table = np.array(votes, dtype=float).reshape(-1, 3)
     item, rater, said = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
-    cast = prediction_powered.Votes(item, rater, said, predicted)
+    cast = prediction_powered.Votes(item, rater, said, predicted, chance)
     found = prediction_powered.mean(cast, low=low, high=high)
     return Quantity(name, judge, **{each: getattr(found, each) for each in (
         "people", "combined", "model", "votes", "predicted", "effective", "weight")})  # fmt: skip
 
 
-def _strengths(material: _Material, judge: str, names: list[str]) -> Iterator[Quantity]:
+def _strengths(material: Material, judge: str, names: list[str]) -> Iterator[Quantity]:
     """Bradley-Terry strengths of strategies, from items that show two of them; a tie is ½."""
     code = {name: place for place, name in enumerate(names)}
     one, verdicts = material.asked, material.verdicts[judge]
@@ -294,13 +306,13 @@ def _strengths(material: _Material, judge: str, names: list[str]) -> Iterator[Qu
     none = "none"
     for (item, _option), _who, label in material.votes:
         if label != none:
-            said[item].append(points[_side(one, label)])
+            said[item].append(points[side_of(one, label)])
     rows = []
     for item, shown in material.origins.items():
         if len(shown) < 2 or shown[1][0] == shown[2][0]:
             continue
         verdict = verdicts.get((item, None), none)
-        guess = np.nan if verdict == none else points[_side(one, verdict)]
+        guess = np.nan if verdict == none else points[side_of(one, verdict)]
         score = float(np.mean(said[item])) if said[item] else np.nan
         rows.append((code[shown[1][0]], code[shown[2][0]], score, guess))
     table = np.array(rows, dtype=float).reshape(-1, 4)
@@ -360,7 +372,7 @@ def _gold(study: Study, definition: TaskDefinition, judges: dict) -> Iterator[Qu
         yield _quantity("accuracy:gold", judge, votes, predicted)
 
 
-def _alternative(material: _Material, judge: str) -> Alternative:
+def _alternative(material: Material, judge: str) -> Alternative:
     """The alternative annotator test of one model on the units of a question."""
     labels = {label: place for place, label in enumerate(material.asked.measure.labels)}
     code = {unit: place for place, unit in enumerate(material.units)}

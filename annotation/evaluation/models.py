@@ -41,6 +41,34 @@ class Verdict(models.Model):
         return f"{self.model} on {self.item}: {self.label}"
 
 
+class Draw(models.Model):
+    """One round in which items of a task were drawn for people's votes (evaluation.draws).
+
+    Each item's own probability is ``Item.chance``.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draws")
+    task = models.CharField(max_length=60)
+    rule = models.CharField(max_length=20)
+    version = models.PositiveSmallIntegerField()
+    # Votes on an item, votes that were asked for, and the half-width of all intervals at which
+    # rounds end by themselves.
+    panel = models.PositiveSmallIntegerField()
+    votes = models.PositiveIntegerField()
+    half_width = models.FloatField(null=True)
+    items = models.PositiveIntegerField()
+    slots = models.PositiveIntegerField()
+    at = models.DateTimeField(auto_now_add=True)
+    # When no further round follows by itself.
+    ended_at = models.DateTimeField(null=True)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.items} items of {self.task}"
+
+
 class Benchmark(models.Model):
     """What models are measured on: a release's files, by their digest, wherever the folder lies.
 

@@ -106,6 +106,9 @@ class Item(models.Model):
     repeats = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, related_name="repetitions"
     )
+    # The probability with which the item was drawn for votes so far; null where all items get
+    # votes (open_batches with no votes an item opens such items, evaluation.draws draws them).
+    chance = models.FloatField(null=True)
     # Of checks: handed out to nobody else.
     retired_at = models.DateTimeField(null=True)
 

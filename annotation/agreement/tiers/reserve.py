@@ -13,7 +13,8 @@ from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers.rules import DEFAULT, is_closed
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.judging.models import Batch, Item, ItemQuerySet, Slot
+from annotation.judging.batches.open import ask_for_more
+from annotation.judging.models import Batch, Item, ItemQuerySet
 from annotation.studies.models import Study
 
 
@@ -66,27 +67,7 @@ def top_up(study: Study, task: str, by: User | None = None) -> int:
     items = list(reserve(study, task).select_for_update(of=("self",)).order_by("pk"))
     if not items:
         raise DomainError(_("No borderline item waits to be topped up."), code="no_reserve")
-    slots = [slot for item in items for slot in _slots(item)]
-    for item in items:
-        item.overlap = max(item.overlap, DEFAULT.top_up)
-    Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
-    Slot.objects.bulk_create(slots, batch_size=5000)
+    slots = ask_for_more(items, DEFAULT.top_up)
     TopUp.objects.bulk_create([TopUp(item=item) for item in items], batch_size=5000)
-    audit.record(by, "tiers.top_up", study, task=task, items=len(items), slots=len(slots))
+    audit.record(by, "tiers.top_up", study, task=task, items=len(items), slots=slots)
     return len(items)
-
-
-def _slots(item: Item) -> list[Slot]:
-    # Another slot of the item names its place and who it is withheld from.
-    first = item.slots.order_by("ordinal")[0]
-    return [
-        Slot(
-            study_id=item.study_id,
-            item=item,
-            ordinal=ordinal,
-            position=first.position,
-            withheld_from_id=first.withheld_from_id,
-            returned=True,
-        )
-        for ordinal in range(item.overlap, DEFAULT.top_up)
-    ]

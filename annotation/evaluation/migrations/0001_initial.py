@@ -80,6 +80,24 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='Draw',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('task', models.CharField(max_length=60)),
+                ('rule', models.CharField(max_length=20)),
+                ('version', models.PositiveSmallIntegerField()),
+                ('panel', models.PositiveSmallIntegerField()),
+                ('votes', models.PositiveIntegerField()),
+                ('half_width', models.FloatField(null=True)),
+                ('items', models.PositiveIntegerField()),
+                ('slots', models.PositiveIntegerField()),
+                ('at', models.DateTimeField(auto_now_add=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+                ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='draws', to='studies.study')),
+            ],
+        ),
+        migrations.CreateModel(
             name='Verdict',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain, islice
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection, transaction
 from django.db.models import Max
@@ -55,7 +55,8 @@ def open_batches(
     """Plan items of what ``tasks`` ask about and do not have yet, and open their slots.
 
     The kind of each task plans them, within ``scope``; those of several tasks are handed out in
-    ``order``, one of ORDERS. ``overlap`` is the number of judgments an item (default: the task's).
+    ``order``, one of ORDERS. ``overlap`` is the number of judgments an item (default: the task's);
+    with 0 nothing is handed out yet: models judge first, and votes are drawn (evaluation.draws).
     ``seen`` is the digest of the plan that somebody agreed to: Conflict where it would be another
     by now. Returns a batch for each task with something new. Raises DomainError where nothing can
     be planned for want of answers or of earlier judgments.
@@ -73,7 +74,7 @@ def open_batches(
     last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
     batches = []
     for task, rows, taken in zip(tasks, plans, places, strict=True):
-        rows = [{"overlap": overlap or task.overlap} | row for row in rows]
+        rows = [{"overlap": task.overlap if overlap is None else overlap} | row for row in rows]
         positions = [last + 1 + place for place in taken]
         batches += [add_items(study, task, rows, positions=positions, by=by)] if rows else []
     return batches
@@ -242,6 +243,7 @@ def _items(
             position=position,
             # There is one owner.
             overlap=1 if bound else row["overlap"],
+            chance=None if bound or row["overlap"] else 0.0,
         )
         for position, row, version in zip(positions, rows, versions, strict=True)
     ]
@@ -277,6 +279,35 @@ def _versions(study: Study, rows: list[dict]) -> list:
 def _persona(row: dict) -> int | None:
     about = row.get("query") or row.get("attribute")
     return about.persona_id if about else None
+
+
+def ask_for_more(items: list[Item], overlap: int) -> int:
+    """Open slots of ``items`` up to ``overlap`` judgments each; how many slots those are.
+
+    They are handed out before new items. The caller holds the items' lock.
+    """
+    owners = dict(
+        Item.objects.filter(sql.among("pk", [item.pk for item in items])).values_list(
+            "pk", "query__owner"
+        )
+    )
+    slots = [
+        Slot(
+            study_id=item.study_id,
+            item=item,
+            ordinal=ordinal,
+            position=cast(int, item.position),
+            withheld_from_id=owners[item.pk],
+            returned=True,
+        )
+        for item in items
+        for ordinal in range(item.overlap, overlap)
+    ]
+    for item in items:
+        item.overlap = max(item.overlap, overlap)
+    Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
+    Slot.objects.bulk_create(slots, batch_size=5000)
+    return len(slots)
 
 
 def insert_slots(batch: Batch, bound: bool = False) -> None:

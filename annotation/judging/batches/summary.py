@@ -61,7 +61,10 @@ def summary_of(
     names = in_order(
         [[task.name] * len(plan) for task, plan in zip(tasks, plans, strict=True)], places
     )
-    each = [1 if task.config.get("owner_only") else overlap or task.overlap for task in tasks]
+    each = [
+        1 if task.config.get("owner_only") else task.overlap if overlap is None else overlap
+        for task in tasks
+    ]
     wanted = [len(plan) * n for plan, n in zip(plans, each, strict=True)]
     pace = [_seconds(study, task) for task in tasks]
     total = sum(n * seconds for n, (seconds, _measured) in zip(wanted, pace, strict=True))

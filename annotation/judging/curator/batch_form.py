@@ -77,9 +77,10 @@ class BatchForm(forms.Form):
     )
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"),
-        min_value=1,
+        min_value=0,
         max_value=OVERLAP_LIMIT,
         required=False,
+        help_text=gettext_lazy("0: models judge first, then you draw the items that people get."),
     )
 
     def __init__(self, data: QueryDict | None, *, study: Study, task: TaskDefinition) -> None:

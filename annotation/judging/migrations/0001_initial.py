@@ -58,6 +58,7 @@ class Migration(migrations.Migration):
                 ('expected', models.JSONField(null=True)),
                 ('explanation', models.TextField(blank=True)),
                 ('keys', models.JSONField(default=dict)),
+                ('chance', models.FloatField(null=True)),
                 ('retired_at', models.DateTimeField(null=True)),
                 ('done', models.PositiveSmallIntegerField(default=0)),
                 ('last_judgment', models.BigIntegerField(default=0)),

@@ -44,12 +44,15 @@ class Command(StudyCommand):
             help="between the tasks: one after the other, question by question, or at random",
         )
         parser.add_argument(
-            "--overlap", type=overlap, metavar="N", help="judgments an item (default: the task's)"
+            "--overlap",
+            type=overlap,
+            metavar="N",
+            help="judgments an item (default: the task's); 0: none yet, votes are drawn later",
         )
         for name, words in FILTERS.items():
             option = f"--{name}"
             parser.add_argument(option, action="append", default=[], metavar="NAME", help=words)
-        parser.add_argument("--number", type=overlap, metavar="N", help="at most so many items")
+        parser.add_argument("--number", type=number, metavar="N", help="at most so many items")
         parser.add_argument(
             "--again",
             action="store_true",
@@ -121,6 +124,12 @@ class Command(StudyCommand):
 
 def overlap(text: str) -> int:
     """A number of judgments an item."""
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= OVERLAP_LIMIT:
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1 to {OVERLAP_LIMIT:,}")
+    return number(text, least=0)
+
+
+def number(text: str, least: int = 1) -> int:
+    """A number of items, or of judgments an item."""
+    if not (text.isascii() and text.isdigit()) or not least <= int(text) <= OVERLAP_LIMIT:
+        words = f"must be a whole number from {least} to {OVERLAP_LIMIT:,}"
+        raise argparse.ArgumentTypeError(words)
     return int(text)

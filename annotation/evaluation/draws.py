@@ -1,0 +1,219 @@
+"""Draw the items that people vote on, of those that models have judged.
+
+A batch that is opened with no votes an item hands out nothing. Each round draws some of its items
+with a probability that is stored (``Item.chance``), so that estimates stay unbiased. An annotator
+cannot tell why an item came: a drawn item's slots are slots like all others.
+"""
+
+import hashlib
+
+import numpy as np
+import scipy
+from django.db import transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from annotation.accounts.models import User
+from annotation.agreement.statistics import allocation, bradley_terry
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.evaluation import estimates
+from annotation.evaluation.models import Draw
+from annotation.judging.batches.open import ask_for_more
+from annotation.judging.models import Batch, Item, Slot
+from annotation.studies.models import Study
+
+# Stored with each round: a change of how a rule computes probabilities is a new version.
+VERSION = 1
+RULES = {
+    "equal": gettext_lazy("all items equally"),
+    "uncertain": gettext_lazy("first where the models are least sure"),
+    "close": gettext_lazy("first pairs of answers that are close in strength"),
+}
+PANEL = 2
+
+
+@transaction.atomic
+def draw(
+    study: Study,
+    task: str,
+    *,
+    votes: int,
+    rule: str = "uncertain",
+    panel: int = PANEL,
+    half_width: float | None = None,
+    by: User | None = None,
+) -> Draw:
+    """Ask people for about ``votes`` votes, ``panel`` on each item that is drawn by ``rule``.
+
+    With ``half_width`` further rounds of the same size follow by themselves until every interval of
+    the task is at most ± that (``carry_on``). Raises DomainError where the task holds no items for
+    a draw, none is left, or no model judged them and the rule asks for that.
+    """
+    # Two rounds at once would draw the same items; openings take the same lock.
+    Study.objects.select_for_update().get(pk=study.pk)
+    pool = list(_pool(study, task).select_for_update(of=("self",)).order_by("position"))
+    waiting = np.array([item.overlap == 0 for item in pool], dtype=bool)
+    if not waiting.any():
+        raise DomainError(
+            _("No item of this task waits to be drawn: open a batch with 0 judgments an item."),
+            code="pool",
+        )
+    now = _probabilities(study, task, pool, waiting, rule, votes / panel)
+    number = study.draws.filter(task=task).count()
+    seed = hashlib.sha256(f"{study.slug}/{task}/{number}".encode()).digest()
+    drawn = waiting & (np.random.default_rng(list(seed)).random(len(pool)) < now)
+    before = np.array([item.chance for item in pool], dtype=float)
+    for item, chance in zip(pool, allocation.drawn_until(before, now), strict=True):
+        item.chance = float(chance)
+    Item.objects.bulk_update(pool, ["chance"], batch_size=2000)
+    slots = ask_for_more([item for item, each in zip(pool, drawn, strict=True) if each], panel)
+    study.draws.filter(task=task, ended_at=None).update(ended_at=Now())
+    audit.record(by, "items.draw", study, task=task, rule=rule, items=int(drawn.sum()))
+    return Draw.objects.create(
+        study=study, task=task, rule=rule, version=VERSION, panel=panel, votes=votes,
+        half_width=half_width, items=int(drawn.sum()), slots=slots, by=by,
+        ended_at=None if half_width else Now(),
+    )  # fmt: skip
+
+
+def state(study: Study, task: str) -> dict:
+    """``waiting``: how many items may still be drawn; ``rounds``: those that were, newest first."""
+    return {
+        "waiting": _pool(study, task).filter(overlap=0).count(),
+        "rounds": list(study.draws.filter(task=task).order_by("-pk")),
+    }
+
+
+def carry_on() -> int:
+    """Draw the next round of each task whose votes are in and whose intervals are too wide.
+
+    Called by beat; returns how many rounds were drawn.
+    """
+    drawn = 0
+    for last in Draw.objects.filter(ended_at=None).select_related("study"):
+        if _is_collecting(last):
+            continue
+        if _reached(last) or not state(last.study, last.task)["waiting"]:
+            Draw.objects.filter(pk=last.pk).update(ended_at=Now())
+            continue
+        options = {name: getattr(last, name) for name in ("rule", "panel", "votes", "half_width")}
+        draw(last.study, last.task, by=last.by, **options)
+        drawn += 1
+    return drawn
+
+
+def votes_needed(quantity: estimates.Quantity, half_width: float) -> dict[str, int | None]:
+    """How many votes give ± ``half_width``, by people alone and with the model.
+
+    Intervals narrow with the square root of the votes at the same number of votes an item.
+    """
+    needed: dict[str, int | None] = {}
+    for name in ("people", "combined"):
+        interval = getattr(quantity, name)
+        needed[name] = None
+        if interval.low is not None and interval.high is not None and quantity.votes:
+            ratio = (interval.high - interval.low) / 2 / half_width
+            needed[name] = int(np.ceil(quantity.votes * ratio**2))
+    return needed
+
+
+def _pool(study: Study, task: str) -> QuerySet[Item]:
+    """The task's items that are there to be drawn, those that were drawn included."""
+    work = {"batch__purpose": Batch.Purpose.WORK, "batch__closed_at": None}
+    return Item.objects.filter(study=study, batch__task__name=task, **work).exclude(chance=None)
+
+
+def _is_collecting(last: Draw) -> bool:
+    wanted = Slot.objects.filter(
+        item__in=_pool(last.study, last.task), status__in=[Slot.Status.OPEN, Slot.Status.HELD]
+    )
+    return wanted.exists()
+
+
+def _reached(last: Draw) -> bool:
+    quantities = estimates.estimates(last.study, last.task)["quantities"]
+    widths = [
+        (each.combined.high - each.combined.low) / 2
+        for each in quantities
+        if each.combined.low is not None and each.combined.high is not None
+    ]
+    return bool(widths) and max(widths) <= (last.half_width or 0)
+
+
+def _probabilities(
+    study: Study, task: str, pool: list[Item], waiting: np.ndarray, rule: str, items: float
+) -> np.ndarray:
+    """The probability of each item of the pool, about ``items`` of those that wait expected."""
+    even = np.ones(len(pool))
+    spread = even if rule == "equal" else _spread(study, task, pool, rule)
+    return allocation.probabilities(spread, items / waiting.mean())
+
+
+def _spread(study: Study, task: str, pool: list[Item], rule: str) -> np.ndarray:
+    """How far people may lie from the models on each item; even before anybody voted."""
+    definition = study.tasks.filter(name=task).order_by("-version")[0]
+    material = estimates.material_of(study, definition, estimates.measures_of(definition, "")[0])
+    if not material.verdicts:
+        raise DomainError(_("No model has judged items of this task."), code="verdicts")
+    place = {item.external_id: n for n, item in enumerate(pool)}
+    if rule == "close":
+        return _closeness(material, place)
+    predicted = _shares(
+        material, place, [pair for each in material.verdicts.values() for pair in each.items()]
+    )
+    votes = _shares(material, place, [(unit, label) for unit, _who, label in material.votes])
+    doubt = allocation.uncertainty(np.nan_to_num(predicted, nan=1 / predicted.shape[1]))
+    judged = np.flatnonzero(~np.isnan(votes).any(axis=1) & ~np.isnan(predicted).any(axis=1))
+    if not len(judged):
+        return np.ones(len(pool))
+    residual = np.abs(votes[judged] - predicted[judged]).max(axis=1)
+    return allocation.learned_spread(doubt, residual, judged)
+
+
+def _shares(material: estimates.Material, place: dict[str, int], answers: list) -> np.ndarray:
+    """What part of the answers on each item names each label; NaN where there is none."""
+    code = {label: n for n, label in enumerate(material.asked.measure.labels)}
+    counts = np.zeros((len(place), len(code)))
+    for (item, _option), label in answers:
+        if item in place and label in code:
+            counts[place[item], code[label]] += 1
+    total = counts.sum(axis=1, keepdims=True)
+    return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
+
+
+def _closeness(material: estimates.Material, place: dict[str, int]) -> np.ndarray:
+    """√(p(1 − p)) of each item's pair of strategies, p by the strengths that models' verdicts give.
+
+    Raises DomainError where items do not show two answers of different strategies.
+    """
+    pairs = {
+        item: (shown[1][0], shown[2][0])
+        for item, shown in material.origins.items()
+        if item in place and len(shown) == 2 and shown[1][0] != shown[2][0]
+    }
+    if not pairs or not (material.asked.chooses or material.asked.scale):
+        raise DomainError(
+            _("Close pairs are drawn where two answers of different origin are compared."),
+            code="rule",
+        )
+    names = sorted({name for pair in pairs.values() for name in pair})
+    code = {name: n for n, name in enumerate(names)}
+    points = {1: 1.0, 2: 0.0}
+    verdicts = [
+        (*(code[name] for name in pairs[item]),
+         points.get(estimates.side_of(material.asked, label), 0.5))
+        for each in material.verdicts.values()
+        for (item, _option), label in each.items()
+        if item in pairs
+    ]  # fmt: skip
+    first, second, score = np.array(verdicts, dtype=float).reshape(-1, 3).T
+    fit = bradley_terry.bradley_terry(first.astype(int), second.astype(int), score, len(names))
+    strength = np.zeros(len(names)) if fit.strength is None else fit.strength
+    spread = np.full(len(place), 0.5)
+    for item, (one, other) in pairs.items():
+        p = scipy.special.expit(strength[code[one]] - strength[code[other]])
+        spread[place[item]] = np.sqrt(p * (1 - p))
+    return spread

@@ -1,0 +1,149 @@
+"""Rounds in which items are drawn for people's votes, of those that models have judged."""
+
+import numpy as np
+import pytest
+
+from annotation.candidates.models import Candidate
+from annotation.core.errors import DomainError
+from annotation.evaluation import draws
+from annotation.evaluation.estimates import estimates
+from annotation.evaluation.models import Draw, Verdict
+from annotation.judging.batches.open import open_batch
+from annotation.judging.models import Item, Slot
+from annotation.judging.work import queue, submit
+
+ITEMS = 60
+TORN = ("A1", "A2")
+
+
+@pytest.fixture
+def pool(cast, tea):
+    """Sixty pairs without a slot; two models agree on the first thirty, and on no other."""
+    task = cast.task(tea, "better", options=2, overlap=3)
+    persona = cast.persona(tea)
+    for n in range(ITEMS):
+        cast.candidates(cast.query(tea, f"q{n}", persona), 2)
+    open_batch(tea, task, overlap=0)
+    items = Item.objects.order_by("position")
+    Verdict.objects.bulk_create(
+        Verdict(item=item, model=model, label=str(answer(item, strategy).number))
+        for n, item in enumerate(items)
+        for model, strategy in (("m1", "A1"), ("m2", "A1" if n < 30 else "A2"))
+    )
+    return tea
+
+
+def answer(item, strategy):
+    return item.options.get(candidate__strategy=strategy)
+
+
+def judge_all(study, *people, choose=None):
+    """Each person judges whatever there is: the answer of the strategy ``choose(item)``, or A1."""
+    for person in people:
+        while slot := queue.claim(study, person):
+            item = Slot.objects.get(pk=slot).item
+            chosen = answer(item, choose(item) if choose else "A1")
+            submit.submit(study, slot, person, {"choice": str(chosen.candidate_id)}, key=str(slot))
+
+
+def chances():
+    return list(Item.objects.order_by("position").values_list("chance", flat=True))
+
+
+def test_a_batch_with_no_judgments_an_item_hands_out_nothing(pool, cast):
+    assert queue.claim(pool, cast.person("Ann")) is None
+    assert draws.state(pool, "better") == {"waiting": ITEMS, "rounds": []}
+
+
+def test_the_first_round_is_drawn_evenly_and_each_drawn_item_gets_its_panel(pool):
+    drawn = draws.draw(pool, "better", votes=40)
+    assert (drawn.rule, drawn.version, drawn.panel, drawn.slots) == (
+        "uncertain", draws.VERSION, 2, 2 * drawn.items)  # fmt: skip
+    assert chances() == pytest.approx([20 / ITEMS] * ITEMS)
+    assert 9 <= drawn.items <= 31
+    assert Item.objects.filter(overlap=2).count() == drawn.items
+    assert Slot.objects.filter(status="open").count() == drawn.slots
+    assert draws.state(pool, "better")["waiting"] == ITEMS - drawn.items
+
+
+def test_the_next_round_prefers_items_on_which_the_models_lie_far_from_people(pool, cast):
+    draws.draw(pool, "better", votes=60)
+    first = np.array(chances())
+    # People side with the model that is sure, and are torn where the models are.
+    people = cast.person("Ann"), cast.person("Bo")
+    judge_all(pool, *people, choose=lambda item: TORN[item.position > 30 and item.position % 2])
+    draws.draw(pool, "better", votes=20)
+    now = 1 - (1 - np.array(chances())) / (1 - first)
+    assert now[:30].max() < now[30:].min()
+    assert now.min() >= 0.2 * 10 / ITEMS
+
+
+def test_a_round_is_the_same_whenever_it_is_drawn_from_the_same_votes(pool):
+    draws.draw(pool, "better", votes=30, rule="equal")
+    first = set(Item.objects.filter(overlap=2).values_list("pk", flat=True))
+    Slot.objects.all().delete()
+    Item.objects.update(overlap=0, chance=0)
+    Draw.objects.all().delete()
+    draws.draw(pool, "better", votes=30, rule="equal")
+    assert set(Item.objects.filter(overlap=2).values_list("pk", flat=True)) == first
+
+
+def test_close_pairs_are_drawn_first_by_the_strengths_that_models_give(pool):
+    # To the models A1 and A2 are near to each other, and A3 is much worse than A1.
+    worse = Candidate.objects.filter(options__item__position__lte=20, strategy="A2")
+    worse.update(strategy="A3")
+    draws.draw(pool, "better", votes=40, rule="close")
+    found = chances()
+    assert max(found[:20]) < min(found[20:])
+    assert len({round(each, 9) for each in found[20:]}) == 1
+
+
+def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, cast):
+    draws.draw(pool, "better", votes=80, rule="equal")
+    Item.objects.filter(position__lte=30).update(chance=0.5)
+    Item.objects.filter(position__gt=30).update(chance=0.25)
+    judge_all(pool, cast.person("Ann"), cast.person("Bo"),
+              choose=lambda item: TORN[item.position > 30])  # fmt: skip
+    share = estimates(pool, "better")["quantities"][0]
+    first, second = (Item.objects.filter(done=2, position__lte=30).count(),
+                     Item.objects.filter(done=2, position__gt=30).count())  # fmt: skip
+    # Votes on the second half count twice.
+    assert share.people.value == pytest.approx(first / (first + 2 * second))
+
+
+def test_rounds_follow_by_themselves_until_the_intervals_are_narrow(pool, cast):
+    draws.draw(pool, "better", votes=30, half_width=0.05)
+    assert draws.carry_on() == 0  # votes are outstanding
+    judge_all(
+        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
+    )
+    assert draws.carry_on() == 1
+    judge_all(
+        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
+    )
+    Draw.objects.filter(ended_at=None).update(half_width=0.9)
+    assert draws.carry_on() == 0
+    assert not Draw.objects.filter(ended_at=None).exists()
+
+
+def test_votes_that_are_needed_grow_with_the_square_of_the_precision(pool, cast):
+    draws.draw(pool, "better", votes=60, rule="equal")
+    judge_all(
+        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
+    )
+    share = estimates(pool, "better")["quantities"][0]
+    reach = (share.people.high - share.people.low) / 2
+    assert draws.votes_needed(share, reach)["people"] == share.votes
+    assert draws.votes_needed(share, reach / 2)["people"] == 4 * share.votes
+
+
+def test_what_cannot_be_drawn_is_refused(pool, cast):
+    Verdict.objects.all().delete()
+    with pytest.raises(DomainError, match="No model has judged"):
+        draws.draw(pool, "better", votes=10)
+    with pytest.raises(DomainError, match="open a batch with 0 judgments"):
+        draws.draw(pool, "other", votes=10)
+    draws.draw(pool, "better", votes=10**6, rule="equal")
+    with pytest.raises(DomainError, match="waits to be drawn"):
+        draws.draw(pool, "better", votes=10, rule="equal")
+    assert set(Item.objects.values_list("chance", "overlap")) == {(1.0, 2)}
