@@ -489,6 +489,11 @@ CELERY_TIMEZONE = "UTC"
 CELERY_BEAT_SCHEDULE = {
     "heartbeat": {"task": "annotation.core.tasks.beat", "schedule": 15},
     "pull-gold": {"task": "annotation.judging.tasks.pull_gold", "schedule": 10},
+    "go-on-with-own-queries": {
+        "task": "annotation.judging.tasks.go_on_with_own_queries",
+        "schedule": 15,
+        "options": {"expires": 15},
+    },
     "expire-leases": {"task": "annotation.judging.tasks.expire_leases", "schedule": 30},
     "notify-of-candidates": {"task": "annotation.candidates.tasks.notify_due", "schedule": 20},
     "erase-from-candidates": {

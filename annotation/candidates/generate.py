@@ -62,15 +62,16 @@ def request(
     endpoint: str = "",
     strategies: Sequence[str] = (),
     limit: int | None = None,
+    only: Q = Q(),  # noqa: B008 - never changed
     by: User | None = None,
 ) -> list[Candidate]:
     """Ask ``endpoint`` for one answer to each current query with each strategy, ``limit`` at most.
 
-    ``strategies`` are the study's own where none are named. What was asked for before is not asked
-    again, and a strategy passes over the queries that it cannot answer: without a persona, without
-    an owner who agreed that this endpoint sees their history, without a need for "oracle". Returns
-    the new rows, in the order of the queries. Raises DomainError where there is nothing to ask
-    about, or the endpoint or a strategy is unknown.
+    ``only`` narrows the queries. ``strategies`` are the study's own where none are named. What was
+    asked for before is not asked again, and a strategy passes over the queries that it cannot
+    answer: without a persona, without an owner who agreed that this endpoint sees their history,
+    without a need for "oracle". Returns the new rows, in the order of the queries. Raises
+    DomainError where there is nothing to ask about, or the endpoint or a strategy is unknown.
     """
     server = endpoints.get(endpoint)
     strategies = list(dict.fromkeys(strategies or default_strategies(study)))
@@ -81,7 +82,7 @@ def request(
         )
     with transaction.atomic():
         _lock(study)
-        current = Query.objects.filter(study=study, replaced_at=None, ready=True).exclude(
+        current = Query.objects.filter(only, study=study, replaced_at=None, ready=True).exclude(
             persona__dropped_at__isnull=False
         )
         queries = list(current.select_related("owner").order_by("pk"))

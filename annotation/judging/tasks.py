@@ -1,7 +1,7 @@
 from annotation.celery import app
 from annotation.judging.curator import removal
 from annotation.judging.gold import claims
-from annotation.judging.owner import notices
+from annotation.judging.owner import automatic, notices
 from annotation.judging.work import queue
 
 
@@ -16,6 +16,12 @@ def expire_leases() -> None:
 def pull_gold() -> None:
     """Take over the claims and rubrics that models have written."""
     claims.pull()
+
+
+@app.task
+def go_on_with_own_queries() -> None:
+    """Ask for, pass and open answers where a study does so by itself."""
+    automatic.go_on()
 
 
 @app.task

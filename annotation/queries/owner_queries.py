@@ -17,7 +17,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.queries import author
 from annotation.queries.models import Ground, Query
 from annotation.studies.access import study_for
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import Message, Study, TaskDefinition
 
 # The guided need, part by part, and the question that stands over each.
 PARTS = {
@@ -108,11 +108,21 @@ def write(
 
 
 def finish(query: Query, owner: User) -> Query:
-    """Say that the query is ready to be answered; DomainError names what is missing."""
+    """Say that the query is ready to be answered, and tell the curators where they must act.
+
+    DomainError names what is missing.
+    """
     if not query.text.strip():
         raise DomainError(_("Write your question first."), code="text")
     if not query.guide.get("want", "").strip():
         raise DomainError(_("Say what you really want to know."), code="need")
+    if not (query.ready or query.study.automatic):
+        Message.objects.create(
+            study=query.study,
+            sender=owner,
+            audience=Message.Audience.CURATORS,
+            body=_("A query of mine is ready to be answered."),
+        )
     return author.save(
         query.study, query.external_id, by=owner, **_fields_of(query) | {"ready": True}
     )

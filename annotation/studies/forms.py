@@ -94,7 +94,10 @@ class SettingsForm(StudyForm):
     GROUPS = (
         (gettext_lazy("Texts"), ("title", "description", "consent")),
         (gettext_lazy("Languages"), ("languages", "match_languages")),
-        (gettext_lazy("Work"), ("edit_hours", "break_minutes", "remind_to_read", "card_first")),
+        (
+            gettext_lazy("Work"),
+            ("automatic", "edit_hours", "break_minutes", "remind_to_read", "card_first"),
+        ),
         (gettext_lazy("Pay"), ("pay_per_hour", "pay_per_judgment", "currency")),
     )
 
@@ -103,7 +106,7 @@ class SettingsForm(StudyForm):
         fields = [
             *("title", "description", "languages"),
             *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
-            *("card_first", "break_minutes", "remind_to_read", "match_languages"),
+            *("card_first", "break_minutes", "remind_to_read", "match_languages", "automatic"),
         ]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -111,6 +114,8 @@ class SettingsForm(StudyForm):
         # A program that sends only some of the fields leaves these as they are.
         self.fields["card_first"].required = False
         self.fields["break_minutes"].required = False
+        if not self.instance.tasks.filter(config__owner_only=True).exists():
+            del self.fields["automatic"]
 
     @property
     def groups(self) -> Iterator[tuple]:

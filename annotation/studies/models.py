@@ -121,6 +121,15 @@ class Study(models.Model):
             "answer, or two seconds were not over. A second press submits."
         ),
     )
+    # judging.owner.automatic
+    automatic = models.BooleanField(
+        _("answer people's own queries without a curator"),
+        default=False,
+        help_text=_(
+            "Each query that its owner calls ready goes to the first model server. Answers that no "
+            "check flags pass, and are opened for the owner at once; the others wait for you."
+        ),
+    )
     # Languages that people say they read (User.reads) decide what they are handed out.
     match_languages = models.BooleanField(
         _("hand out items only to people who read their language"),

@@ -6,13 +6,15 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
+from annotation.candidates import pool
+from annotation.candidates.models import Candidate
 from annotation.histories import consent
 from annotation.histories.models import Session, Upload
 from annotation.judging.batches.open import open_batch
-from annotation.judging.owner import notices
+from annotation.judging.owner import automatic, notices
 from annotation.judging.owner.checklist import checklist, checklists
 from annotation.judging.work import queue, submit
-from annotation.queries import gold
+from annotation.queries import gold, owner_queries
 from annotation.studies.models import Message, Study, items_opened
 from tests.bespoke.conftest import SEND, answered, ask, scores
 
@@ -130,7 +132,7 @@ def test_owners_get_a_message_when_their_items_are_opened(bespoke, cast, ann, fa
     ann.language = "ko"
     ann.save()
     open_batch(bespoke, bespoke.tasks.get(name="score"), by=cast.person("Cleo"))
-    message = Message.objects.get(study=bespoke)
+    message = Message.objects.get(recipient=ann)
     assert (message.recipient, message.audience) == (ann, "person")
     assert "2" in message.body
 
@@ -161,7 +163,7 @@ def test_the_mail_says_the_same_as_the_message(bespoke, cast, ann, fake):
     batch = open_batch(bespoke, bespoke.tasks.get(name="score"), by=cast.person("Cleo"))
     assert notices.mail(batch.pk) == 1
     assert mail.outbox[0].to == [ann.email]
-    body = Message.objects.get(study=bespoke).body
+    body = Message.objects.get(recipient=ann).body
     assert mail.outbox[0].body.startswith(body)
     assert f"/studies/{bespoke.slug}/steps/" in mail.outbox[0].body
 
@@ -173,3 +175,57 @@ def test_the_end_of_the_work_says_what_was_done_today_and_leads_to_the_next_step
     assert "You have judged all that is open" in page
     assert "Today: 2 items" in page
     assert f"/studies/{bespoke.slug}/steps/" in page
+
+
+@pytest.fixture
+def by_itself(bespoke, ann, fake):
+    """A query of Ann's that is ready, in a study that needs no curator for it."""
+    Study.objects.filter(pk=bespoke.pk).update(automatic=True, status="open")
+    bespoke.refresh_from_db()
+    return ask(bespoke, ann)
+
+
+def test_a_study_that_needs_no_curator_writes_passes_and_opens_answers_by_itself(
+    by_itself, bespoke, ann, fake
+):
+    assert "in about 3 minutes" in checklist(ann, bespoke).current.note
+    automatic.go_on()
+    rows = Candidate.objects.filter(query=by_itself)
+    assert {row.status for row in rows} == {"requested"}
+    for row in rows:
+        pool.write_one(row.pk)
+    rows.update(review="pending", flags=[])
+    automatic.go_on()
+    automatic.go_on()
+    assert current(ann, bespoke) == ("judge", "now")
+    assert Message.objects.get(recipient=ann).items
+    assert set(rows.values_list("review", flat=True)) == {"accepted"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "needs_nobody"), [(["refusal"], True), ([], False)], ids=["flagged", "not chosen"]
+)
+def test_what_was_flagged_waits_and_so_does_a_study_with_curators(
+    by_itself, bespoke, fake, flags, needs_nobody
+):
+    answered(bespoke, fake, "A profile.", "The first.", "The second.")
+    Candidate.objects.filter(query=by_itself).update(review="pending", flags=flags)
+    Study.objects.filter(pk=bespoke.pk).update(automatic=needs_nobody)
+    automatic.go_on()
+    assert not by_itself.items.exists()
+
+
+def test_the_curators_are_told_once_that_a_query_is_ready_unless_it_goes_on_by_itself(bespoke, ann):
+    query = ask(bespoke, ann)
+    owner_queries.finish(query, ann)
+    assert Message.objects.filter(study=bespoke, audience="curators").count() == 1
+
+
+def test_the_bar_says_step_minutes_and_next_on_pages_of_the_way(bespoke, ann, login):
+    Study.objects.filter(pk=bespoke.pk).update(status="open")
+    page = login(ann)
+    for address in ("/history/", "/history/consent/", f"/studies/{bespoke.slug}/consent/"):
+        text = page.get(address).content.decode()
+        assert "Step 4 of 9" in text, address
+        assert "minutes left for all of it" in text
+        assert f'href="/studies/{bespoke.slug}/my-queries/"' in text

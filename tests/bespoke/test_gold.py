@@ -118,6 +118,23 @@ def test_a_split_that_cannot_be_asked_for_makes_no_version(cast, judged, split):
     assert gold.newest(judged) == response
 
 
+def test_one_claim_for_many_sentences_is_split_by_sentences(cast, bespoke, judged, split):
+    gold.save(judged, cast.person("Ann"), "It leaves at ten. It has beds. 床が三つある。安い。")
+    claims = split("It leaves at ten and has three beds.").claims
+    assert [claim.text for claim in claims.all()] == [
+        *("It leaves at ten.", "It has beds.", "床が三つある。", "安い。")
+    ]
+    assert {claim.model for claim in claims.all()} == {"sentences"}
+
+
+def test_the_field_starts_empty_where_that_is_asked_for(cast, judged, login):
+    page, url = login(cast.person("Ann")), f"/studies/tea/my-queries/{judged.external_id}/gold/"
+    assert page.get(url).context["text"]
+    assert page.get(f"{url}?empty=1").context["text"] == ""
+    page.post(f"{url}?empty=1", {"text": "My own."})
+    assert gold.newest(judged).source is None
+
+
 def test_the_page_splits_again(cast, bespoke, judged, split, login):
     split("All in one.")
     page = login(cast.person("Ann"))

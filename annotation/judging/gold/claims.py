@@ -30,6 +30,12 @@ from annotation.studies.models import Study
 CLAIMS, RUBRIC = Candidate.Purpose.CLAIMS, Candidate.Purpose.RUBRIC
 # What a model puts before a line of a list.
 _BULLET = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,3}[.):])\s*")
+# Where a sentence ends: in scripts without spaces right behind the sign.
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|(?<=[。！？])")
+# In the place of the model's name where claims are the sentences of the response.
+BY_SENTENCE = "sentences"
+# So many sentences may be one claim.
+MOST_IN_ONE = 2
 
 
 def scored(query: Query, owner: User) -> list[dict]:
@@ -155,11 +161,21 @@ def lines(text: str) -> list[str]:
     return [line for line in bare if line and not line.startswith("#") and not line.endswith(":")]
 
 
+def sentences(text: str) -> list[str]:
+    """The sentences of a response, without the marks of lists and headings."""
+    parts = (part.strip() for line in lines(text) for part in _SENTENCE_END.split(line))
+    return [part for part in parts if part]
+
+
 def _take_claims(row: Candidate) -> None:
     response = GoldResponse.objects.filter(pk=row.strategy.partition("-")[2]).first()
     if response is None:
         return
-    gold.set_claims(response, lines(row.text) or [response.text], model=row.model)
+    claims, model = lines(row.text), row.model
+    if len(claims) < 2 and len(sentences(response.text)) > MOST_IN_ONE:
+        # A small model gives a whole response back as one claim.
+        claims, model = sentences(response.text), BY_SENTENCE
+    gold.set_claims(response, claims or [response.text], model=model)
     _close_earlier(response)
     _open_claims(row.query.study)
 

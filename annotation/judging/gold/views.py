@@ -39,7 +39,7 @@ def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
     if request.method == "GET":
         return _page(request, study, query)
     judged = claims.scored(query, request.user)
-    best = judged[0]["candidate"].pk if judged else None
+    best = judged[0]["candidate"].pk if judged and "empty" not in request.GET else None
     try:
         gold.save(query, request.user, request.POST.get("text", ""), source=best)
     except DomainError as refusal:
@@ -87,7 +87,8 @@ def _page(
     versions = list(query.gold_responses.order_by("-version"))
     newest = versions[0] if versions else None
     # What a person finds in the field first: their own words, else the answer they liked best.
-    text = newest.text if newest else judged[0]["candidate"].text if judged else ""
+    empty = "empty" in request.GET or not judged
+    text = newest.text if newest else "" if empty else judged[0]["candidate"].text
     if len(versions) > 1:
         before = versions[1].text
     else:
@@ -100,6 +101,7 @@ def _page(
         "versions": versions,
         "newest": newest,
         "text": request.POST.get("text", "") if refusal else text,
+        "empty": empty and bool(judged),
         "refusal": refusal,
         "changes": compared(before, newest.text)
         if newest and before not in ("", newest.text)

@@ -6,9 +6,10 @@ Everything is derived from rows: nobody ticks a step off.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Avg, Count, Exists, OuterRef, Q
 from django.urls import reverse
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -23,6 +24,8 @@ from annotation.judging.work import hidden_checks
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 
+# Of the first answers of a study: how many a query gets, and how long one takes.
+GUESSED_ANSWERS, GUESSED_SECONDS = 3, 30
 SERVED = (Slot.Status.OPEN, Slot.Status.HELD)
 
 
@@ -45,6 +48,10 @@ class Progress:
     answers_waiting: int = 0
     answers_judged: int = 0
     claims_waiting: int = 0
+    # Of an answer of this study, on average; None before the first.
+    seconds: float | None = None
+    # Whether answers come without a curator.
+    automatic: bool = False
     # Own items to judge once more.
     retests: int = 0
 
@@ -59,7 +66,7 @@ class Step:
     """One line of the checklist.
 
     ``state`` is done, now (the step to take next), waits (for others), or later; ``note`` says how
-    far it is, ``action`` names the button that leads to ``url``.
+    far it is, ``action`` names the button that leads to ``url``; it takes about ``minutes`` more.
     """
 
     name: str
@@ -68,6 +75,7 @@ class Step:
     note: str
     action: str | Promise
     url: str
+    minutes: int
 
     @property
     def state_words(self) -> str:
@@ -98,6 +106,11 @@ class Checklist:
         return self.steps.index(self.current) + 1 if self.current else len(self.steps)
 
     @property
+    def minutes(self) -> int:
+        """About how long all that is left takes the person, without waiting."""
+        return sum(step.minutes for step in self.steps if step.state != "done")
+
+    @property
     def is_due(self) -> bool:
         """Whether there is a step that the person can take now."""
         active = self.study.status != Study.Status.CLOSED
@@ -119,6 +132,7 @@ class _Rule:
     url: Callable[[Study, Progress], str]
     done: Callable[[Progress], bool]
     note: Callable[[Progress], str]
+    minutes: Callable[[Progress], int]
     waits: Callable[[Progress], bool] = lambda progress: False
     skipped: Callable[[Progress], bool] = lambda progress: False
 
@@ -150,7 +164,10 @@ def _progress(user: User, studies: list[Study]) -> dict[int, Progress]:
     retests = hidden_checks.retests_due(user.pk, ids)
     for pk in ids:
         counts[pk] |= {"allowed": allowed.get(pk, 0), "retests": retests.get(pk, 0)}
-    return {pk: Progress(history, reading, **counts[pk]) for pk in ids}
+    return {
+        study.pk: Progress(history, reading, automatic=study.automatic, **counts[study.pk])
+        for study in studies
+    }
 
 
 def _queries(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
@@ -182,6 +199,7 @@ def _answers(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
         asked=Count("pk"),
         written=Count("pk", Q(status=Candidate.Status.DONE)),
         failed=Count("pk", Q(status=Candidate.Status.FAILED)),
+        seconds=Avg("seconds", filter=Q(status=Candidate.Status.DONE)),
     )
 
 
@@ -213,7 +231,15 @@ def _steps(study: Study, progress: Progress) -> list[Step]:
             state = "done" if _passed(rule, progress) else "later"
         note = rule.note(progress)
         steps.append(
-            Step(rule.name, rule.title, state, note, rule.action, rule.url(study, progress))
+            Step(
+                rule.name,
+                rule.title,
+                state,
+                note,
+                rule.action,
+                rule.url(study, progress),
+                rule.minutes(progress),
+            )
         )
     return steps
 
@@ -256,16 +282,33 @@ def _note_queries(p: Progress) -> str:
 def _note_answers(p: Progress) -> str:
     if not p.ready:
         return ""
+    if p.automatic and not p.opened:
+        return _note_expected(p)
     if not p.asked:
         return _(
-            "Whoever runs the study asks for the answers. You get a message when they are here."
+            "The curators of this study were told, and ask for the answers. You get a message when "
+            "they are here."
         )
     if p.written + p.failed < p.asked:
         counts = {"written": p.written, "asked": p.asked}
         return _("%(written)d of %(asked)d answers are written.") % counts
     if not p.opened:
-        return _("All answers are written. Whoever runs the study opens them for you next.")
+        return _("All answers are written. The curators of this study open them for you next.")
     return ngettext("%(n)d answer is here.", "%(n)d answers are here.", p.opened) % {"n": p.opened}
+
+
+def _note_expected(p: Progress) -> str:
+    """What comes by itself, and in about how many minutes: that of the last look comes on top."""
+    left = p.asked - p.written - p.failed if p.asked else GUESSED_ANSWERS * p.ready
+    minutes = 1 + ceil(left * (p.seconds or GUESSED_SECONDS) / 60)
+    if p.failed and not left and not p.written:
+        return _("No answer could be written. The curators of this study see why.")
+    words = ngettext(
+        "Your answers come by themselves, in about %(n)d minute. A message tells you.",
+        "Your answers come by themselves, in about %(n)d minutes. A message tells you.",
+        minutes,
+    )
+    return words % {"n": minutes}
 
 
 def _note_judged(p: Progress) -> str:
@@ -299,6 +342,10 @@ def _all_judged(held: str) -> Callable[[Progress], bool]:
     return lambda p: 0 < p.judged_queries <= getattr(p, held)
 
 
+def _each_judged(held: str, minutes: int) -> Callable[[Progress], int]:
+    return lambda p: minutes * max(1, p.judged_queries - getattr(p, held))
+
+
 def _page_of(name: str) -> Callable[[Study, Progress], str]:
     return lambda study, progress: reverse(name, args=[study.slug])
 
@@ -319,6 +366,7 @@ _RULES = (
         waits=lambda p: p.reading,
         skipped=lambda p: p.asked > 0,
         note=_note_sent,
+        minutes=lambda p: 0 if p.reading else 5,
     ),
     _Rule(
         "decide",
@@ -328,6 +376,7 @@ _RULES = (
         done=lambda p: p.history.get("retained", 0) > 0,
         skipped=lambda p: p.asked > 0,
         note=_note_decided,
+        minutes=lambda p: min(30, 2 + p.history.get("pending", 30) // 5),
     ),
     _Rule(
         "allow",
@@ -337,6 +386,7 @@ _RULES = (
         done=lambda p: p.allowed > 0,
         skipped=lambda p: p.ready > 0,
         note=_note_allowed,
+        minutes=lambda p: 2,
     ),
     _Rule(
         "queries",
@@ -345,6 +395,7 @@ _RULES = (
         _QUERIES,
         done=lambda p: p.ready > 0,
         note=_note_queries,
+        minutes=lambda p: 10,
     ),
     _Rule(
         "answers",
@@ -354,6 +405,7 @@ _RULES = (
         done=lambda p: p.opened > 0,
         waits=lambda p: True,
         note=_note_answers,
+        minutes=lambda p: 0,
     ),
     _Rule(
         "judge",
@@ -362,6 +414,7 @@ _RULES = (
         _JUDGE,
         done=lambda p: p.answers_judged > 0 and not p.answers_waiting and not p.retests,
         note=_note_judged,
+        minutes=lambda p: 5 * (p.answers_waiting + p.retests or GUESSED_ANSWERS),
     ),
     _Rule(
         "gold",
@@ -370,6 +423,7 @@ _RULES = (
         _QUERIES,
         done=_all_judged("gold"),
         note=_of_judged("gold"),
+        minutes=_each_judged("gold", 10),
     ),
     _Rule(
         "claims",
@@ -378,6 +432,7 @@ _RULES = (
         _claims_page,
         done=_all_judged("reviewed"),
         note=_of_judged("reviewed"),
+        minutes=_each_judged("reviewed", 3),
     ),
     _Rule(
         "rubric",
@@ -386,5 +441,6 @@ _RULES = (
         _QUERIES,
         done=_all_judged("rubrics"),
         note=_of_judged("rubrics"),
+        minutes=_each_judged("rubrics", 5),
     ),
 )

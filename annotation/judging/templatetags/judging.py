@@ -1,0 +1,46 @@
+"""Tags of pages that say how long work takes, and how far an owner is."""
+
+import math
+from statistics import median
+
+from django import template
+from django.template import Context
+
+from annotation import policies
+from annotation.judging.models import Judgment
+from annotation.judging.owner import checklist
+from annotation.queries import owner_queries
+from annotation.studies.access import member_of
+from annotation.studies.models import Study
+
+register = template.Library()
+SAMPLE, FEWEST = 500, 20
+
+
+@register.inclusion_tag("judging/_journey.html", takes_context=True)
+def journey(context: Context, study: Study | None = None, *, brief: bool = False) -> dict:
+    """How far the reader is on the way of an owner in ``study``; else in the study that needs them.
+
+    Empty where no study of theirs asks for own queries.
+    """
+    request = context["request"]
+    rows = Study.objects.visible_to(request.user).with_standing(request.user)
+    if study:
+        rows = rows.filter(pk=study.pk)
+    rows = [row for row in rows if policies.query.may_write_own(member_of(request.user, row))]
+    asking = owner_queries.asking(rows)
+    lists = checklist.checklists(request.user, [row for row in rows if row.pk in asking])
+    first = min(lists.values(), key=lambda row: not row.is_due, default=None)
+    return {"checklist": first, "here": request.path, "brief": brief}
+
+
+@register.simple_tag
+def minutes_of_half(study: Study) -> int | None:
+    """Whole minutes that half of the study's judgments stayed within; None while it has few.
+
+    At most ``SAMPLE`` judgments are read, in no order: a server of many studies would search for
+    the newest.
+    """
+    judged = Judgment.objects.filter(slot__study=study, seconds__gt=0)
+    seconds = [spent or 0 for spent in judged.order_by().values_list("seconds", flat=True)[:SAMPLE]]
+    return math.ceil(median(seconds) / 60) if len(seconds) >= FEWEST else None
