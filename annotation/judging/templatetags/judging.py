@@ -31,7 +31,9 @@ def journey(context: Context, study: Study | None = None, *, brief: bool = False
     asking = owner_queries.asking(rows)
     lists = checklist.checklists(request.user, [row for row in rows if row.pk in asking])
     first = min(lists.values(), key=lambda row: not row.is_due, default=None)
-    return {"checklist": first, "here": request.path, "brief": brief}
+    step = first and first.current
+    leads = step and step.state == "now" and step.url.partition("?")[0] != request.path
+    return {"checklist": first, "leads": leads, "brief": brief}
 
 
 @register.simple_tag
