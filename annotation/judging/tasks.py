@@ -1,7 +1,8 @@
 from annotation.celery import app
+from annotation.judging.batches import automatic
 from annotation.judging.curator import removal
 from annotation.judging.gold import claims
-from annotation.judging.owner import automatic, notices
+from annotation.judging.owner import notices
 from annotation.judging.work import queue
 
 

@@ -121,7 +121,7 @@ class Study(models.Model):
             "answer, or two seconds were not over. A second press submits."
         ),
     )
-    # judging.owner.automatic
+    # judging.batches.automatic
     automatic = models.BooleanField(
         _("answer people's own queries without a curator"),
         default=False,

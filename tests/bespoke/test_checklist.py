@@ -10,8 +10,9 @@ from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.histories import consent
 from annotation.histories.models import Session, Upload
+from annotation.judging.batches import automatic
 from annotation.judging.batches.open import open_batch
-from annotation.judging.owner import automatic, notices
+from annotation.judging.owner import notices
 from annotation.judging.owner.checklist import checklist, checklists
 from annotation.judging.work import queue, submit
 from annotation.queries import gold, owner_queries
