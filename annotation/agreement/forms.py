@@ -1,6 +1,4 @@
-import re
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from django import forms
@@ -8,25 +6,10 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule
+from annotation.core.schema import FractionField
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
-
-NUMBER = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
-
-
-class FractionField(forms.Field):
-    """An exact number, written 3/5 or 0.6."""
-
-    default_error_messages = {"fraction": _("Write a number such as 3/5 or 0.6.")}
-
-    def to_python(self, value: str | None) -> Fraction | None:
-        value = (value or "").strip()
-        if not value:
-            return None
-        if not NUMBER.fullmatch(value) or not Fraction(value.partition("/")[2] or 1):
-            raise forms.ValidationError(self.error_messages["fraction"], code="fraction")
-        return Fraction(value)
 
 
 def _threshold(name: str, label: "StrOrPromise") -> FractionField:

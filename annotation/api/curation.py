@@ -14,9 +14,9 @@ from annotation import policies
 from annotation.agreement.tiers import early_stop
 from annotation.agreement.tiers.rules import STOPS
 from annotation.api.base import StudyView, validated
-from annotation.api.serializers import Share
 from annotation.candidates import attributes, review
 from annotation.core.errors import DomainError, NotFound
+from annotation.core.schema import Number, serializer_of
 from annotation.judging.curator import checks
 from annotation.judging.kinds import codes
 from annotation.judging.models import Checks
@@ -30,7 +30,6 @@ from annotation.studies.models import Study
 MOST = 1000
 PAIRS, VALUES = 100, 50
 SIDES = (*Persona.Split.values, "")
-LARGEST = 2**31 - 1
 
 
 class PersonaId(serializers.CharField):
@@ -48,7 +47,9 @@ class PersonaReviewBody(serializers.Serializer):
 
 
 class BoardBody(serializers.Serializer):
-    similar = Share(required=False, help_text="The cosine from which pairs are shown.")
+    similar = Number(
+        required=False, min_value=0, max_value=1, help_text="The cosine from which pairs are shown."
+    )
 
 
 class PairBody(serializers.Serializer):
@@ -56,29 +57,8 @@ class PairBody(serializers.Serializer):
     drop = PersonaId(allow_null=True, help_text="One of the two; null keeps both.")
 
 
-class SplitBody(serializers.Serializer):
-    benchmark = serializers.IntegerField(min_value=1, max_value=1_000_000)
-    seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, default=1)
-
-
-class ChecksBody(serializers.ModelSerializer):
-    """How often a study trains and checks; shares from 0 to 1, 0 is never."""
-
-    pass_mark = Share(default=0)
-    gold_every = serializers.IntegerField(min_value=0, max_value=10_000, default=0)
-    repeat_every = serializers.IntegerField(min_value=0, max_value=10_000, default=0)
-    retest_number = serializers.IntegerField(
-        min_value=0, max_value=1_000, default=0, help_text="Own items that each owner judges again."
-    )
-    retest_share = Share(default=0, help_text="The same as a share; a number goes before.")
-    retest_days = serializers.IntegerField(min_value=0, max_value=365, default=7)
-
-    class Meta:
-        model = Checks
-        fields = (
-            *("pass_mark", "gold_every", "repeat_every"),
-            *("retest_number", "retest_share", "retest_days"),
-        )
+SplitBody = serializer_of(splitting.Split, title="SplitBody")
+ChecksBody = serializer_of(Rates, title="ChecksBody")
 
 
 class EarlyStopBody(serializers.Serializer):
@@ -275,17 +255,8 @@ def _proposal(proposal: splitting.Proposal) -> dict:
     return ids | {"dimensions": dimensions}
 
 
-class FiltersBody(serializers.Serializer):
-    language = serializers.CharField(default="", allow_blank=True, max_length=40)
-    conversations = serializers.IntegerField(default=3, min_value=1, max_value=LARGEST)
-    turns = serializers.IntegerField(default=15, min_value=1, max_value=LARGEST)
-    scripted = serializers.BooleanField(default=False)
-    people = serializers.IntegerField(default=50, min_value=1, max_value=LARGEST, allow_null=True)
-
-
-class ThresholdsBody(serializers.Serializer):
-    confidence = Share(default=attributes.CONFIDENCE)
-    similarity = Share(default=attributes.SIMILARITY, min_value=0.3)
+FiltersBody = serializer_of(conversations.Filters, title="FiltersBody")
+ThresholdsBody = serializer_of(attributes.Thresholds, title="ThresholdsBody")
 
 
 class VerifierBody(serializers.Serializer):

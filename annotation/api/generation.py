@@ -13,11 +13,11 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once, validated
-from annotation.api.serializers import Share
 from annotation.candidates import generate, proposals, results, review, spending, wording
 from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
 from annotation.candidates.models import Budget, Run
 from annotation.core.errors import DomainError, NotFound
+from annotation.core.schema import Number
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -245,8 +245,8 @@ class RulesBody(serializers.Serializer):
 
     reviewers = serializers.IntegerField(min_value=1, max_value=2, required=False)
     review_answers = serializers.BooleanField(required=False)
-    similarity = Share(min_value=0.3, required=False)
-    length_tolerance = Share(required=False)
+    similarity = Number(min_value=0.3, max_value=1, required=False)
+    length_tolerance = Number(min_value=0, max_value=1, required=False)
 
 
 class GenerationRulesBody(serializers.Serializer):

@@ -17,11 +17,11 @@ from annotation import policies
 from annotation.api.base import StudyView, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
+from annotation.core.schema import built, serializer_of
 from annotation.imports import receive, recipes, run, tasks
-from annotation.imports.forms import provenance_of
+from annotation.imports.bring import Known, Options
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
-from annotation.judging.kinds.imported import WIDER
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -48,19 +48,10 @@ class RecipeField(serializers.ChoiceField):
         super().__init__(choices=list(recipes.by_name()), **kwargs)
 
 
-class KnownProvenance(serializers.Serializer):
-    """Where a file comes from; what is left out is not known."""
-
-    source = serializers.CharField(required=False)
-    citation = serializers.CharField(required=False)
-    licence = serializers.CharField(required=False)
-    collected_from = serializers.CharField(required=False, help_text="A day in ISO 8601.")
-    collected_to = serializers.CharField(required=False)
-    consent = serializers.CharField(required=False)
-    languages = serializers.ListField(child=serializers.CharField(), required=False)
+KnownProvenance = serializer_of(Known, title="KnownProvenance")
 
 
-class ImportStart(serializers.Serializer):
+class ImportStart(serializer_of(Options)):  # type: ignore[misc]
     """``map`` or ``recipe``; without either the columns are recognised by name."""
 
     recipe = RecipeField(required=False)
@@ -68,16 +59,6 @@ class ImportStart(serializers.Serializer):
         child=serializers.ListField(child=serializers.CharField(max_length=500), max_length=50),
         required=False,
         help_text="{target: [columns]}",
-    )
-    task = serializers.SlugField(max_length=60, default="", allow_blank=True)
-    open_items = serializers.BooleanField(
-        default=True, help_text="false: a batch opens items later, unless the file has votes"
-    )
-    skip_faults = serializers.BooleanField(default=False)
-    allow = serializers.ListField(
-        child=serializers.ChoiceField(choices=sorted(WIDER)),
-        default=list,
-        help_text="Change a task that does not fit the file, and that nobody has judged.",
     )
     provenance = KnownProvenance(required=False, default=dict)
 
@@ -230,7 +211,7 @@ class StartImport(StudyView):
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
-        wanted["provenance"] = provenance_of(wanted["provenance"])
+        wanted["provenance"] = built(Known, wanted["provenance"]).as_json()
         names = ("task", "open_items", "skip_faults", "allow", "provenance")
         run.request(row, wish, **{name: wanted[name] for name in names})
         tasks.notify(row.pk)

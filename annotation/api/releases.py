@@ -1,11 +1,8 @@
 """Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
 
 from collections.abc import Callable
-from fractions import Fraction
-from typing import Any
 from uuid import UUID
 
-from django.core.exceptions import ValidationError
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
@@ -19,64 +16,21 @@ from rest_framework.views import APIView
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.agreement.forms import FractionField
 from annotation.api.base import StudyView, validated
 from annotation.api.http import Since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
 from annotation.core.errors import Conflict
-from annotation.datasets import freeze, layouts, remove, tasks, uploads
-from annotation.datasets.choices import (
-    FEWEST_SHARD_ROWS,
-    MOST_SHARD_ROWS,
-    MOST_SHOTS,
-    MOST_VOTES,
-    PAIR_RULES,
-)
+from annotation.core.schema import serializer_of
+from annotation.datasets import freeze, remove, tasks, uploads
+from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.datasets.views import zip_response
 from annotation.policies.roles import Member
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
-
-class Share(serializers.CharField):
-    """An exact number from 0 to 1, written 2/3 or 0.5."""
-
-    def to_internal_value(self, data: Any) -> Fraction | None:
-        try:
-            return FractionField(required=False).clean(super().to_internal_value(data))
-        except ValidationError as error:
-            raise serializers.ValidationError("write a number such as 2/3 or 0.5") from error
-
-
-class LayoutField(serializers.ChoiceField):
-    """One of the layouts that are known when the request comes."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(choices=list(layouts.by_name()), **kwargs)
-
-
-class ReleaseRequest(serializers.Serializer):
-    layout = LayoutField()
-    format = serializers.ChoiceField(choices=["jsonl", "csv", "parquet"], required=False)
-    safe_csv = serializers.BooleanField(default=False)
-    licence = serializers.CharField(max_length=freeze.LICENCE_LIMIT, default="", allow_blank=True)
-    hard_fill = Share(required=False)
-    easy_share = Share(
-        required=False,
-        help_text="Least share of the votes that the ground truth of an easy pair needs.",
-    )
-    rule = serializers.ChoiceField(choices=PAIR_RULES, required=False)
-    min_votes = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
-    min_margin = serializers.IntegerField(min_value=1, max_value=MOST_VOTES, required=False)
-    shots = serializers.IntegerField(min_value=1, max_value=MOST_SHOTS, required=False)
-    shard_rows = serializers.IntegerField(
-        min_value=FEWEST_SHARD_ROWS,
-        max_value=MOST_SHARD_ROWS,
-        required=False,
-        help_text="Rows after which a table goes on in another file; without it, one file a table.",
-    )
+ReleaseBody = serializer_of(ReleaseRequest, title="ReleaseRequest")
 
 
 class ReleaseStatus(serializers.Serializer):
@@ -122,12 +76,12 @@ class ReleasesOfStudy(StudyView):
         return Response({"results": shown.data, **place})
 
     @extend_schema(
-        request=ReleaseRequest, responses={202: ReleaseStatus}, operation_id="release_request"
+        request=ReleaseBody, responses={202: ReleaseStatus}, operation_id="release_request"
     )
     def post(self, request: Request, slug: str) -> Response:
         """Freeze the study as its next release; it is written in the background."""
         study = study_for(request.user, slug, policies.release.may_freeze)
-        fields = {"format": "", **validated(ReleaseRequest, request.data)}
+        fields = validated(ReleaseBody, request.data)
         release = freeze.request(study, by=request.user, **fields)
         tasks.notify(release.pk)
         body = ReleaseStatus(release, context={"request": request}).data

@@ -1,9 +1,7 @@
 """Judgments of every kind in the API: for their annotator, and for researchers."""
 
-import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import F, Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
@@ -19,20 +17,6 @@ from annotation.judging.work.present import Shown
 from annotation.studies.models import Study
 
 KIND_NAMES = list(KINDS)
-
-
-class Share(serializers.FloatField):
-    """A number from 0 to 1. NaN is refused: it would pass every bound."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"min_value": 0, "max_value": 1} | options)
-
-    def to_internal_value(self, data: Any) -> float:
-        """Return ``data`` as a number."""
-        value = super().to_internal_value(data)
-        if math.isnan(value):
-            self.fail("invalid")
-        return value
 
 
 class StudySerializer(serializers.ModelSerializer):

@@ -21,12 +21,12 @@ from annotation.api.rows import PAGES, RowsPage
 from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.judging.batches.open import ORDERS, close_batch, open_batches, tasks_of
+from annotation.core.schema import serializer_of, taken
+from annotation.judging.batches.open import Opening, close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.curator import removal
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch, Item
 from annotation.studies import members
 from annotation.studies.access import may_create, study_for
@@ -43,7 +43,6 @@ from annotation.studies.models import (
     TaskDefinition,
 )
 
-NAMES_LIMIT = 10_000
 # What can be taken back, and the field that names it.
 NAMES_OF = {
     "query": "external_id",
@@ -105,56 +104,7 @@ class InvitationBody(serializers.Serializer):
     email = serializers.EmailField(default="", allow_blank=True)
 
 
-class Names(serializers.ListField):
-    """Ids or names that a batch keeps to; none of them: to all."""
-
-    child = serializers.CharField(max_length=200)
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(default=list, max_length=NAMES_LIMIT, **options)
-
-
-class BatchBody(serializers.Serializer):
-    task = serializers.SlugField(max_length=SLUG_LIMIT)
-    also = Names(help_text="Names of further tasks, of which a batch each is opened with it.")
-    order = serializers.ChoiceField(
-        choices=list(ORDERS),
-        default="task",
-        help_text="Between the tasks: one after the other, question by question, or at random.",
-    )
-    overlap = serializers.IntegerField(
-        min_value=0,
-        max_value=OVERLAP_LIMIT,
-        required=False,
-        help_text="0: nothing is handed out; models judge first, then votes are drawn.",
-    )
-    queries = Names(help_text="Only these queries (ids).")
-    personas = Names(help_text="Only these personas (ids).")
-    strategies = Names(help_text="Only answers of these strategies.")
-    languages = Names(help_text="Only queries in these languages.")
-    number = serializers.IntegerField(
-        min_value=1, max_value=10**7, required=False, help_text="At most so many items."
-    )
-    again = serializers.BooleanField(
-        default=False,
-        help_text="Also queries that have items: further pairs, and answers that came since.",
-    )
-    mixed = serializers.BooleanField(
-        default=False, help_text="Items in a random order, instead of query by query."
-    )
-    control = serializers.BooleanField(
-        default=False, help_text="One answer of each item is generic, a hidden control."
-    )
-    dry_run = serializers.BooleanField(
-        default=False, help_text="Answer what would be opened (200), and open nothing."
-    )
-
-    def scope(self) -> Scope:
-        data = self.validated_data
-        names = ("queries", "personas", "strategies", "languages")
-        lists: dict[str, Any] = {name: tuple(data[name]) for name in names}
-        plain = {name: data[name] for name in ("mixed", "again", "control")}
-        return Scope(**lists, number=data.get("number"), **plain)
+BatchBody = serializer_of(Opening, title="BatchBody")
 
 
 def create_study(request: Request) -> Response:
@@ -301,12 +251,9 @@ class Batches(StudyView):
     def post(self, request: Request, slug: str) -> Response:
         """Open a batch of what the task asks about and lacks, or say what it would be."""
         study = study_for(request.user, slug, policies.batch.may_change)
-        body = BatchBody(data=request.data)
-        body.is_valid(raise_exception=True)
-        data = body.validated_data
-        tasks = tasks_of(study, [data["task"], *data["also"]])
-        wanted = {"order": data["order"], "overlap": data.get("overlap"), "scope": body.scope()}
-        if data["dry_run"]:
+        body = Opening(**taken(Opening, validated(BatchBody, request.data)))
+        tasks, wanted = tasks_of(study, [body.task, *body.also]), body.wanted
+        if body.dry_run:
             return Response(asdict(summary_of(study, tasks, **wanted)))
 
         def open_() -> tuple[int, dict]:

@@ -9,6 +9,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.candidates.models import JUDGED, Extraction
@@ -16,6 +18,7 @@ from annotation.core import audit, learned
 from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
+from annotation.core.schema import asked
 from annotation.personas.models import Attribute, Conversation, Evidence
 from annotation.studies.models import Study
 
@@ -30,12 +33,14 @@ LEADERS_CHUNK = 8_192
 CHUNK = 2_000
 
 
-@dataclass(frozen=True)
+@schema(frozen=True)
 class Thresholds:
-    """The least confidence of a statement, and the cosine from which two are one."""
+    """What of the extracted statements becomes an attribute."""
 
-    confidence: float = CONFIDENCE
-    similarity: float = SIMILARITY
+    confidence: float = asked(gettext_lazy("Confidence, at least"), CONFIDENCE, ge=0, le=1)
+    similarity: float = asked(
+        gettext_lazy("One attribute from this similarity on (cosine)"), SIMILARITY, ge=0.3, le=1
+    )
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import attributes, endpoints, generate, retrieve
-from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Budget, GenerationRules, Retrieval
 from annotation.candidates.steps.personas import MOST_PERSONAS
 from annotation.candidates.strategies import Strategy, by_name, without_persona
 from annotation.core.errors import DomainError
+from annotation.core.schema import form_of
 from annotation.studies.models import Study
 
 TEXTS_LIMIT = 5_000_000
@@ -184,21 +184,7 @@ class RulesForm(forms.ModelForm):
         }
 
 
-class ThresholdsForm(forms.Form):
-    """What of the extracted statements becomes an attribute."""
-
-    confidence = forms.FloatField(
-        label=gettext_lazy("Confidence, at least"), min_value=0, max_value=1, initial=0.4
-    )
-    similarity = forms.FloatField(
-        label=gettext_lazy("One attribute from this similarity on (cosine)"),
-        min_value=0.3,
-        max_value=1,
-        initial=0.7,
-    )
-
-    def thresholds(self) -> Thresholds:
-        return Thresholds(self.cleaned_data["confidence"], self.cleaned_data["similarity"])
+ThresholdsForm = form_of(attributes.Thresholds)
 
 
 class PromptForm(forms.Form):

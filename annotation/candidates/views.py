@@ -500,10 +500,10 @@ def clusters(request: UserRequest, slug: str) -> HttpResponse:
     valid = form.is_bound and form.is_valid()
     if request.method == "POST" and valid:
         with refusals.in_form(form):
-            counts = attributes.make(study, form.thresholds(), by=request.user)
+            counts = attributes.make(study, form.schema, by=request.user)
             messages.success(request, _made(counts))
             return redirect("tasks", slug)
-    thresholds = form.thresholds() if valid else attributes.Thresholds()
+    thresholds = form.schema if valid else attributes.Thresholds()
     context = {"study": study, "form": form, "now": thresholds}
     context |= attributes.preview(study, thresholds)
     status = 400 if request.method == "POST" else 200

@@ -1,48 +1,77 @@
 """The options of a release apart from layout and format. Pure."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.tiers.rules import TierRule
 from annotation.core.errors import DomainError
+from annotation.core.schema import asked, built
 from annotation.datasets import layouts
 from annotation.datasets.truth import RULE
 from annotation.queries.scenarios import SHOTS
 
 TIERS, MAJORITY, HALF, IMPORTED = "tiers", "majority", "more-than-half", "imported"
-PAIR_RULES = (TIERS, MAJORITY, HALF, IMPORTED)
-MOST_VOTES = 1_000
-MOST_SHOTS = 100
+FORMATS = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
+LICENCE_LIMIT = 100
+MOST_VOTES, MOST_SHOTS = 1_000, 100
 FEWEST_SHARD_ROWS, MOST_SHARD_ROWS = 1_000, 10_000_000
 
 
-@dataclass(frozen=True)
+@schema(frozen=True)
 class Choices:
-    """How a release makes its rows from votes; stored with it and stated in its manifest.
+    """How a release makes its rows from votes; stored with it and stated in its manifest."""
 
-    ``rule`` makes pairs of tiers, or of a majority of at least ``min_votes`` votes whose winner is
-    ``min_margin`` votes before the next label ("more-than-half": and has more than half of the
-    votes, so that 4 : 3 : 2 is none), or takes those that a release was imported with.
-    ``hard_fill`` is the largest share of borderline items in the hard tier. ``shots`` of a query's
-    responses are examples for a judge model. ``easy_share`` is the least share of an item's votes
-    that its ground truth needs for an easy pair. ``shard_rows`` is the number of rows at which a
-    table goes on in another file, 0 for one file a table.
-    """
-
-    hard_fill: Fraction = Fraction(0)
-    rule: str = TIERS
-    min_votes: int = 1
-    min_margin: int = 1
-    shots: int = SHOTS
-    easy_share: Fraction = Fraction(0)
-    shard_rows: int = 0
+    hard_fill: Fraction = asked(
+        _("Borderline items in the hard tier, at most (share)"),
+        Fraction(0),
+        _(
+            "None unless you ask for them: 1/5 lets borderline items join up to a fifth of the "
+            "hard tier, as long as its kappa stays above 0.42. For layouts with tiers."
+        ),
+    )
+    rule: str = asked(
+        _("Pairs by"),
+        TIERS,
+        choices={
+            TIERS: _("tiers of agreement"),
+            MAJORITY: _("majority of few votes"),
+            # 4 : 3 : 2 is a majority and not more than half.
+            HALF: _("more than half of the votes"),
+            IMPORTED: _("tiers they were imported with"),
+        },
+    )
+    min_votes: int = asked(_("By majority: votes an item has, at least"), 1, ge=1, le=MOST_VOTES)
+    min_margin: int = asked(
+        _("By majority: votes the winner is ahead, at least"), 1, ge=1, le=MOST_VOTES
+    )
+    shots: int = asked(
+        _("Responses of a query that are shots for a judge model"), SHOTS, ge=1, le=MOST_SHOTS
+    )
+    easy_share: Fraction = asked(
+        _("Votes for the ground truth of an easy pair, at least (share)"),
+        Fraction(0),
+        _("For example 2/3; without it the most votes are enough."),
+    )
+    shard_rows: int = asked(
+        _("Rows a file, at most"),
+        0,
+        _(
+            "For large releases: a table goes on in another file after so many rows. One file a "
+            "table, with its published name, unless you say otherwise."
+        ),
+        ge=0,
+        le=MOST_SHARD_ROWS,
+    )
 
     @classmethod
     def of(cls, layout: str, **wanted: Any) -> "Choices":
         """The choices ``wanted``, default where None; DomainError for what cannot be."""
-        choices = cls(**{name: value for name, value in wanted.items() if value not in (None, "")})
+        choices = built(cls, wanted)
         choices.check(layout)
         return choices
 
@@ -95,10 +124,6 @@ class Choices:
     def check(self, layout: str) -> None:
         """DomainError where a choice cannot be, or the layout has no use for it."""
         tiered = layouts.layout_of(layout).TIERED
-        if self.rule not in PAIR_RULES:
-            raise DomainError(
-                "The rule of pairs is “tiers”, “majority”, “more-than-half” or “imported”."
-            )
         if self.hard_fill and not tiered:
             raise DomainError(
                 f"The layout “{layout}” has no tiers that borderline items could join."
@@ -115,19 +140,36 @@ class Choices:
             raise DomainError(
                 "Minimum votes and margin belong to the rules “majority” and “more-than-half”."
             )
-        _within("The minimum of votes", self.min_votes, MOST_VOTES)
-        _within("The minimum margin", self.min_margin, MOST_VOTES)
-        _within("The number of shots", self.shots, MOST_SHOTS)
-        if self.shard_rows:
-            _within(
-                "The number of rows a file", self.shard_rows, MOST_SHARD_ROWS, FEWEST_SHARD_ROWS
-            )
+        if self.shard_rows and self.shard_rows < FEWEST_SHARD_ROWS:
+            sentence = f"A file has {FEWEST_SHARD_ROWS:,} to {MOST_SHARD_ROWS:,} rows, or all."
+            raise DomainError(sentence)
         try:
-            _ = self.tier_rule
+            _rule = self.tier_rule
         except ValueError as error:
             raise DomainError(translated(str(error))) from error
 
 
-def _within(what: str, number: int, most: int, least: int = 1) -> None:
-    if type(number) is not int or not least <= number <= most:
-        raise DomainError(f"{what} is a whole number from {least:,} to {most:,}.")
+def _layouts() -> dict[str, str]:
+    return {name: name for name in layouts.by_name()}
+
+
+@schema(frozen=True, kw_only=True)
+class ReleaseRequest(Choices):
+    """A release that is asked for; ``freeze.request`` checks that layout and format match."""
+
+    layout: str = asked(_("Layout"), choices=_layouts)
+    format: str = asked(_("Format"), "", choices={"": _("the layout's own"), **FORMATS})
+    safe_csv: bool = asked(
+        _("Make CSV files safe for spreadsheets"),
+        False,
+        _(
+            "A cell that a spreadsheet would run as a formula gets an apostrophe before it. "
+            "Without this every cell is exact."
+        ),
+    )
+    licence: str = asked(
+        _("Licence"),
+        "",
+        _("Stands on the dataset card, for example CC-BY-4.0."),
+        max_length=LICENCE_LIMIT,
+    )

@@ -4,19 +4,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.forms import FractionField
 from annotation.core.pages import in_groups
+from annotation.core.schema import form_of
 from annotation.datasets import layouts, papers
-from annotation.datasets.choices import (
-    FEWEST_SHARD_ROWS,
-    MOST_SHARD_ROWS,
-    MOST_SHOTS,
-    MOST_VOTES,
-    TIERS,
-)
-from annotation.datasets.freeze import LICENCE_LIMIT
-
-FORMATS = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
+from annotation.datasets.choices import FORMATS, TIERS, ReleaseRequest
 
 
 class ReleaseUploadForm(forms.Form):
@@ -30,87 +21,13 @@ class ReleaseUploadForm(forms.Form):
     )
 
 
-def _layouts() -> list[tuple[str, str]]:
-    return [(name, name) for name in layouts.by_name()]
-
-
 def _quoted(names: Iterable[str]) -> str:
     return ", ".join(f"“{name}”" for name in names)
 
 
-class ReleaseForm(forms.Form):
-    """The options of a new release. ``freeze.request`` checks that layout and format match."""
+class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
+    """The options of a new release."""
 
-    layout = forms.ChoiceField(label=_("Layout"), choices=_layouts)
-    format = forms.ChoiceField(
-        label=_("Format"), required=False, choices=[("", _("the layout's own")), *FORMATS.items()]
-    )
-    safe_csv = forms.BooleanField(
-        label=_("Make CSV files safe for spreadsheets"),
-        required=False,
-        initial=True,
-        help_text=_(
-            "A cell that a spreadsheet would run as a formula gets an apostrophe before it. "
-            "Without this every cell is exact."
-        ),
-    )
-    hard_fill = FractionField(
-        label=_("Borderline items in the hard tier, at most (share)"),
-        required=False,
-        help_text=_(
-            "None unless you ask for them: 1/5 lets borderline items join up to a fifth of the "
-            "hard tier, as long as its kappa stays above 0.42. For layouts with tiers."
-        ),
-    )
-    easy_share = FractionField(
-        label=_("Votes for the ground truth of an easy pair, at least (share)"),
-        required=False,
-        help_text=_("For example 2/3; without it the most votes are enough."),
-    )
-    rule = forms.ChoiceField(
-        label=_("Pairs by"),
-        required=False,
-        choices=[
-            ("tiers", _("tiers of agreement")),
-            ("majority", _("majority of few votes")),
-            ("more-than-half", _("more than half of the votes")),
-            ("imported", _("tiers they were imported with")),
-        ],
-    )
-    min_votes = forms.IntegerField(
-        label=_("By majority: votes an item has, at least"),
-        required=False,
-        min_value=1,
-        max_value=MOST_VOTES,
-    )
-    min_margin = forms.IntegerField(
-        label=_("By majority: votes the winner is ahead, at least"),
-        required=False,
-        min_value=1,
-        max_value=MOST_VOTES,
-    )
-    shots = forms.IntegerField(
-        label=_("Responses of a query that are shots for a judge model"),
-        required=False,
-        min_value=1,
-        max_value=MOST_SHOTS,
-    )
-    shard_rows = forms.IntegerField(
-        label=_("Rows a file, at most"),
-        required=False,
-        min_value=FEWEST_SHARD_ROWS,
-        max_value=MOST_SHARD_ROWS,
-        help_text=_(
-            "For large releases: a table goes on in another file after so many rows. One file a "
-            "table, with its published name, unless you say otherwise."
-        ),
-    )
-    licence = forms.CharField(
-        label=_("Licence"),
-        required=False,
-        max_length=LICENCE_LIMIT,
-        help_text=_("Stands on the dataset card, for example CC-BY-4.0."),
-    )
     GROUPS = (
         (_("What it is for"), ("layout",)),
         (_("Files"), ("format", "shard_rows", "safe_csv", "licence")),
@@ -121,6 +38,8 @@ class ReleaseForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["rule"].required = False
+        self.fields["safe_csv"].initial = True
         known = layouts.by_name()
         self.fields["format"].help_text = "; ".join(
             f"“{name}”: {', '.join(FORMATS[format] for format in layout.FORMATS)}"

@@ -28,7 +28,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
 from annotation.datasets import folders, layouts, owners, records
 from annotation.datasets.card import card
-from annotation.datasets.choices import HALF, MAJORITY, Choices
+from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
 from annotation.datasets.decided import Decided, patterns, voters
 from annotation.datasets.fill import filled
@@ -51,7 +51,6 @@ FREEZE_TRIES, FREEZE_PAUSE_SECONDS = 5, 0.2
 # Pauses until the votes that are being stored must be there.
 WAITS = 12
 BUSY = "Something is being imported just now. Ask again in a moment."
-LICENCE_LIMIT = 100
 
 
 def request(

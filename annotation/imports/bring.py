@@ -1,27 +1,96 @@
 """Imports a file into a study: opens it, finds the mapping, stores what it says."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import asdict, dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
+from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.records import Rows
+from annotation.core.schema import asked, built, fields_of
 from annotation.imports import conversations, paths, recipes, store
 from annotation.imports import mapping as mappings
 from annotation.imports.limits import TableError
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.tables import Table
 from annotation.judging.imports import bundles
+from annotation.judging.kinds.imported import WIDER
 from annotation.studies.models import Study
 
+LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 COUNTS = (
     *("personas", "queries", "candidates", "items", "votes", "scores", "workers"),
     "conversations",
 )
+
+
+@schema(frozen=True)
+class Known:
+    """Where a file comes from. What is left out is not known, and is called so."""
+
+    source: str = asked(gettext_lazy("Where it comes from: name and address"), "", max_length=300)
+    citation: str = asked(gettext_lazy("How it is cited"), "", max_length=2_000)
+    licence: str = asked(gettext_lazy("Licence"), "", max_length=200)
+    collected_from: date | None = asked(gettext_lazy("Collected from"), None)
+    collected_to: date | None = asked(gettext_lazy("Collected to"), None)
+    consent: str = asked(gettext_lazy("What those who judged agreed to"), "", max_length=2_000)
+    languages: list[str] = asked(
+        gettext_lazy("Languages, by their codes"),
+        [],
+        gettext_lazy("For example: en, ko, zh-Hans"),
+        unit="comma",
+    )
+
+    @model_validator(mode="after")
+    def _possible(self) -> "Known":
+        for code in self.languages:
+            if not LANGUAGE.fullmatch(code):
+                raise ValueError(_("“%s” is no code of a language.") % code[:40])
+        begin, end = self.collected_from, self.collected_to
+        if max(filter(None, (begin, end)), default=date.min) > timezone.localdate():
+            raise ValueError(_("It was collected in the future."))
+        if begin and end and begin > end:
+            raise ValueError(_("The collection ends before it begins."))
+        return self
+
+    def as_json(self) -> dict[str, Any]:
+        """What is known; days in ISO 8601."""
+        return {
+            name: value if isinstance(value, list) else str(value)
+            for name, value in vars(self).items()
+            if value and name in fields_of(Known)
+        }
+
+
+@schema(frozen=True)
+class Options:
+    """What becomes of the rows of a file."""
+
+    task: str = asked("Name of the task of the items and votes", "", max_length=60)
+    open_items: bool = asked(
+        "Without it a batch opens items later, unless the file has votes", True, flag="no-items"
+    )
+    skip_faults: bool = asked(
+        gettext_lazy("Leave faulty lines out"),
+        False,
+        gettext_lazy("Otherwise one faulty line is enough for nothing to be stored."),
+        flag="skip-faulty",
+    )
+    allow: list[str] = asked(
+        gettext_lazy("Change the task so that it takes the file"),
+        [],
+        gettext_lazy("Only a task that nobody has judged here can be changed."),
+        choices=WIDER,
+    )
 
 
 @dataclass
@@ -97,9 +166,7 @@ def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
 
 def provenance(file: str, known: dict) -> dict[str, Any]:
     """The fields of studies.Provenance for a file of which this is ``known``."""
-    days = {name: known.get(name) or None for name in ("collected_from", "collected_to")}
-    texts = {name: known.get(name) or "" for name in ("source", "citation", "licence", "consent")}
-    return {"file": file[:200], **texts, **days, "languages": known.get("languages") or []}
+    return {"file": file[:200], **asdict(built(Known, known))}
 
 
 def bring(

@@ -1,29 +1,27 @@
 """How a file is read: the mapping of its columns, the task, and what to do with faulty lines."""
 
-import re
-from datetime import date
 from typing import Any, cast
 
 from django import forms
 from django.http import QueryDict
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import DomainError
+from annotation.core.schema import form_of
 from annotation.imports import paths
+from annotation.imports.bring import Known, Options
 from annotation.imports.mapping import SEVERAL, TARGETS, Mapping, checked
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.judging.kinds.imported import WIDER
 from annotation.studies.models import Study
 
 PLACES_LIMIT = 80
-LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 # Values of the field ``task``: no items now, or items of the task that follows.
 LATER, OPEN = "later", "open:"
 
 
-class MappingForm(forms.Form):
+class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[misc]
     """One field a target, each with the places of the file's first rows; and the options."""
 
     task = forms.ChoiceField(
@@ -38,17 +36,6 @@ class MappingForm(forms.Form):
         max_length=60,
         required=False,
         help_text=gettext_lazy("Left empty, a task that is needed is named after its kind."),
-    )
-    skip_faults = forms.BooleanField(
-        label=gettext_lazy("Leave faulty lines out"),
-        required=False,
-        help_text=gettext_lazy("Otherwise one faulty line is enough for nothing to be stored."),
-    )
-    allow = forms.MultipleChoiceField(
-        label=gettext_lazy("Change the task so that it takes the file"),
-        required=False,
-        widget=forms.CheckboxSelectMultiple,
-        help_text=gettext_lazy("Only a task that nobody has judged here can be changed."),
     )
     recipe_name = forms.CharField(
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
@@ -82,7 +69,7 @@ class MappingForm(forms.Form):
         ]
         places = places_of(sample, [name for names in columns.values() for name in names])
         choices = [(place, place or _("the whole record")) for place in places]
-        self.values = mapping.values if mapping else {}
+        self.words = mapping.values if mapping else {}
         for target, title in TARGETS.items():
             names = columns.get(target, ())
             if target in SEVERAL:
@@ -105,7 +92,7 @@ class MappingForm(forms.Form):
             if names:
                 columns[target] = names
         try:
-            data["mapping"] = checked(Mapping(columns, self.values))
+            data["mapping"] = checked(Mapping(columns, self.words))
         except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal
         choice, name = data.get("task") or "", data.get("new_task") or ""
@@ -135,68 +122,7 @@ class MappingForm(forms.Form):
             )
 
 
-class ProvenanceForm(forms.Form):
-    """Where a file comes from. What is left empty is not known, and is called so."""
-
-    source = forms.CharField(
-        label=gettext_lazy("Where it comes from: name and address"), max_length=300, required=False
-    )
-    citation = forms.CharField(
-        label=gettext_lazy("How it is cited"), max_length=2_000, required=False
-    )
-    licence = forms.CharField(label=gettext_lazy("Licence"), max_length=200, required=False)
-    collected_from = forms.DateField(
-        label=gettext_lazy("Collected from"),
-        required=False,
-        widget=forms.DateInput({"type": "date"}),
-    )
-    collected_to = forms.DateField(
-        label=gettext_lazy("Collected to"), required=False, widget=forms.DateInput({"type": "date"})
-    )
-    consent = forms.CharField(
-        label=gettext_lazy("What those who judged agreed to"), max_length=2_000, required=False
-    )
-    languages = forms.CharField(
-        label=gettext_lazy("Languages, by their codes"),
-        max_length=200,
-        required=False,
-        help_text=gettext_lazy("For example: en, ko, zh-Hans"),
-    )
-
-    def clean_languages(self) -> list[str]:
-        codes = [code for code in re.split(r"[,\s]+", self.cleaned_data["languages"]) if code]
-        for code in codes:
-            if not LANGUAGE.fullmatch(code):
-                raise forms.ValidationError(_("“%s” is no code of a language.") % code[:40])
-        return codes
-
-    def clean(self) -> dict[str, Any]:
-        data: dict[str, Any] = super().clean() or {}
-        begin, end = data.get("collected_from"), data.get("collected_to")
-        if max(filter(None, (begin, end)), default=date.min) > timezone.localdate():
-            raise forms.ValidationError(_("It was collected in the future."))
-        if begin and end and begin > end:
-            raise forms.ValidationError(_("The collection ends before it begins."))
-        return data
-
-    @property
-    def known(self) -> dict[str, Any]:
-        """What was said, as JSON; for a valid form."""
-        return {
-            name: value if isinstance(value, list) else str(value)
-            for name, value in self.cleaned_data.items()
-            if value
-        }
-
-
-def provenance_of(known: dict) -> dict[str, Any]:
-    """``known`` (texts, and codes of languages) as a form understands it; DomainError."""
-    languages = known.get("languages", "")
-    typed = languages if isinstance(languages, str) else ",".join(languages)
-    form = ProvenanceForm({**known, "languages": typed})
-    if not form.is_valid():
-        raise DomainError(" ".join(str(words[0]) for words in form.errors.values()), code="source")
-    return form.known
+ProvenanceForm = form_of(Known)
 
 
 def _chosen(row: DataImport, tasks: list[str]) -> dict[str, str]:

@@ -118,9 +118,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     data = request.POST if action in ("import", "preview") else None
     form = MappingForm(data, records, mapping, row)
     known = row.provenance or recipes.provenance_of(recipe)
-    asked = ProvenanceForm(
-        data, initial=known | {"languages": ", ".join(known.get("languages", ()))}
-    )
+    asked = ProvenanceForm(data, initial=known)
     valid = form.is_bound and form.is_valid() and asked.is_valid()
     mapping = form.cleaned_data["mapping"] if valid else mapping
     named = mappings.named(mapping, records) if mapping else []
@@ -128,7 +126,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     if valid:
         form.keep(row)
         if action == "import" and not left:
-            chosen = form.cleaned_data | {"provenance": asked.known}
+            chosen = form.cleaned_data | {"provenance": asked.schema.as_json()}
             return _start(request, study, row, chosen)
     context |= {
         "form": form,

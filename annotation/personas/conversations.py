@@ -7,19 +7,20 @@ then a subset whose members differ as much as possible in what they write about.
 import hashlib
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.embed import DIMENSIONS, embed, unit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
+from annotation.core.schema import asked
 from annotation.histories import browse, consent
 from annotation.histories.formats.corpora import CorpusRow
 from annotation.histories.models import HistoryConsent
@@ -35,15 +36,21 @@ ALIKE = 3
 _NUMBERS = re.compile(r"[\d\W_]+")
 
 
-@dataclass(frozen=True)
+@schema(frozen=True)
 class Filters:
-    """Who is left: ``language`` "" is all, the numbers are at least, ``people`` at most."""
+    """Which people of the pool are left."""
 
-    language: str = ""
-    conversations: int = 3
-    turns: int = 15
-    scripted: bool = False
-    people: int | None = 50
+    language: str = asked(gettext_lazy("Language"), "", max_length=40)
+    conversations: int = asked(gettext_lazy("Conversations a person, at least"), 3, ge=1, le=1_000)
+    turns: int = asked(gettext_lazy("Messages of their own, at least"), 15, ge=1, le=100_000)
+    scripted: bool = asked(gettext_lazy("With scripted conversations"), False)
+    people: int | None = asked(
+        gettext_lazy("People, at most"),
+        50,
+        gettext_lazy("Those whose texts differ most. Empty: all."),
+        ge=1,
+        le=100_000,
+    )
 
 
 FIRST = gettext_lazy("in the pool")

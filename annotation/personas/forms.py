@@ -6,7 +6,8 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core.records import check_json
-from annotation.personas import conversations, models, schema
+from annotation.core.schema import form_of
+from annotation.personas import conversations, models, schema, splitting
 from annotation.personas.board import BOTH, FIRST, SECOND
 from annotation.personas.curate import ROUNDS
 from annotation.studies.bundle import BundleError, read_rows
@@ -139,49 +140,21 @@ class AttributesForm(UploadForm):
         super().__init__(*args, **kwargs)
 
 
-class FiltersForm(forms.Form):
-    """Which people of the pool are left; ``cleaned_data["filters"]`` is a ``Filters``."""
-
-    language = forms.CharField(label=_("Language"), max_length=40, required=False)
-    conversations = forms.IntegerField(
-        label=_("Conversations a person, at least"), min_value=1, max_value=1_000, initial=3
-    )
-    turns = forms.IntegerField(
-        label=_("Messages of their own, at least"), min_value=1, max_value=100_000, initial=15
-    )
-    scripted = forms.BooleanField(label=_("With scripted conversations"), required=False)
-    people = forms.IntegerField(
-        label=_("People, at most"),
-        min_value=1,
-        max_value=100_000,
-        initial=50,
-        required=False,
-        help_text=_("Those whose texts differ most. Empty: all."),
-    )
+class FiltersForm(form_of(conversations.Filters)):  # type: ignore[misc]
+    """Which people of the pool are left."""
 
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
         shares = [(name, f"{name} ({n})") for name, n in conversations.languages(study) if name]
         self.fields["language"].widget = forms.Select(choices=[("", _("all")), *shares])
 
-    def clean(self) -> dict:
-        super().clean()
-        data = self.cleaned_data
-        if not self.errors:
-            names = ("language", "conversations", "turns", "scripted", "people")
-            data["filters"] = conversations.Filters(**{name: data[name] for name in names})
-        return data
+    @property
+    def filters(self) -> conversations.Filters:
+        """The filters of a valid form; no number of people is all of them."""
+        return conversations.Filters(**{"people": None} | self.values)
 
 
-class SplitForm(forms.Form):
-    """How many personas are of the benchmark, and the seed of the draw."""
-
-    benchmark = forms.IntegerField(
-        label=_("Personas of the benchmark"), min_value=1, max_value=1_000_000, initial=200
-    )
-    seed = forms.IntegerField(
-        label=_("Seed of the draw"), min_value=0, max_value=2**31 - 1, initial=1
-    )
+SplitForm = form_of(splitting.Split)
 
 
 class PairForm(forms.Form):

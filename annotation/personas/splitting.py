@@ -6,14 +6,25 @@ from dataclasses import dataclass
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
+from annotation.core.schema import asked
 from annotation.personas import balance, board, curate
 from annotation.personas.models import Persona, PersonaVersion
 from annotation.studies.models import Study
 
 BENCHMARK, TRAINING = Persona.Split.BENCHMARK, Persona.Split.TRAINING
+
+
+@schema(frozen=True)
+class Split:
+    """How many personas are of the benchmark, and the seed of the draw."""
+
+    benchmark: int = asked(gettext_lazy("Personas of the benchmark"), ge=1, le=1_000_000)
+    seed: int = asked(gettext_lazy("Seed of the draw"), 1, ge=0, le=2**31 - 1)
 
 
 @dataclass(frozen=True)

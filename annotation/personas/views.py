@@ -238,7 +238,7 @@ def pool(request: UserRequest, slug: str) -> HttpResponse:
     form = FiltersForm(data, study=study)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
-            counts = conversations.take(study, form.cleaned_data["filters"], by=request.user)
+            counts = conversations.take(study, form.filters, by=request.user)
             words = ngettext(
                 "%(n)d person is taken: a model can extract attributes now.",
                 "%(n)d people are taken: a model can extract attributes now.",
@@ -248,7 +248,7 @@ def pool(request: UserRequest, slug: str) -> HttpResponse:
             return redirect("step", slug, "attribute")
     filters = conversations.Filters()
     if form.is_bound and form.is_valid():
-        filters = form.cleaned_data["filters"]
+        filters = form.filters
     context = {
         "study": study,
         "form": form,

@@ -163,12 +163,12 @@ def test_curators_set_it_on_the_page_of_checks(bespoke, cast, login):
     client = login(cast.person("Carol"))
     page = reverse("checks", args=["tea"])
     sent = {"pass_mark": "0", "gold_every": "0", "repeat_every": "0"}
-    more = {"retest_number": "5", "retest_percent": "20", "retest_days": "14"}
+    more = {"retest_number": "5", "retest_share": "20", "retest_days": "14"}
     assert client.post(page, sent | more).status_code == 302
     stored = Checks.objects.get()
     assert (stored.retest_number, stored.retest_share, stored.retest_days) == (5, 0.2, 14)
     assert client.post(page, sent).status_code == 302
     stored.refresh_from_db()
     assert (stored.retest_number, stored.retest_share, stored.retest_days) == (0, 0, 7)
-    for wrong in ({"retest_percent": "101"}, {"retest_number": "-1"}, {"retest_days": "x"}):
+    for wrong in ({"retest_share": "101"}, {"retest_number": "-1"}, {"retest_days": "x"}):
         assert client.post(page, sent | wrong).status_code == 400

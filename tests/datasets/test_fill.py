@@ -77,7 +77,7 @@ def test_the_share_is_asked_for_by_command_and_on_the_page(judged, _data, tmp_pa
     call_command("release", "tea", "--layout", "dpo", "--hard-fill", "0.2", "--out", str(out))
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["rules"]["tiers"]["parameters"]["hard_fill"] == "1/5"
-    with pytest.raises(CommandError, match=r"write a number such as 1/5 or 0\.2"):
+    with pytest.raises(CommandError, match=r"Write a number such as 3/5 or 0\.6"):
         call_command("release", "tea", "--hard-fill", "a fifth", "--out", str(tmp_path / "no"))
     browser = login(cast.person("Rui"))
     page = reverse("releases", args=["tea"])

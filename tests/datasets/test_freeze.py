@@ -204,7 +204,7 @@ def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(
     ("layout", "wanted", "sentence"),
     [
         ("long", {"rule": "majority"}, "has no pairs that a rule could make"),
-        ("dpo", {"rule": "best"}, "“more-than-half” or “imported”"),
+        ("dpo", {"rule": "best"}, "majority, more-than-half, imported"),
         ("dpo", {"min_votes": 3}, "belong to the rules “majority”"),
         ("dpo", {"rule": "majority", "min_votes": 0}, "from 1 to 1,000"),
         ("dpo", {"rule": "majority", "min_margin": 1001}, "from 1 to 1,000"),

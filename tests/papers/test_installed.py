@@ -16,7 +16,7 @@ from django.conf import settings as configured
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 
-from annotation.api.releases import ReleaseRequest
+from annotation.api.releases import ReleaseBody
 from annotation.datasets import folders, freeze, papers, release_import
 from annotation.datasets.check import check
 from annotation.judging.batches.open import open_batch
@@ -110,7 +110,7 @@ def test_its_layout_is_offered_and_proposed_by_the_page_the_api_and_the_command(
     page = client.get("/studies/medals/releases/").content.decode()
     assert '<option value="podium" selected>podium</option>' in page
     assert "“podium”: JSON Lines" in page
-    assert ReleaseRequest(data={"layout": "podium"}).is_valid()
+    assert ReleaseBody(data={"layout": "podium"}).is_valid()
     call_command("release", "medals", "--layout", "podium", "--out", str(tmp_path / "out"))
     assert "medals release 1 (podium, jsonl): 1 items, 2 judgments" in capsys.readouterr().out
 

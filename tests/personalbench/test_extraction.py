@@ -254,7 +254,7 @@ def test_the_same_by_command_and_api(extracted, cast, client, capsys):
     assert json.loads(capsys.readouterr().out)["attributes"] == 1
     call_command("make_attributes", "tea", "--similarity", "1")
     assert json.loads(capsys.readouterr().out)["attributes"] == 2
-    with pytest.raises(CommandError, match="from 0 to 1"):
+    with pytest.raises(CommandError, match="less than or equal to 1"):
         call_command("make_attributes", "tea", "--confidence", "4")
     _token, key = ApiToken.issue(cast.member("Carol", extracted, "curator"))
     headers = {"Authorization": f"Bearer {key}"}

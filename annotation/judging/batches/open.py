@@ -11,18 +11,21 @@ from django.db.models import Max
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.schema import asked, taken
 from annotation.judging import ordering
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.planning import EVERYTHING, Scope
+from annotation.judging.kinds.planning import EVERYTHING, NAMES_LIMIT, Scope
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
 from annotation.judging.owner import notices
 from annotation.personas.models import Persona, PersonaVersion
-from annotation.studies.models import Membership, Study, TaskDefinition
+from annotation.studies.bundle_rows import OVERLAP_LIMIT
+from annotation.studies.models import SLUG_LIMIT, Membership, Study, TaskDefinition
 
 NO_CONTROL = gettext_lazy(
     "This task compares no answers to a query, so it can hide no control among them."
@@ -34,6 +37,29 @@ ORDERS = {
     "query": gettext_lazy("question by question"),
     "mixed": gettext_lazy("at random"),
 }
+
+
+@schema(frozen=True, kw_only=True)
+class Opening(Scope):
+    """A batch that is asked for."""
+
+    task: str = asked("Name of the task", max_length=SLUG_LIMIT)
+    also: list[str] = asked(gettext_lazy("Also items of these tasks"), [], max_length=NAMES_LIMIT)
+    order: str = asked(gettext_lazy("Order between the tasks"), "task", choices=ORDERS)
+    overlap: int | None = asked(
+        gettext_lazy("Judgments an item"),
+        None,
+        gettext_lazy("0: models judge first, then you draw the items that people get."),
+        ge=0,
+        le=OVERLAP_LIMIT,
+    )
+    dry_run: bool = asked("Say what would be opened, and open nothing", False)
+
+    @property
+    def wanted(self) -> dict[str, Any]:
+        """The arguments of ``open_batches`` apart from the tasks."""
+        scope = Scope(**taken(Scope, vars(self)))
+        return {"order": self.order, "overlap": self.overlap, "scope": scope}
 
 
 def open_batch(study: Study, task: TaskDefinition, **wanted: Any) -> Batch | None:
@@ -73,9 +99,9 @@ def open_batches(
         _refuse_lacking(study, tasks, scope)
     last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
     batches = []
-    for task, rows, taken in zip(tasks, plans, places, strict=True):
+    for task, rows, row_places in zip(tasks, plans, places, strict=True):
         rows = [{"overlap": task.overlap if overlap is None else overlap} | row for row in rows]
-        positions = [last + 1 + place for place in taken]
+        positions = [last + 1 + place for place in row_places]
         batches += [add_items(study, task, rows, positions=positions, by=by)] if rows else []
     return batches
 

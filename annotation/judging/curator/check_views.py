@@ -3,19 +3,18 @@
 from collections import Counter
 from uuid import UUID
 
-from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
 from annotation.core.pages import page_of
+from annotation.core.schema import form_of
 from annotation.judging.curator import checks
 from annotation.judging.kinds import labels
 from annotation.judging.kinds.base import Field, Label
@@ -27,62 +26,7 @@ from annotation.studies.models import Study
 PAGE = 25
 
 
-class RatesForm(forms.Form):
-    """How often a study trains and checks."""
-
-    pass_mark = forms.IntegerField(
-        label=gettext_lazy("Training: percent that must be right"),
-        min_value=0,
-        max_value=100,
-        help_text=gettext_lazy("Who stays below it gets no work. 0: everybody passes."),
-    )
-    gold_every = forms.IntegerField(
-        label=gettext_lazy("One gold item in so many judgments"),
-        min_value=0,
-        max_value=10_000,
-        help_text=gettext_lazy("On average, at irregular places. 0: never."),
-    )
-    repeat_every = forms.IntegerField(
-        label=gettext_lazy("One repeat in so many judgments"),
-        min_value=0,
-        max_value=10_000,
-        help_text=gettext_lazy("An own item again, at least so many judgments later. 0: never."),
-    )
-
-    retest_number = forms.IntegerField(
-        label=gettext_lazy("Own items that each owner judges again"),
-        min_value=0,
-        max_value=1_000,
-        required=False,
-        help_text=gettext_lazy("For test-retest reliability, of tasks for owners. 0: none."),
-    )
-    retest_percent = forms.IntegerField(
-        label=gettext_lazy("or percent of their items"),
-        min_value=0,
-        max_value=100,
-        required=False,
-        help_text=gettext_lazy("Where no number is given."),
-    )
-    retest_days = forms.IntegerField(
-        label=gettext_lazy("Days until they judge again, at least"),
-        min_value=0,
-        max_value=365,
-        required=False,
-        initial=7,
-    )
-
-    @property
-    def rates(self) -> hidden_checks.Rates:
-        data = self.cleaned_data
-        days = data["retest_days"]
-        return hidden_checks.Rates(
-            pass_mark=data["pass_mark"] / 100,
-            gold_every=data["gold_every"],
-            repeat_every=data["repeat_every"],
-            retest_number=data["retest_number"] or 0,
-            retest_share=(data["retest_percent"] or 0) / 100,
-            retest_days=7 if days is None else days,
-        )
+RatesForm = form_of(hidden_checks.Rates)
 
 
 @require_http_methods(["GET", "POST"])
@@ -90,17 +34,9 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
     """Rates, the checks there are, and the items that more can be made of."""
     study = study_for(request.user, slug, policies.check.may_change)
     rates = Checks.objects.filter(study=study).first() or Checks()
-    initial = {
-        "pass_mark": round(rates.pass_mark * 100),
-        "gold_every": rates.gold_every,
-        "repeat_every": rates.repeat_every,
-        "retest_number": rates.retest_number,
-        "retest_percent": round(rates.retest_share * 100),
-        "retest_days": rates.retest_days,
-    }
-    form = RatesForm(request.POST or None, initial=initial)
+    form = RatesForm(request.POST or None, initial=vars(rates))
     if request.method == "POST" and form.is_valid():
-        checks.set_rates(study, form.rates, by=request.user)
+        checks.set_rates(study, form.schema, by=request.user)
         messages.success(request, _("Saved."))
         return redirect("checks", slug)
     search = request.GET.get("q", "").replace("\x00", "")[:200]

@@ -73,21 +73,20 @@ def open_(request: UserRequest, slug: str, name: str) -> HttpResponse:
     if not form.is_valid():
         context = {"study": study, "task": task, "form": form}
         return render(request, "judging/batch.html", context, status=400)
-    overlap, order = form.cleaned_data.get("overlap"), form.together["order"]
-    tasks = tasks_of(study, [task.name, *form.together["also"]])
+    asked = form.opening
+    tasks, wanted = tasks_of(study, [task.name, *asked.also]), asked.wanted
     if request.method == "POST" and "endpoint" in request.POST:
-        return _answers_asked(request, study, task, form.scope)
+        return _answers_asked(request, study, task, wanted["scope"])
     if request.method == "POST":
         seen = request.POST.get("seen", "")
-        wanted = {"order": order, "overlap": overlap, "scope": form.scope, "seen": seen}
-        page = _opened(request, study, tasks, **wanted)
+        page = _opened(request, study, tasks, seen=seen, **wanted)
         if page:
             return redirect(page, slug)
     context = {
         "study": study,
         "task": task,
         "form": form,
-        "summary": summary_of(study, tasks, order=order, overlap=overlap, scope=form.scope),
+        "summary": summary_of(study, tasks, **wanted),
         "missing": _missing(task),
         "servers": configured_servers(request),
     }

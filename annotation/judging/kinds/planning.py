@@ -5,34 +5,45 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext_lazy as _
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import GENERIC
+from annotation.core.schema import asked
 from annotation.judging import ordering
 from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study, TaskDefinition
 
+NAMES_LIMIT = 10_000
 
-@dataclass(frozen=True)
+
+@schema(frozen=True)
 class Scope:
-    """What a batch keeps to: ids, strategies of answers, languages of queries; () is all of them.
+    """What a batch keeps to; what is left out keeps to nothing.
 
-    ``number`` is the most items that it opens. ``mixed``: items come in a random order that is
-    always the same for the same items, instead of the order of their queries. ``again``: queries
-    that have items are planned once more, for pairs and answers that are in none of them.
-    ``control``: exactly one of the answers of each item is a generic one, a hidden control.
+    ``mixed``: in an order that is always the same for the same items. ``again``: for pairs and
+    answers that are in no item.
     """
 
-    queries: tuple[str, ...] = ()
-    personas: tuple[str, ...] = ()
-    strategies: tuple[str, ...] = ()
-    languages: tuple[str, ...] = ()
-    number: int | None = None
-    mixed: bool = False
-    again: bool = False
-    control: bool = False
+    queries: list[str] = asked(
+        _("Only these queries (ids)"), [], max_length=NAMES_LIMIT, flag="query"
+    )
+    personas: list[str] = asked(
+        _("Only these personas (ids)"), [], max_length=NAMES_LIMIT, flag="persona"
+    )
+    strategies: list[str] = asked(
+        _("Only answers of these strategies"), [], max_length=NAMES_LIMIT, flag="strategy"
+    )
+    languages: list[str] = asked(
+        _("Only queries in these languages"), [], max_length=NAMES_LIMIT, flag="language"
+    )
+    number: int | None = asked(_("At most so many items"), None, ge=1, le=10**7)
+    mixed: bool = asked(_("In a random order, instead of query by query"), False)
+    again: bool = asked(_("Also queries that have items: further pairs and new answers"), False)
+    control: bool = asked(_("One answer of each item is a generic one: a hidden control"), False)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,12 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.core import audit, sql
+from annotation.core.schema import asked
 from annotation.judging.kinds import answers_of, config_of, kind_of
 from annotation.judging.kinds.base import Label
 from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
@@ -73,16 +76,48 @@ _RETESTS = """
     WHERE c.study_id = ANY(%(studies)s) AND (c.retest_number > 0 OR c.retest_share > 0)"""
 
 
-@dataclass(frozen=True)
+@schema(frozen=True)
 class Rates:
-    """A study's settings (models.Checks)."""
+    """How often a study trains and checks (models.Checks)."""
 
-    pass_mark: float
-    gold_every: int
-    repeat_every: int
-    retest_number: int = 0
-    retest_share: float = 0.0
-    retest_days: int = 7
+    pass_mark: float = asked(
+        gettext_lazy("Training: percent that must be right"),
+        0,
+        gettext_lazy("Who stays below it gets no work. 0: everybody passes."),
+        ge=0,
+        le=1,
+        unit="percent",
+    )
+    gold_every: int = asked(
+        gettext_lazy("One gold item in so many judgments"),
+        0,
+        gettext_lazy("On average, at irregular places. 0: never."),
+        ge=0,
+        le=10_000,
+    )
+    repeat_every: int = asked(
+        gettext_lazy("One repeat in so many judgments"),
+        0,
+        gettext_lazy("An own item again, at least so many judgments later. 0: never."),
+        ge=0,
+        le=10_000,
+    )
+    retest_number: int = asked(
+        gettext_lazy("Own items that each owner judges again"),
+        0,
+        gettext_lazy("For test-retest reliability, of tasks for owners. 0: none."),
+        ge=0,
+        le=1_000,
+    )
+    retest_share: float = asked(
+        gettext_lazy("or percent of their items"),
+        0,
+        gettext_lazy("Where no number is given."),
+        ge=0,
+        le=1,
+        unit="percent",
+    )
+    retest_days: int = asked(gettext_lazy("Days until they judge again, at least"), 7, ge=0, le=365)
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,11 @@
 import json
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from annotation.candidates import attributes
+from annotation.candidates.attributes import Thresholds
+from annotation.core.schema import add_arguments, taken
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -18,21 +20,12 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument(
-            "--confidence", type=float, default=attributes.CONFIDENCE, help="of a statement, least"
-        )
-        parser.add_argument(
-            "--similarity", type=float, default=attributes.SIMILARITY, help="cosine of a cluster"
-        )
+        add_arguments(parser, Thresholds)
         parser.add_argument("--dry-run", action="store_true", help="print what it would make")
 
-    def handle(
-        self, *, study: Study, confidence: float, similarity: float, dry_run: bool, **options: Any
-    ) -> None:
+    def handle(self, *, study: Study, dry_run: bool, **options: Any) -> None:
         """Make them. Exit 1 where there is no such study, or nothing is confident enough."""
-        if not (0 <= confidence <= 1 and 0 < similarity <= 1):
-            raise CommandError("Confidence and similarity are numbers from 0 to 1.", returncode=2)
-        thresholds = attributes.Thresholds(confidence, similarity)
+        thresholds = Thresholds(**taken(Thresholds, options))
         if dry_run:
             counts = attributes.preview(study, thresholds)
             names = ("statements", "people", "sampled", "confident", "attributes")

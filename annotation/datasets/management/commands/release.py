@@ -1,31 +1,18 @@
-import argparse
 import json
 import shutil
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.agreement.forms import FractionField
 from annotation.core.errors import DomainError
+from annotation.core.schema import add_arguments, taken
 from annotation.datasets import folders, freeze, layouts, withdrawals
 from annotation.datasets.check import read_manifest
-from annotation.datasets.choices import PAIR_RULES
+from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
-
-CHOICES = ("hard_fill", "easy_share", "rule", "min_votes", "min_margin", "shots", "shard_rows")
-
-
-def share(text: str) -> Fraction:
-    """An exact number, written 1/5 or 0.2."""
-    try:
-        return FractionField().clean(text)
-    except ValidationError as error:
-        raise argparse.ArgumentTypeError("write a number such as 1/5 or 0.2") from error
 
 
 class Command(StudyCommand):
@@ -33,54 +20,11 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--layout", choices=list(layouts.by_name()))
-        parser.add_argument("--format", choices=["jsonl", "csv", "parquet"], default="")
+        add_arguments(parser, ReleaseRequest, optional=("layout",))
         parser.add_argument("--out", metavar="DIR", required=True, type=Path)
         parser.add_argument(
             "--again", metavar="N", type=int, help="write release N once more instead"
         )
-        parser.add_argument(
-            "--safe-csv",
-            action="store_true",
-            help="an apostrophe before CSV cells that begin like a formula; default: exact cells",
-        )
-        parser.add_argument(
-            "--hard-fill",
-            type=share,
-            metavar="SHARE",
-            help="largest share of borderline items in the hard tier, at most 2/5 (default: 0)",
-        )
-        parser.add_argument(
-            "--easy-share",
-            type=share,
-            metavar="SHARE",
-            help="least share of an item's votes that its ground truth needs for an easy pair",
-        )
-        parser.add_argument(
-            "--rule",
-            choices=PAIR_RULES,
-            help="pairs by tiers (default), by the majority of few votes, or by more than "
-            "half of them",
-        )
-        parser.add_argument(
-            "--min-votes", type=int, metavar="N", help="by majority: votes an item must have"
-        )
-        parser.add_argument(
-            "--min-margin", type=int, metavar="M", help="by majority: votes the winner is ahead"
-        )
-        parser.add_argument(
-            "--shots",
-            type=int,
-            metavar="N",
-            help="judged answers of a query that are shots",
-        )
-        parser.add_argument(
-            "--shard-rows",
-            type=int,
-            metavar="N",
-            help="rows after which a table goes on in another file (default: one file)",
-        )
-        parser.add_argument("--licence", default="", help="stands on the dataset card")
 
     def handle(self, *args: Any, study: Study, **options: Any) -> None:
         if not options["layout"] and not options["again"]:
@@ -113,13 +57,9 @@ def _new(study: Study, out: Path, options: dict) -> dict:
     _refuse_other(out, None)
     release = freeze.request(
         study,
-        options["layout"],
-        options["format"],
-        None,
-        safe_csv=options["safe_csv"],
-        licence=options["licence"],
+        by=None,
         start=True,
-        **{name: options[name] for name in CHOICES},
+        **taken(ReleaseRequest, options),
     )
     manifest = freeze.build(release.pk, started=True)
     if manifest is None:

@@ -10,22 +10,12 @@ from django.db import transaction
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
+from annotation.core.schema import add_arguments, taken
 from annotation.imports import bring, recipes, tables
-from annotation.imports.forms import provenance_of
 from annotation.imports.mapping import TARGETS, suggestion
 from annotation.imports.store import Faults, FaultsError
-from annotation.judging.kinds.imported import WIDER
 from annotation.studies.models import Provenance, Study
 
-KNOWN = {
-    "source": "name and address",
-    "citation": "how it is cited",
-    "licence": "its licence",
-    "collected_from": "first day, as 2024-01-31",
-    "collected_to": "last day",
-    "consent": "what those who judged agreed to",
-    "languages": "codes, as en,ko",
-}
 # Faulty lines that are listed.
 LISTED = 1_000
 
@@ -55,25 +45,9 @@ class Command(RefusingCommand):
             help="one or more; a column may be a place in it: answers[1].text. Targets: "
             + ", ".join(TARGETS),
         )
-        parser.add_argument("--task", metavar="NAME", default="", help="of the items and votes")
-        parser.add_argument(
-            "--no-items",
-            action="store_true",
-            help="store questions and answers; a batch opens items of them later",
-        )
-        parser.add_argument(
-            "--skip-faulty", action="store_true", help="store the rest where lines are faulty"
-        )
-        parser.add_argument(
-            "--allow",
-            choices=sorted(WIDER),
-            action="append",
-            default=[],
-            help="change a task that does not fit the file, and that nobody has judged",
-        )
+        add_arguments(parser, bring.Options)
         known = parser.add_argument_group("where it comes from", "What is left out is not known.")
-        for name in Provenance.ASKED:
-            known.add_argument(f"--{name.replace('_', '-')}", default="", help=KNOWN[name])
+        add_arguments(known, bring.Known)
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -126,13 +100,10 @@ class Command(RefusingCommand):
                 study,
                 table,
                 mapping,
-                task=options["task"],
-                open_items=not options["no_items"],
-                skip_faults=options["skip_faulty"],
-                allow=options["allow"],
-                provenance=bring.provenance(path.name, provenance_of(known)),
+                provenance=bring.provenance(path.name, known),
                 dry_run=options["dry_run"],
                 rows=iter(bar(table.rows(), "rows", None)),
+                **taken(bring.Options, options),
             )
             for note in table.notes:
                 self.stderr.write(note)

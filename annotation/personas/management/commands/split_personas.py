@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from annotation.core.schema import add_arguments
 from annotation.personas import splitting
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -22,8 +23,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("--benchmark", type=int, required=True, metavar="N")
-        parser.add_argument("--seed", type=int, default=1, help="of the draw (default 1)")
+        add_arguments(parser, splitting.Split)
         parser.add_argument(
             "--dry-run", action="store_true", help="print who would be where, by dimension"
         )
