@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.agreement.votes.table import Votes, VotesError, read_votes
+from annotation.votes.table import Votes, VotesError, read_votes
 
 if TYPE_CHECKING:
-    from annotation.agreement.reading import StudyVotes
+    from annotation.votes.stored import StudyVotes
 
 
 class VotesCommand(BaseCommand, ABC):
@@ -55,10 +55,9 @@ class VotesCommand(BaseCommand, ABC):
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
         # Not above: a file's votes need no models.
-        from annotation.agreement import kind_votes, reading
+        from annotation.votes.stored import study_votes
 
-        study_votes = kind_votes.study_votes if self.every_kind else reading.study_votes
-        study = study_votes(options["study"], options["task"])
+        study = study_votes(options["study"], options["task"], tiered=not self.every_kind)
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
         return study.votes, study
 

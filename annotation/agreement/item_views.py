@@ -5,7 +5,6 @@ from typing import cast
 from uuid import UUID
 
 from annotation.accounts.models import User
-from annotation.agreement import reading
 from annotation.agreement.task_votes import TaskVotes
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import config_of_task, kind_of
@@ -13,6 +12,7 @@ from annotation.judging.kinds.base import Answer
 from annotation.judging.models import Handback, Item, ItemQuerySet, Judgment
 from annotation.judging.work import comments
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting
 
 
 def find(board: TaskVotes, pk: UUID) -> Item | None:
@@ -27,7 +27,7 @@ def find(board: TaskVotes, pk: UUID) -> Item | None:
 
 def votes(study: Study, item: Item) -> list[dict]:
     """The judgments that count, in order of time, in words."""
-    judgments = reading.judgments(study).filter(slot__item=item)
+    judgments = counting.judgments(study).filter(slot__item=item)
     rows = list(judgments.select_related("annotator", "slot").order_by("submitted_at", "pk"))
     answers = kind_of(item.batch.task.kind).answers([row.pk for row in rows])
     return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
@@ -39,7 +39,7 @@ def _vote(judgment: Judgment, answer: Answer, task: TaskDefinition) -> dict:
     number = int(choice) if choice.isdigit() else None
     return {
         "vote": judgment,
-        "worker": reading.worker_name(judgment.annotator_id, judgment.annotator.worker),
+        "worker": counting.worker_name(judgment.annotator_id, judgment.annotator.worker),
         "number": number,
         "place": overview.place_of(judgment, number) if number else None,
         "first": judgment.shown[0] if judgment.shown else None,
@@ -59,9 +59,9 @@ def options(item: Item, votes: list[dict]) -> list[dict]:
 def handbacks(study: Study, item: Item) -> list[tuple]:
     """(annotator, the handback) of everybody who gave the item back, in order of time."""
     rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
-    rows = rows.exclude(annotator__in=reading.withdrawn_from(study))
+    rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
     return [
-        (reading.worker_name(row.annotator_id, row.annotator.worker), row)
+        (counting.worker_name(row.annotator_id, row.annotator.worker), row)
         for row in rows.select_related("annotator").order_by("at", "pk")
     ]
 
@@ -69,8 +69,8 @@ def handbacks(study: Study, item: Item) -> list[tuple]:
 def threads(study: Study, item: Item) -> list[tuple]:
     """(annotator, slot, comments and answers) of each thread on the item, in order of time."""
     slots = comments.judged(study).filter(item=item)
-    slots = slots.exclude(annotator__in=reading.withdrawn_from(study)).select_related("annotator")
+    slots = slots.exclude(annotator__in=counting.withdrawn_from(study)).select_related("annotator")
     people = {slot.pk: cast(User, slot.annotator) for slot in slots}
-    workers = {slot: reading.worker_name(who.pk, who.worker) for slot, who in people.items()}
+    workers = {slot: counting.worker_name(who.pk, who.worker) for slot, who in people.items()}
     by_slot = comments.threads(workers).items()
     return [(workers[slot], slot, thread) for slot, thread in by_slot]

@@ -3,14 +3,13 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from uuid import UUID
 
-from annotation.agreement import reading
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import wilson
-from annotation.core import sql
-from annotation.judging.kinds import labelled
 from annotation.judging.models import Item
 from annotation.studies.models import Study
+from annotation.votes import counting, stored
 
 # How the rows of people are called; models have their names.
 VOTES, MAJORITY = "votes", "majority"
@@ -35,10 +34,16 @@ def compared(study: Study, task: str) -> list[Compared]:
     keys = dict(rows.values_list("pk", "keys"))
     if not keys:
         return []
-    votes = labelled(reading.judgments(study)).filter(sql.among("slot__item", keys))
-    labels = defaultdict(list)
-    for item, label in votes.exclude(label=None).values_list("slot__item", "label"):
-        labels[item].append(label)
+    labels: dict[UUID, list[str]] = defaultdict(list)
+    newest = study.tasks.filter(name=task).order_by("-version").first()
+    primary = next(iter(counting.measures_of(newest)), None) if newest else None
+    if newest and primary and primary.level != "ranks":
+        votes = stored.read(newest, primary, only=keys)
+        ids = dict(study.items.filter(pk__in=keys).values_list("position", "pk"))
+        # Of what is about single answers an item has no one label.
+        for item, option, label in zip(votes.item, votes.option, votes.label, strict=True):
+            if not option:
+                labels[ids[item]].append(votes.labels[label])
     said = {VOTES: dict(labels), MAJORITY: {item: _leading(row) for item, row in labels.items()}}
     named = rows.exclude(verdicts=None).values_list("pk", "verdicts__model", "verdicts__label")
     for item, model, label in named.order_by("verdicts__model"):

@@ -7,10 +7,9 @@ from typing import Any
 
 from django.apps import apps
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, Prefetch
+from django.db.models import Count, Exists, OuterRef, Prefetch
 
 from annotation.accounts.models import Consent
-from annotation.agreement import kind_votes, reading
 from annotation.agreement.models import (
     AgreementResult,
     EarlyStop,
@@ -19,12 +18,19 @@ from annotation.agreement.models import (
     TopUp,
 )
 from annotation.agreement.report import CONTENTS, agreement_report
+from annotation.agreement.statistics import kendall
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import early_stop, reserve
 from annotation.agreement.tiers.rules import DEFAULT, TierRule, tiers_report
 from annotation.judging.models import Batch, Item
-from annotation.studies.models import Study
+from annotation.questions.base import Measure
+from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting, stored
+from annotation.votes.stored import rankings_of
+from annotation.votes.table import Votes
 
+# What is computed of tasks without tiers; a change is a new version.
+RULE = {"name": "agreement-by-kind", "version": "1"}
 # The tables that ``digests`` reads. The second view has what this connection has not reported yet.
 _CHANGES = """
     SELECT sum(n_tup_ins + n_tup_upd + n_tup_del)::bigint
@@ -70,20 +76,49 @@ def due() -> list[tuple[Study, str]]:
     return due
 
 
-class _State(reading.StudyState):
-    """What one run of the recomputation knows of a study."""
+class _State:
+    """What results of a study depend on beside single votes; each part is read once a run."""
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
 
     @cached_property
-    def kinds(self) -> dict:
-        """{name: newest definition} of the tasks without tiers that have votes."""
-        definitions = kind_votes.newest(self.study, withdrawn=self.withdrawn)
-        return {definition.name: definition for definition in definitions}
+    def withdrawn(self) -> list[int]:
+        return counting.withdrawn_from(self.study)
+
+    @cached_property
+    def closed(self) -> list[int]:
+        return counting.closed_batches(self.study)
+
+    @cached_property
+    def votes(self) -> dict[str, int]:
+        """{name: votes} of the tasks of every kind."""
+        return counting.voted_tasks(self.study, None, self.withdrawn)
+
+    @cached_property
+    def tiered(self) -> dict[str, TaskDefinition]:
+        """{name: newest definition} of the tasks with tiers that have votes."""
+        return {task.name: task for task in counting.newest(self.study, self.votes)}
+
+    @cached_property
+    def others(self) -> dict[str, TaskDefinition]:
+        """{name: newest definition with votes} of the tasks without tiers."""
+        tasks = counting.newest_judged(self.study, withdrawn=self.withdrawn)
+        return {task.name: task for task in tasks}
+
+    @cached_property
+    def labels(self) -> dict[str, list[str]]:
+        """{name: labels that could be given} of the tasks with tiers."""
+        return {
+            name: counting.declared(task, counting.measures_of(task)[0])
+            for name, task in self.tiered.items()
+        }
 
     @cached_property
     def rules(self) -> dict[str, TierRule]:
-        """{name: tier rule} of the tasks of ``definitions``."""
+        """{name: tier rule} of the tasks with tiers."""
         changed = early_stop.rules_of(self.study)
-        return {name: changed.get(name, DEFAULT) for name in self.definitions}
+        return {name: changed.get(name, DEFAULT) for name in self.tiered}
 
 
 def digests(study: Study, state: _State | None = None) -> dict[str, str]:
@@ -95,8 +130,8 @@ def digests(study: Study, state: _State | None = None) -> dict[str, str]:
     state = state or _State(study)
     excluded = study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)
     shared = [state.closed, state.withdrawn, sorted(excluded)]
-    changes, topped = reading.changes(study), reserve.counts(study)
-    bases = {name: kind_votes.basis(definition) for name, definition in state.kinds.items()}
+    changes, topped = counting.changes(study), reserve.counts(study)
+    bases = {name: _basis(definition) for name, definition in state.others.items()}
     for name, rule in state.rules.items():
         bases[name] = [rule.as_json(), state.labels[name], CONTENTS, topped[name]]
     digests = {}
@@ -104,6 +139,12 @@ def digests(study: Study, state: _State | None = None) -> dict[str, str]:
         text = json.dumps([state.votes[task], changes[task], *basis, *shared])
         digests[task] = hashlib.sha256(text.encode()).hexdigest()
     return digests
+
+
+def _basis(definition: TaskDefinition) -> list:
+    """The values that the report of a task without tiers depends on, apart from its judgments."""
+    measures = [[each.name, each.level, each.labels] for each in counting.measures_of(definition)]
+    return [RULE, CONTENTS, definition.kind, measures]
 
 
 @transaction.atomic
@@ -123,8 +164,8 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
         study.agreement_results.filter(task=task).delete()
         _store_tiers(study, task, [])
         return None
-    if task in state.kinds:
-        report = kind_votes.report(study, state.kinds[task])
+    if task in state.others:
+        report = _report(state.others[task], state.withdrawn)
         closed = not reserve.collecting(study, task, state.closed)
         values = {"votes": report["votes"], "closed": closed, "agreement": report, "tiers": {}}
         return _store(study, task, digest=digest, **values)
@@ -133,22 +174,64 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
 
 def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
     """Agreement and tiers of a task of selections, from its votes."""
-    study, definition, rule = state.study, state.definitions[task], state.rules[task]
+    study, definition, rule = state.study, state.tiered[task], state.rules[task]
     collecting, topped = reserve.collecting(study, task, state.closed), reserve.topped(study, task)
-    task_votes = reading.read(study, definition, state=state)
-    agreement = agreement_report(task_votes.votes, declared=task_votes.declared)
-    # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
-    agreement["cohen_kappa"] = {
-        "mean": agreement["cohen_kappa"]["mean"],
-        "pairs": len(agreement["cohen_kappa"]["pairs"]),
-    }
-    options = len(task_votes.declared)
-    tiers = tiers_report(task_votes.votes, options, rule, collecting=collecting, topped=topped)
-    early_stop.stop(study, task, tiers["items"], options, rule)
+    board = TaskVotes(study, definition, afresh=True, withdrawn=state.withdrawn)
+    labels = state.labels[task]
+    votes = stored.task_votes(definition, columns=board.votes, declared=labels).votes
+    agreement = _agreement(votes, "nominal", labels)
+    tiers = tiers_report(votes, len(labels), rule, collecting=collecting, topped=topped)
+    early_stop.stop(study, task, tiers["items"], len(labels), rule)
     _store_tiers(study, task, tiers.pop("items"))
-    values = {"agreement": agreement, "tiers": tiers, "votes": len(task_votes.votes)}
-    values |= TaskVotes(study, definition, afresh=True, state=state).columns()
+    values = {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
     return _store(study, task, digest=digest, closed=not collecting, **values)
+
+
+def _agreement(votes: Votes, level: str, labels: list[str]) -> dict:
+    report = agreement_report(votes, level, labels)
+    # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
+    cohen = report["cohen_kappa"]
+    report["cohen_kappa"] = {"mean": cohen["mean"], "pairs": len(cohen["pairs"])}
+    return report
+
+
+def _report(definition: TaskDefinition, withdrawn: list[int]) -> dict:
+    """Agreement on a task without tiers, for storing.
+
+    ``items``, ``votes`` (judgments) and ``workers``; with "level" and "rule" and what
+    ``report.agreement_report`` has them; of several measures under "criteria" for each that was
+    answered, with its own "level". Answers that are one person's own have no agreement.
+    """
+    judgments = counting.votes_of(definition, withdrawn=withdrawn)
+    counts = judgments.aggregate(
+        items=Count("slot__item", distinct=True),
+        votes=Count("pk"),
+        workers=Count("annotator", distinct=True),
+    )
+    measures = counting.measures_of(definition)
+    if not measures:
+        return counts
+    head = {"level": measures[0].level, "rule": RULE} | counts
+    if not measures[0].name:
+        return head | _of_measure(definition, measures[0], withdrawn)
+    questions = judgments.order_by().values_list("answers__question", flat=True).distinct()
+    answered = set(questions)
+    parts = {
+        # JSON's keys have no order: the place of each is kept.
+        each.name: {"level": each.level, "place": place} | _of_measure(definition, each, withdrawn)
+        for place, each in enumerate(measures)
+        if each.question in answered
+    }
+    return head | {"criteria": parts}
+
+
+def _of_measure(definition: TaskDefinition, measure: Measure, withdrawn: list[int]) -> dict:
+    columns = stored.read(definition, measure, withdrawn=withdrawn)
+    if measure.level == "ranks":
+        return kendall.report([places for _item, places in rankings_of(columns)])
+    votes = stored.task_votes(definition, measure.name, columns=columns)
+    report = _agreement(votes.votes, votes.level, votes.declared)
+    return report if counting.is_numbered(measure) else report | {"classes": list(measure.labels)}
 
 
 def _store(study: Study, task: str, **values: Any) -> AgreementResult:

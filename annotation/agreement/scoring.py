@@ -5,28 +5,25 @@ from dataclasses import dataclass
 
 import numpy as np
 from django.core.cache import cache
-from django.db.models import Avg, Count, Max, QuerySet
+from django.db.models import Count, Max
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from annotation.agreement import ratings, reading
+from annotation.agreement import ratings
 from annotation.agreement.models import ItemTier
 from annotation.agreement.tiers.rules import TIERS
 from annotation.candidates.models import AspectScore
-from annotation.judging.kinds import codes, kind_of, score_rows
 from annotation.judging.models import Item, ItemOption
-from annotation.studies.models import Study
+from annotation.questions.base import Measure
+from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting
+from annotation.votes.stored import candidates_of, read
 
 # Points of a scale that names none.
 POINTS = 5
 ALL = "all"
 CHOICE = "choice"
 CACHED_SECONDS = 3600
-
-
-def people_scores(study: Study) -> list[QuerySet]:
-    """The scores by people that count (``kinds.score_rows``)."""
-    return score_rows(reading.judgments(study))
 
 
 def scores(study: Study) -> dict[tuple[str, str], dict]:
@@ -40,11 +37,24 @@ def scores(study: Study) -> dict[tuple[str, str], dict]:
     imported = AspectScore.objects.filter(candidate__study=study).order_by(*fields[:2])
     for source, aspect, candidate, score in imported.values_list(*fields).iterator(20_000):
         scores[source or _("imported"), aspect][candidate] = score
-    for rows in people_scores(study):
-        by = rows.values_list("slot__item__batch__task__name", "criterion", "candidate")
-        for task, criterion, candidate, score in by.annotate(mean=Avg("score")).order_by():
-            scores[_("people (%(task)s)") % {"task": task}, criterion][candidate] = score
+    for task in counting.scored_tasks(study):
+        source = _("people (%(task)s)") % {"task": task.name}
+        for measure in counting.measures_of(task):
+            if means := _means(task, measure):
+                scores[source, measure.name] = means
     return dict(sorted(scores.items()))
+
+
+def _means(task: TaskDefinition, measure: Measure) -> dict:
+    """{candidate's id: the mean of people's scores of it}, of each time that it was shown."""
+    votes = read(task, measure)
+    value = np.array([int(label) for label in votes.labels], dtype=np.int64)[votes.label]
+    shown = candidates_of(task.study, votes.item, "pk")
+    values = defaultdict(list)
+    for item, option, score in zip(votes.item, votes.option, value.tolist(), strict=True):
+        if (item, option) in shown:
+            values[shown[item, option][0]].append(score)
+    return {candidate: sum(scores) / len(scores) for candidate, scores in values.items()}
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class Pairs:
 
 def decided_pairs(study: Study, task: str) -> Pairs:
     """Pairs of every item with a winner, as last recomputed: the winner with each other answer."""
-    won = ItemTier.objects.filter(item__in=reading.items(study, task)).exclude(winner=None)
+    won = ItemTier.objects.filter(item__in=counting.items(study, task)).exclude(winner=None)
     tiers = {
         item: (tier, winner) for item, tier, winner in won.values_list("item", "tier", "winner")
     }
@@ -131,7 +141,7 @@ def rated(study: Study, task: str) -> Rated:
     Computed once for each recomputation and each change of the scores.
     """
     aspect_scores = AspectScore.objects.filter(candidate__study=study)
-    people = [rows.aggregate(n=Count("part"), last=Max("part")) for rows in people_scores(study)]
+    people = (counting.changes(study), counting.withdrawn_from(study))
     result = study.agreement_results.filter(task=task).values_list("digest", flat=True).first()
     imported = aspect_scores.aggregate(n=Count("pk"), last=Max("pk"))
     state = (result, imported, people, get_language())
@@ -173,27 +183,10 @@ def _matrix(table: dict, differences: dict) -> dict:
     return matrix
 
 
-def spread(study: Study, task: str) -> dict[str, list[int]]:
-    """{criterion: how often it got 1, 2, … up to the last point}, in the task's order."""
-    definitions = study.tasks.filter(name=task, kind__in=codes(SHAPE="scores"))
-    newest = definitions.order_by("-version").first()
-    if newest is None:
-        return {}
-    judgments = reading.judgments(study).filter(slot__item__batch__task__name=task)
-    scores = kind_of(newest.kind).scores(judgments).values_list("criterion", "score")
-    rows = list(scores.annotate(n=Count("part")).order_by("criterion"))
-    # An earlier version of the task may have had a longer scale.
-    points = max([newest.config.get("points", POINTS), *(score for _criterion, score, _n in rows)])
-    counts = defaultdict(lambda: [0] * points)
-    for criterion, score, n in rows:
-        counts[criterion][score - 1] = n
-    order = [name for name in newest.config.get("criteria", []) if name in counts]
-    return {name: counts[name] for name in (*order, *sorted(counts.keys() - set(order)))}
-
-
 def any_scores(study: Study) -> bool:
     """Whether an answer of the study has a score of some source."""
     imported = AspectScore.objects.filter(candidate__study=study)
-    scored = study.batches.filter(task__kind__in=codes(SHAPE="scores"))
+    names = [task.name for task in counting.scored_tasks(study)]
+    scored = study.batches.filter(task__name__in=names)
     judged = Item.objects.work().filter(batch__in=list(scored), done__gt=0)
     return imported.exists() or judged.exists()

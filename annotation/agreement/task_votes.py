@@ -7,54 +7,30 @@ than all that is computed from them, so the recomputation stores them.
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from django.db.models import (
-    Aggregate,
-    Case,
-    Count,
-    F,
-    FloatField,
-    IntegerField,
-    QuerySet,
-    When,
-)
-from django.db.models.fields.json import KeyTextTransform
-from django.db.models.functions import Cast, Coalesce, TruncDate
+from django.db.models import Case, Count, F, FloatField, QuerySet, When
+from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 
-from annotation.accounts.models import User
-from annotation.agreement import reading
 from annotation.agreement.models import AgreementResult
-from annotation.agreement.votes.arrow import to_numpy
-from annotation.core import copied, sql
-from annotation.judging.kinds import kind_of, labelled
-from annotation.judging.models import Item, ItemOption
+from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.models import Item
+from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting
+from annotation.votes.stored import QuestionVotes, candidates_of, read, workers_of
 
 CAP = 100_000
 # So few are read when a page asks, and the page is up to date.
 READ_AT_ONCE = 20_000
 MOST_RATERS = 40
-
-
-class Median(Aggregate):
-    """PostgreSQL's median of a column."""
-
-    function = "PERCENTILE_CONT"
-    template = "%(function)s(0.5) WITHIN GROUP (ORDER BY %(expressions)s)"
-    output_field = FloatField()
-
-
-def _shown_at(place: int) -> Coalesce:
-    """The number of the answer shown at a place from 0; 0 where it is missing."""
-    return Coalesce(Cast(KeyTextTransform(place, "shown"), IntegerField()), 0)
+_DAY = 86_400_000_000
 
 
 @dataclass(frozen=True)
@@ -85,6 +61,27 @@ class Rows:
         packed = io.BytesIO()
         np.savez_compressed(packed, **vars(self))
         return packed.getvalue()
+
+    @classmethod
+    def of(cls, votes: QuestionVotes, categories: list[int], numbers: list[int]) -> "Rows":
+        """The ``votes``, whose labels have these ``categories`` and stand for these answers."""
+        votes = votes.take(np.lexsort((votes.judgment, votes.at)))
+        items, item = np.unique(votes.item, return_inverse=True)
+        users, worker = np.unique(votes.rater, return_inverse=True)
+        names = workers_of(users)
+        number = np.array(numbers, dtype=np.int64)[votes.label]
+        place, _places, first = votes.chosen(numbers)
+        return cls(
+            items=items.tolist(),
+            workers=[names[user] for user in users.tolist()],
+            item=item,
+            worker=worker,
+            category=np.array(categories, dtype=np.int64)[votes.label],
+            number=number,
+            place=place,
+            first=first,
+            seconds=votes.seconds,
+        )
 
     @classmethod
     def unpack(cls, packed: bytes) -> "Rows":
@@ -150,33 +147,40 @@ class TaskVotes:
         definition: TaskDefinition,
         *,
         afresh: bool = False,
-        state: reading.StudyState | None = None,
+        withdrawn: list[int] | None = None,
     ) -> None:
         self.study, self.definition, self.afresh = study, definition, afresh
-        self.state = state or reading.StudyState(study)
+        self.withdrawn = counting.withdrawn_from(study) if withdrawn is None else withdrawn
         self.task, self.kind = definition.name, kind_of(definition.kind)
-        of_task = (study, self.task, [definition.kind], self.state.withdrawn)
-        self.items = reading.items(*of_task)
+        self.config = config_of_task(definition)
+        self.items = counting.items(study, self.task, [definition.kind], self.withdrawn)
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """What people are compared on, the primary one first."""
+        return counting.measures_of(self.definition)
 
     @cached_property
     def labels(self) -> list[str]:
         """All labels that could be given, in the order of their codes."""
-        return self.stored["labels"] if self.stored else reading.labels(self.definition)
+        if self.stored:
+            return self.stored["labels"]
+        return counting.declared(self.definition, self.measures[0])
 
     @property
     def counts(self) -> list[str]:
-        """Each label's counter (``reading.items``)."""
+        """Each label's counter (``counting.items``)."""
         return [f"judged_{label}" for label in self.labels]
 
     @property
     def judgments(self) -> QuerySet:
         """The task's judgments that count."""
-        return reading.votes_of(self.definition, withdrawn=self.state.withdrawn)
+        return counting.votes_of(self.definition, withdrawn=self.withdrawn)
 
     @cached_property
     def totals(self) -> dict:
         """Votes there are, without those of people who left, and wanted; items, complete items."""
-        return self.stored["totals"] if self.stored else reading.totals(self.items)
+        return self.stored["totals"] if self.stored else counting.totals(self.items)
 
     @cached_property
     def result(self) -> AgreementResult | None:
@@ -204,7 +208,7 @@ class TaskVotes:
         """Place of the last item whose single votes are read; None for all of them."""
         if self.stored:
             return self.stored["last"]
-        return reading.last_position(self.study, self.task, CAP, [self.definition.kind])
+        return counting.last_position(self.study, self.task, CAP, [self.definition.kind])
 
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
@@ -217,26 +221,34 @@ class TaskVotes:
         return [(row[:-3], row[-3] >= row[-2], row[-1]) for row in patterns]
 
     @cached_property
+    def votes(self) -> QuestionVotes:
+        """All votes on the primary question."""
+        return read(self.definition, self.measures[0], withdrawn=self.withdrawn)
+
+    @cached_property
     def days(self) -> list[tuple[str, int]]:
-        """(day in ISO 8601, judgments) of every day (UTC) with judgments, added up by SQL."""
+        """(day in ISO 8601, judgments) of every day (UTC) with judgments."""
         if self.stored:
             return [tuple(row) for row in self.stored["days"]]
-        judgments = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
-        return [
-            (day.isoformat(), n) for day, n in judgments.annotate(n=Count("pk")).order_by("day")
-        ]
+        days, counts = np.unique(self.votes.at // _DAY, return_counts=True)
+        dates = days.astype("datetime64[D]").astype(str)
+        return list(zip(dates.tolist(), counts.tolist(), strict=True))
 
     @cached_property
     def raters(self) -> list[tuple[str, int, float | None]]:
-        """(annotator, judgments, median of their seconds), most judgments first, by SQL."""
+        """(annotator, judgments, median of their seconds), most judgments first."""
         if self.stored:
             return [tuple(row) for row in self.stored["raters"]]
-        judgments = self.judgments.values_list("annotator_id", "annotator__worker")
-        judgments = judgments.annotate(n=Count("pk"), median=Median("seconds"))
-        return [
-            (reading.worker_name(user, worker), n, median)
-            for user, worker, n, median in judgments.order_by("-n", "annotator_id")
-        ]
+        order = np.argsort(self.votes.rater, kind="stable")
+        users, starts = np.unique(self.votes.rater[order], return_index=True)
+        names, rows = workers_of(users), []
+        for user, seconds in zip(
+            users.tolist(), np.split(self.votes.seconds[order], starts[1:]), strict=True
+        ):
+            timed = seconds[np.isfinite(seconds)]
+            median = float(np.median(timed)) if len(timed) else None
+            rows.append((names[user], len(seconds), median))
+        return sorted(rows, key=lambda row: -row[1])
 
     def columns(self) -> dict[str, Any]:
         """The columns of a result that keep what takes long to read."""
@@ -259,52 +271,11 @@ class TaskVotes:
         """The single votes, as numbers only: making objects of them would take most of the time."""
         if self.stored and self.result and self.result.sample:
             return Rows.unpack(bytes(self.result.sample))
-        return self._read_rows()
-
-    def _read_rows(self) -> Rows:
-        choices = self._choices().annotate(
-            first=_shown_at(0),
-            second=_shown_at(1),
-            time=Coalesce("seconds", -1.0),
-            at=copied.instant("submitted_at"),
-        )
-        fields = ("slot__item__position", "annotator_id", "number", "first", "second", "at", "pk")
-        schema = pa.schema([*((name, pa.int64()) for name in fields), ("time", pa.float64())])
-        table = copied.whole(choices.order_by().values_list(*fields, "time"), schema)
-        columns = [to_numpy(column.combine_chunks()) for column in table.columns]
-        order = np.lexsort((columns[fields.index("pk")], columns[fields.index("at")]))
-        position, user, number, first, second, _at, _pk, time = (
-            column[order] for column in columns
-        )
-        items, item = np.unique(position, return_inverse=True)
-        users, worker = np.unique(user, return_inverse=True)
-        code_of = {"tie": -1, "none": -2}
-        codes = [code_of.get(label) or int(label) for label in self.labels]
-        category = np.argmax(number[:, None] == np.array(codes), axis=1)
-        place = np.where(number == first, 1, np.where(number == second, 2, 3))
-        place[(number < 1) | (first == 0)] = 0
-        return Rows(
-            items=items.tolist(),
-            workers=self._names(users.tolist()),
-            item=item,
-            worker=worker,
-            category=category,
-            number=np.maximum(number, 0),
-            place=place,
-            first=first,
-            seconds=np.where(time < 0, np.nan, time),
-        )
-
-    def _choices(self) -> QuerySet:
-        """The votes that are read, with the ``number`` chosen: -1 for a tie, -2 for none."""
-        number = Cast("label", IntegerField())
-        code = Case(When(label="tie", then=-1), When(label="none", then=-2), default=number)
-        choices = reading.votes_of(self.definition, self.last, self.state.withdrawn)
-        return labelled(choices).annotate(number=code)
-
-    def _names(self, users: Iterable[int]) -> list[str]:
-        workers = dict(User.objects.filter(pk__in=users).values_list("pk", "worker"))
-        return [reading.worker_name(user, workers[user]) for user in users]
+        votes = self.votes
+        if self.last is not None:
+            votes = votes.take(votes.item <= self.last)
+        choices, numbers = counting.answers_chosen(self.definition, votes.labels)
+        return Rows.of(votes, [self.labels.index(choice) for choice in choices], numbers)
 
     @cached_property
     def busiest(self) -> np.ndarray:
@@ -327,27 +298,21 @@ class TaskVotes:
 
     def _read_origins(self) -> dict[str, tuple[list[str], list[int]]]:
         """``origins`` as they are stored: names in order, "" for none, and codes in one list."""
-        read = sql.among("item__position", self.rows.items)
-        options = ItemOption.objects.filter(read, item__study=self.study).order_by()
-        fields = ("item__position", "number", "candidate__strategy")
-        rows = options.values_list(*fields, "candidate__endpoint", "candidate__model")
-        place = {position: n for n, position in enumerate(self.rows.items)}
-        shown = list(rows.iterator(20_000))
-        at = [place[row[0]] for row in shown], [row[1] - 1 for row in shown]
+        positions = np.array(self.rows.items, dtype=np.int64)
+        shown = candidates_of(self.study, positions, "strategy", "endpoint", "model")
+        at = np.array(list(shown), dtype=np.int64).reshape(-1, 2)
+        cells = np.searchsorted(positions, at[:, 0]), at[:, 1] - 1
         texts = {
-            "strategies": [row[2] or "" for row in shown],
-            "models": [row[3] or row[4] or "" for row in shown],
+            "strategies": [strategy or "" for strategy, _endpoint, _model in shown.values()],
+            "models": [endpoint or model or "" for _strategy, endpoint, model in shown.values()],
         }
-        return {key: self._coded(at, named) for key, named in texts.items()}
-
-    def _coded(
-        self, at: tuple[list[int], list[int]], named: list[str]
-    ) -> tuple[list[str], list[int]]:
-        names = sorted(set(named))
-        code = {name: n for n, name in enumerate(names)}
-        table = np.full((len(self.rows.items), self.definition.config["options"]), -1)
-        table[at] = [code[name] for name in named]
-        return names, table.ravel().tolist()
+        coded = {}
+        for key, named in texts.items():
+            names, code = np.unique(np.array(named, dtype=str), return_inverse=True)
+            table = np.full((len(positions), self.config["options"]), -1)
+            table[cells] = code
+            coded[key] = names.tolist(), table.ravel().tolist()
+        return coded
 
     @cached_property
     def characters(self) -> list[int]:
@@ -357,7 +322,7 @@ class TaskVotes:
         items = self.study.items.work().filter(batch__task__name=self.task)
         if self.last is not None:
             items = items.filter(position__lte=self.last)
-        characters = reading.shown_characters(items)
+        characters = counting.shown_characters(items)
         return [characters[position] for position in self.rows.items]
 
     @cached_property

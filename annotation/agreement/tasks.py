@@ -4,8 +4,8 @@ import time
 from django.core.cache import cache
 
 from annotation.agreement import recompute
-from annotation.agreement.votes.table import VotesError
 from annotation.celery import app
+from annotation.votes.table import VotesError
 
 log = logging.getLogger(__name__)
 

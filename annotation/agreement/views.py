@@ -15,12 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.agreement import formulas, item_views, keys, kind_votes, reading, scoring
+from annotation.agreement import formulas, item_views, keys, scoring
 from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.board import Board, Figure
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.figures.kinds import KindBoard
-from annotation.agreement.figures.questions import QuestionsBoard
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.figures.tiers import tier_rows
 from annotation.agreement.figures.wording import translated
@@ -35,6 +34,9 @@ from annotation.judging.kinds import codes, kind_of
 from annotation.judging.models import Slot
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting
+from annotation.votes.counting import AUDIT_TASK
+from annotation.votes.stored import task_votes
 
 PAGE = 25
 
@@ -45,14 +47,14 @@ def study(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.result.may_read)
     context = {
         "study": study,
-        "progress": reading.progress(study),
+        "progress": counting.progress(study),
         "held": Slot.objects.filter(study=study, status="held").count(),
         "results": [
             (result, tier_rows(result))
             for result in study.agreement_results.defer("sums", "sample").order_by("task")
         ],
         "worker_alive": worker_alive(),
-        "audit_task": reading.AUDIT_TASK,
+        "audit_task": AUDIT_TASK,
         "has_triples": study.tasks.filter(kind__in=codes(COUNTED=True), config__options=3).exists(),
         "has_scores": scoring.any_scores(study),
     }
@@ -173,10 +175,11 @@ def _headline(board: Board) -> list:
 
 def _other_results(request: UserRequest, study: Study, board: KindBoard) -> HttpResponse:
     """The page of a task of another kind than a selection."""
-    compared = board.kind.LEVEL != "none"
+    compared = bool(board.measures)
     page = None
     if compared:
-        page = Paginator(board.disputed(), PAGE).get_page(request.GET.get("page"))
+        rows: Any = board.disputed()
+        page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,
         "task": board.task,
@@ -223,7 +226,7 @@ def audit(request: UserRequest, slug: str) -> HttpResponse:
         "study": study,
         "audit": seen,
         "page": Paginator(seen.drawn, PAGE).get_page(request.GET.get("page")),
-        "task": reading.AUDIT_TASK,
+        "task": AUDIT_TASK,
         "overlap": rules.DEFAULT.panel,
         "manages": policies.batch.may_change(member_of(request.user, study)),
         "votes": sum(pair.truth + pair.against for pair in seen.drawn),
@@ -271,21 +274,21 @@ def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
     """What another tier rule would change; nothing is stored."""
     study = study_for(request.user, slug, policies.result.may_read)
     definition = _definition(study, task)
-    votes = reading.voted_tasks(study).get(task)
+    votes = counting.voted_tasks(study).get(task)
     form = RuleForm(request.GET if "panel" in request.GET else None)
     context = {"study": study, "task": task, "form": form, "votes": votes}
     if votes and form.is_valid():
-        last = reading.last_position(study, task, CAP)
-        task_votes = reading.read(study, definition, last)
+        last = counting.last_position(study, task, CAP)
+        read = task_votes(definition, last=last)
         seen = rules.preview(
-            task_votes.votes,
-            len(task_votes.declared),
+            read.votes,
+            len(read.declared),
             rules.DEFAULT,
             form.rule,
             collecting=reserve.collecting(study, task),
             topped=reserve.topped(study, task),
         )
-        context |= {"preview": seen, "sizes": _sizes(seen), "items": len(task_votes.votes.tasks)}
+        context |= {"preview": seen, "sizes": _sizes(seen), "items": len(read.votes.tasks)}
         context["capped"] = CAP if last is not None else None
     status = 400 if form.errors else 200
     return render(request, "agreement/rule.html", context, status=status)
@@ -298,7 +301,7 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
     # A link names the pilot alone: the rest is still to be filled in.
     asked = request.GET if "goal" in request.GET else None
     initial = {"pilot": request.GET.get("pilot")}
-    form = PlanForm(asked, initial=initial, tasks=reading.voted_tasks(study))
+    form = PlanForm(asked, initial=initial, tasks=counting.voted_tasks(study))
     context = {"study": study, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
@@ -319,9 +322,8 @@ def _board(study: Study, task: str) -> Board:
     if kind_of(newest.kind).COUNTED:
         return SelectionBoard(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
-    judged = kind_votes.newest(study, task)
-    several = kind_of(newest.kind).SHAPE == "questions"
-    return (QuestionsBoard if several else KindBoard)(study, judged[0] if judged else newest)
+    judged = counting.newest_judged(study, task)
+    return KindBoard(study, judged[0] if judged else newest)
 
 
 def _definition(study: Study, task: str) -> TaskDefinition:

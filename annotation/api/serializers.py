@@ -7,7 +7,6 @@ from django.db.models import F, Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotation.agreement.reading import withdrawn_from, worker_name
 from annotation.judging.kinds import KINDS, answers_of, config_of, config_of_task, kind_of, labels
 from annotation.judging.kinds.base import Answer
 from annotation.judging.kinds.body import whole
@@ -15,6 +14,7 @@ from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.judging.work.present import Shown
 from annotation.studies.models import Study
+from annotation.votes.counting import withdrawn_from, worker_name
 
 KIND_NAMES = list(KINDS)
 

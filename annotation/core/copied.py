@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
+from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import BigIntegerField, Expression, F, Func, QuerySet, TextField
 from django.db.models.functions import Cast
@@ -24,7 +25,10 @@ def copied(rows: QuerySet, schema: pa.Schema) -> Iterator[pa.Table]:
     Texts must be without control characters and not empty: JSON (``json_column``,
     ``text_column``) or words. NULL is null. Between two tables no other statement may run.
     """
-    statement, values = rows.query.sql_with_params()
+    try:
+        statement, values = rows.query.sql_with_params()
+    except EmptyResultSet:  # a condition that no row can meet
+        return
     with (
         connection.wrap_database_errors,
         connection.cursor() as cursor,

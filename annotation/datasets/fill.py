@@ -7,12 +7,12 @@ from typing import cast
 
 import numpy as np
 
-from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.tiers import rules
 from annotation.datasets.records import Item, Verdict
 from annotation.datasets.truth import verdict
 from annotation.judging.kinds import kind_of
+from annotation.votes.counting import AUDIT_TASK
 
 
 def filled(items: Iterable[Item], rule: rules.TierRule) -> frozenset[str]:

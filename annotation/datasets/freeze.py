@@ -20,7 +20,6 @@ from django.db.models.functions import Now
 
 from annotation.accounts.models import User
 from annotation.agreement.models import TopUp
-from annotation.agreement.reading import closed_batches, withdrawn_from
 from annotation.agreement.tiers import early_stop, easy_audit
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
@@ -44,6 +43,7 @@ from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
 from annotation.studies.models import Study
+from annotation.votes.counting import closed_batches, withdrawn_from
 
 # Who waits for a study's lock makes others wait: seldom long, but again.
 FREEZE_PATIENCE_MS = 300

@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from django.db.models import Exists, OuterRef
 
-from annotation.agreement.reading import withdrawn_from
 from annotation.candidates.models import Candidate
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import owners, records
@@ -22,6 +21,7 @@ from annotation.judging.kinds.imported import NO_ANSWER
 from annotation.judging.models import Batch, ItemOption, Judgment
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.studies.models import TaskDefinition
+from annotation.votes.counting import withdrawn_from
 
 CHUNK = 2_000
 CANDIDATE = {
@@ -122,7 +122,7 @@ class Reading:
         return {batch: tasks[definition] for batch, definition in definitions.items()}
 
     def _never_offered(self, task: TaskDefinition) -> set[str]:
-        """A tie and "none" without a vote, where every vote was imported (as agreement.reading)."""
+        """A tie and "none" without a vote, where every vote was imported (as votes.counting)."""
         kind = kind_of(task.kind)
         named = set(kind.labels(config_of_task(task))) if kind.COUNTED else set()
         if named.isdisjoint(NO_ANSWER):

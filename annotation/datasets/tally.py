@@ -7,7 +7,6 @@ from typing import cast
 
 import numpy as np
 
-from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.tiers import rules
@@ -15,6 +14,7 @@ from annotation.datasets.records import Item, Pair, Verdict
 from annotation.datasets.truth import counted
 from annotation.judging.kinds import codes, kind_of
 from annotation.queries import scenarios
+from annotation.votes.counting import AUDIT_TASK
 
 # Pairs by other rules than tiers.
 UNTIERED = ("majority", "imported")

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 
-from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import rules
 from annotation.candidates.strategies import GENERIC, MISMATCH, QUESTION_ALONE
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item, Pair, Verdict
 from annotation.judging.kinds import kind_of
+from annotation.votes.counting import AUDIT_TASK
 
 RULE = rules.TierRule()
 

@@ -7,17 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement import kind_votes, reading
 from annotation.agreement.statistics import bradley_terry, prediction_powered
 from annotation.agreement.statistics.alternative import Alternative, alternative_test
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.verdicts import Asked, asked
-from annotation.judging.kinds import kind_of, labelled
-from annotation.judging.models import Batch, Item, ItemOption, Judgment
+from annotation.judging.models import Batch, Item, Judgment
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting, stored
 
 # What is judged: an item, with the option's number where it is one of its answers.
 Unit = tuple[str, int | None]
@@ -102,7 +101,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
     chosen = measures_of(definition, question)
     last = None
     if most is not None:
-        last = reading.last_position(study, task, most, [definition.kind])
+        last = counting.last_position(study, task, most, [definition.kind])
     quantities, alternatives = [], {}
     for one in chosen:
         material = material_of(study, definition, one, last)
@@ -111,7 +110,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
             alternatives.setdefault(judge, _alternative(material, judge))
     if not alternatives:
         raise DomainError("No model has judged items of this task.", code="verdicts")
-    if not chosen[0].measure.name:
+    if not chosen[0].measure.name and not chosen[0].of_options:
         quantities += _gold(study, definition, alternatives)
     return {
         "task": task,
@@ -150,9 +149,8 @@ def measures_of(definition: TaskDefinition, question: str) -> list[Asked]:
     every = asked(definition.kind, definition.config)
     if not every:
         raise DomainError("The answers to this task are one person's own.", code="kind")
-    kind = kind_of(definition.kind)
     first = next(iter(every.values())).measure.question
-    if not question and kind.SHAPE == "scores":
+    if not question and counting.are_scores([each.measure for each in every.values()]):
         return list(every.values())
     wanted = question or first
     found = [each for name, each in every.items() if wanted in (name, each.measure.question)]
@@ -169,44 +167,31 @@ def material_of(
         study=study, batch__task__name=definition.name, batch__task__kind=definition.kind,
         batch__purpose=Batch.Purpose.WORK,
     )  # fmt: skip
-    names = list(items.order_by("position").values_list("external_id", flat=True))
-    origins: dict[str, dict[int, tuple[str, str]]] = {name: {} for name in names}
-    options = ItemOption.objects.filter(item__in=items).order_by()
-    fields = ("item__external_id", "number", "candidate__strategy", "candidate__endpoint",
-              "candidate__model")  # fmt: skip
-    for item, number, strategy, endpoint, model in options.values_list(*fields).iterator(20_000):
+    names = dict(items.order_by("position").values_list("position", "external_id"))
+    origins: dict[str, dict[int, tuple[str, str]]] = {name: {} for name in names.values()}
+    shown = stored.candidates_of(study, np.array(list(names)), "strategy", "endpoint", "model")
+    for (position, number), (strategy, endpoint, model) in shown.items():
         named = endpoint or model or ""
-        origins[item][number] = (strategy or named or NOT_NAMED, named or strategy or NOT_NAMED)
+        origin = (strategy or named or NOT_NAMED, named or strategy or NOT_NAMED)
+        origins[names[position]][number] = origin
     verdicts: dict[str, dict[Unit, str]] = defaultdict(dict)
     said = Verdict.objects.filter(item__in=items, question=one.measure.name)
     for judge, item, option, label in said.values_list(
         "model", "item__external_id", "option", "label"
     ).iterator(20_000):
         verdicts[judge][item, option] = label
-    votes = list(_votes(study, definition, one, last))
+    read = stored.read(definition, one.measure, last=last)
+    columns = (column.tolist() for column in (read.item, read.option, read.rater, read.label))
+    votes = [
+        ((names[at], option if one.of_options else None), rater, read.labels[label])
+        for at, option, rater, label in zip(*columns, strict=True)
+    ]
     most = max((len(each) for each in origins.values()), default=0)
-    units: list[Unit] = [(name, None) for name in names]
+    units: list[Unit] = [(name, None) for name in names.values()]
     if one.of_options:
-        units = [(name, number) for name in names for number in sorted(origins[name])]
+        units = [(name, number) for name, shown in origins.items() for number in sorted(shown)]
     drawn = items.exclude(chance=None).values_list("external_id", "chance")
     return Material(one, votes, verdicts, origins, most, units, dict(drawn))
-
-
-def _votes(
-    study: Study, definition: TaskDefinition, one: Asked, last: int | None
-) -> Iterator[tuple[Unit, int, str]]:
-    rows = kind_votes.judgments(study, definition)
-    if last is not None:
-        rows = rows.filter(slot__item__position__lte=last)
-    rows = rows.filter(answers__question=one.measure.question)
-    fields = ("slot__item__external_id", "answers__option", "annotator_id", "answers__label",
-              "answers__value", "answers__chips")  # fmt: skip
-    for item, option, annotator, label, value, chips in rows.values_list(*fields).iterator(20_000):
-        if one.measure.of_class:
-            said = "yes" if one.measure.of_class in chips else "no"
-        else:
-            said = label or str(value)
-        yield (item, option if one.of_options else None), annotator, said
 
 
 def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
@@ -354,17 +339,18 @@ def _gold(study: Study, definition: TaskDefinition, judges: dict) -> Iterator[Qu
     code = {item.pk: place for place, item in enumerate(items)}
     verdicts = Verdict.objects.filter(item__in=list(code), question="")
     rows = Judgment.objects.standing().filter(slot__item__in=list(code))
-    gone = reading.withdrawn_from(study)
-    said = list(labelled(rows.exclude(annotator__in=gone)).values_list(
-        "slot__item", "annotator_id", "label"))  # fmt: skip
-    if not items or not (said or verdicts.exists()):
+    rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
+    read = stored.read_judgments(rows, counting.measures_of(definition)[0])
+    if not items or not (len(read) or verdicts.exists()):
         return
+    place = {item.position: code for code, item in enumerate(items)}
+    said = zip(read.item.tolist(), read.rater.tolist(), read.label.tolist(), strict=True)
 
     def right(place: int, label: str) -> float:
         item = items[place]
         return float(hidden_checks.agrees(item, label, item.expected))
 
-    votes = [(code[item], who, right(code[item], label)) for item, who, label in said]
+    votes = [(place[at], who, right(place[at], read.labels[label])) for at, who, label in said]
     for judge in sorted(judges):
         predicted = np.full(len(items), np.nan)
         for item, label in verdicts.filter(model=judge).values_list("item", "label"):

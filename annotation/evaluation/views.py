@@ -14,7 +14,6 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.task_votes import CAP
-from annotation.agreement.votes.table import VotesError
 from annotation.candidates.views import configured_servers
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
@@ -36,6 +35,7 @@ from annotation.evaluation.forms import EvaluationForm, RaterForm, SystemForm
 from annotation.evaluation.models import Run
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
+from annotation.votes.table import VotesError
 
 log = logging.getLogger(__name__)
 

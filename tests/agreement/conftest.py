@@ -9,9 +9,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.agreement.report import agreement_report, json_pieces
-from annotation.agreement.votes.table import votes_from_columns
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work import submit
+from annotation.votes.table import votes_from_columns
 from tests.corpora import DATA
 
 # Shrout and Fleiss (1979), table 2: six targets, four judges.

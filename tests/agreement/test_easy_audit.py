@@ -7,10 +7,10 @@ import pytest
 from django.db.models import F
 
 from annotation.agreement import recompute
-from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers import easy_audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.models import Item, ItemOption, Slot
+from annotation.votes.counting import AUDIT_TASK
 
 from .test_dashboard import give
 

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement import kind_votes, recompute
+from annotation.agreement import recompute
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
@@ -17,6 +17,7 @@ from annotation.judging.imports import bundles
 from annotation.judging.models import Batch, Judgment, Slot
 from annotation.judging.work import comments, voids
 from annotation.studies.models import Study
+from annotation.votes.counting import newest_judged
 from tests import everykind
 from tests.browser.kinds import open_kind
 
@@ -51,7 +52,7 @@ def page(login, cast):
 
 
 def board(study, task):
-    return KindBoard(study, kind_votes.newest(study, task)[0])
+    return KindBoard(study, newest_judged(study, task)[0])
 
 
 def disputed(study, task):

@@ -13,7 +13,7 @@ from annotation.agreement.statistics import cohen, correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from annotation.agreement.tiers.rules import tiers_report
-from annotation.agreement.votes.table import VotesError, votes_from_columns
+from annotation.votes.table import VotesError, votes_from_columns
 
 from .conftest import votes_of
 

@@ -10,7 +10,7 @@ from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import icc, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
-from annotation.agreement.votes.table import votes_from_columns
+from annotation.votes.table import votes_from_columns
 from tests.agreement.conftest import SIX_TARGETS, make_votes
 
 # The worked example of the encyclopedia article "Fleiss' kappa": 10 subjects, 14 raters.

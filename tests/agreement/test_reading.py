@@ -8,11 +8,12 @@ from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.agreement import reading, recompute
+from annotation.agreement import recompute
 from annotation.agreement.models import AgreementResult, ItemTier
-from annotation.agreement.votes.table import VotesError
 from annotation.judging.models import Answer, Judgment, Slot
 from annotation.judging.work import queue, submit
+from annotation.votes.stored import study_votes
+from annotation.votes.table import VotesError
 
 
 @pytest.fixture
@@ -88,9 +89,9 @@ def test_the_agreement_command_reads_a_study(judged, capsys):
 def test_a_study_without_votes_is_refused_with_a_sentence(cast):
     cast.study("rain")
     with pytest.raises(VotesError, match="has no votes yet"):
-        reading.study_votes("rain")
+        study_votes("rain")
     with pytest.raises(VotesError, match="There is no study"):
-        reading.study_votes("snow")
+        study_votes("snow")
 
 
 def test_the_study_page_shows_what_was_computed(cast, judged, login):

@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.agreement import reading, recompute, tasks
+from annotation.agreement import recompute, tasks
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
 from annotation.agreement.tiers.rules import is_closed
@@ -20,6 +20,7 @@ from annotation.datasets.frozen import Reading
 from annotation.judging.batches import open as opening
 from annotation.judging.models import Answer, Slot
 from annotation.judging.work import queue, submit
+from annotation.votes.stored import study_votes
 
 pytestmark = pytest.mark.usefixtures("without_rests")
 
@@ -75,7 +76,7 @@ def test_an_imported_worker_with_the_name_of_a_live_person_stays_a_second_person
     User.objects.filter(pk=bo.pk).update(worker=f"tea:user-{ann.pk}")
     chen = cast.person("Chen")
     User.objects.filter(pk=chen.pk).update(worker=f"tea:user-{ann.pk} (user-{bo.pk})")
-    names = reading.study_votes("tea").votes.workers
+    names = study_votes("tea").votes.workers
     taken = f"user-{ann.pk}"
     both = f"{taken} (user-{bo.pk})"
     assert names == [taken, both, f"{both} (user-{chen.pk})"]
@@ -224,7 +225,7 @@ def test_a_recomputation_reads_nothing_twice(voted):
     with CaptureQueriesContext(connection) as asked:
         recompute.recompute(voted, "better")
     statements = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
-    assert len(statements) == len(set(statements)) == 18
+    assert len(statements) == len(set(statements)) == 19
 
 
 def test_a_look_that_nobody_took_in_time_is_dropped():

@@ -23,7 +23,7 @@ from annotation.agreement.tiers.rules import (
     unbiased_votes,
     used_rows,
 )
-from annotation.agreement.votes.table import VotesError, votes_from_columns
+from annotation.votes.table import VotesError, votes_from_columns
 from tests.agreement.conftest import make_votes
 
 from .conftest import panel

@@ -8,7 +8,6 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
-from annotation.agreement import reading
 from annotation.core.models import AuditEvent
 from annotation.judging.annotator import overview
 from annotation.judging.curator import checks
@@ -16,6 +15,7 @@ from annotation.judging.kinds import labels
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import Study
+from annotation.votes import counting
 from tests.judging.test_checks import add_checks, purposes, rates
 from tests.judging.test_judge_views import HTMX, URL, filled, hidden
 from tests.judging.test_queue import choose, expire_now, in_parallel, judge
@@ -176,9 +176,9 @@ def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
     assert {"training", "gold", "repeat"} < set(seen)
     assert Desk.objects.get(annotator=ann).done == len(seen) == Judgment.objects.count()
     task = tea.tasks.get()
-    assert reading.voted_tasks(tea) == {task.name: 4}
-    assert reading.votes_of(task).count() == 4
-    assert reading.progress(tea) == {"items": 4, "complete": 4, "votes": 4, "wanted": 4}
+    assert counting.voted_tasks(tea) == {task.name: 4}
+    assert counting.votes_of(task).count() == 4
+    assert counting.progress(tea) == {"items": 4, "complete": 4, "votes": 4, "wanted": 4}
     assert set(Item.objects.exclude(batch__purpose="work").values_list("done", flat=True)) == {0}
 
 

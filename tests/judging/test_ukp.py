@@ -7,10 +7,10 @@ import pytest
 
 from annotation.accounts.models import User
 from annotation.agreement.report import agreement_report
-from annotation.agreement.votes.table import votes_from_columns
 from annotation.judging.imports import bundles, vote_rows
 from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study
+from annotation.votes.table import votes_from_columns
 from demo import convert_ukp
 from tests.corpora import DATA
 

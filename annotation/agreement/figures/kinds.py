@@ -1,15 +1,15 @@
-"""The figures of a task of another kind than a selection: how far it is and what people say."""
+"""The figures of a task without tiers: how far it is, and what people say to each question."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-from django.db.models import Case, Count, F, FloatField, Q, QuerySet, StdDev, TextField, When
-from django.db.models.expressions import Combinable
-from django.db.models.functions import Cast
+import numpy as np
+from django.db.models import Count
+from django.db.models.functions import TruncDate
 from django.utils.translation import gettext as _
 
-from annotation.agreement import kind_votes, ranking_votes
 from annotation.agreement.figures import dashboard, summary
 from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.progress import by_day
@@ -17,13 +17,19 @@ from annotation.agreement.figures.rankings import mean_places, strengths
 from annotation.agreement.figures.raters import sides
 from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import origin_means, spread_figure
-from annotation.core import charts
-from annotation.judging.kinds import config_of_task, labelled
+from annotation.agreement.statistics.kendall import concordance
+from annotation.core import charts, sql
+from annotation.questions import questions_of
+from annotation.questions.base import Measure, Question
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting
+from annotation.votes.stored import QuestionVotes, rankings_of, read
+
+LEVELS = ("nominal", "ordinal", "ranks")
 
 
 @dataclass(frozen=True)
-class Measure:
+class Spread:
     """How far the answers to an item differ: its name, its digits on a page, a sentence on it."""
 
     name: str
@@ -31,30 +37,66 @@ class Measure:
     lead: str
 
 
+class UnitRows:
+    """Rows of a table of items, of which only those that are shown are made.
+
+    ``make(place)`` gives a row without its item, ``items`` (rows,) are places in the study.
+    """
+
+    def __init__(
+        self, study: Study, items: Sequence[int], make: Callable[[int], dict[str, Any]]
+    ) -> None:
+        self.study, self.items, self.make = study, items, make
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self[:])
+
+    def __getitem__(self, part: slice) -> list[dict[str, Any]]:
+        """The rows of a slice: {"item" (its id), "name", "position", …}."""
+        shown = range(len(self))[part]
+        positions = [int(self.items[place]) for place in shown]
+        rows = self.study.items.filter(sql.among("position", set(positions)))
+        ids = {at: row for at, *row in rows.values_list("position", "pk", "external_id")}
+        return [
+            dict(zip(("item", "name"), ids[at], strict=True)) | {"position": at} | self.make(place)
+            for at, place in zip(positions, shown, strict=True)
+        ]
+
+
 class KindBoard(Board):
-    """One task of a kind without tiers."""
+    """One task without tiers, by its measures: what is read of it are answers to each question."""
 
     def __init__(self, study: Study, definition: TaskDefinition) -> None:
         super().__init__(study, definition, afresh=True)
-        self.config = config_of_task(definition)
-        self.declared = self.kind.labels(self.config)
+        self.declared = list(self.measures[0].labels) if self.measures else []
+
+    @cached_property
+    def answers(self) -> dict[str, QuestionVotes]:
+        """{measure's name: its votes}."""
+        return {
+            each.name: read(self.definition, each, last=self.last, withdrawn=self.withdrawn)
+            for each in self.measures
+        }
 
     @property
-    def judgments(self) -> QuerySet:
-        """The task's judgments that count."""
-        return kind_votes.judgments(self.study, self.definition)
+    def votes(self) -> QuestionVotes:  # type: ignore[override]
+        """Those on the primary question."""
+        return self.answers[self.measures[0].name]
 
     @cached_property
     def labels(self) -> list[str]:
         """What an answer chooses: of a scale between two answers its side."""
         return self.kind.choices(self.config)
 
-    def _choices(self) -> QuerySet:
-        sides = [When(choice=str(number), then=number) for number in (1, 2)]
-        rows = labelled(self.judgments).annotate(choice=self.kind.choice_column(self.config))
-        if self.last is not None:
-            rows = rows.filter(slot__item__position__lte=self.last)
-        return rows.annotate(number=Case(*sides, default=-1))
+    @cached_property
+    def days(self) -> list[tuple[str, int]]:
+        """(day in ISO 8601, judgments) of every day (UTC) with judgments."""
+        judgments = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
+        counts = judgments.annotate(n=Count("pk")).order_by("day")
+        return [(day.isoformat(), n) for day, n in counts]
 
     @property
     def makers(self) -> dict:
@@ -64,36 +106,58 @@ class KindBoard(Board):
     @property
     def shown(self) -> tuple[str, ...]:
         """The figures' names. Answers that are one person's own are only counted by day."""
-        if self.kind.LEVEL == "none":
+        if not self.measures:
             return ("days",)
-        retest = ("retest",) if self.config["owner_only"] else ()
-        if self.kind.SHAPE == "ranks":
+        if self.ranked:
             return ("agreement", "answers", "strategies", "days")
         sides = ("sides",) if self.two_sided else ()
-        compared = self.two_sided or self.kind.SHAPE == "scores"
-        means = ("strategy_means", "model_means") if compared else ()
+        means = ("strategy_means", "model_means") if self.two_sided or self.scored else ()
+        retest = ("retest",) if self.config["owner_only"] else ()
         return ("agreement", "answers", *means, *sides, *retest, "days")
+
+    # What sort of answers there are
+
+    @property
+    def single(self) -> bool:
+        """Whether an answer is one label."""
+        return [each.name for each in self.measures] == [""]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether an answer is an order of answers, and nothing else."""
+        return self.single and self.level == "ranks"
+
+    @property
+    def scored(self) -> bool:
+        """Whether an answer is a point on a scale for each of several criteria."""
+        return counting.are_scores(self.measures)
 
     @property
     def two_sided(self) -> bool:
         """Whether labels are places on a scale from one answer to another."""
-        return self.labels != self.declared
+        return self.single and self.labels != self.declared
+
+    @cached_property
+    def questions(self) -> dict[str, Question]:
+        """{name: question} of a task with questions of its own."""
+        asked = self.config.get("questions", [])
+        return {q.name: q for q in questions_of(asked, self.config["options"])} if asked else {}
+
+    @property
+    def levels(self) -> list[str]:
+        """The scales of the questions, each once."""
+        return [level for level in LEVELS if level in {each.level for each in self.measures}]
+
+    @property
+    def level(self) -> str:
+        """The first scale among the questions."""
+        return next(iter(self.levels), "nominal")
+
+    # In words
 
     def words(self) -> dict[str, tuple]:
         """Those of a selection, and what only this page shows."""
         return dashboard.words() | _words()
-
-    @cached_property
-    def tally(self) -> dict[str, int]:
-        """{label: how often it was given}, of a kind with one label an answer."""
-        rows = labelled(self.judgments).values_list("label")
-        counts = dict(rows.annotate(n=Count("pk")).order_by())
-        return {label: counts.get(label, 0) for label in self.declared}
-
-    @property
-    def level(self) -> str:
-        """The scale of the labels, a level of ``stats.LEVELS``."""
-        return self.kind.LEVEL
 
     def named(self, label: str) -> str:
         """A label in words; answers by their canonical numbers."""
@@ -101,81 +165,140 @@ class KindBoard(Board):
         named = _("%(label)s: %(words)s") % {"label": label, "words": words}
         return named if self.level == "ordinal" else words
 
-    # Its page shows rows of values, and no tiers.
-    def disputed(self) -> QuerySet | list[dict]:  # type: ignore[override]
-        """Rows of an item (of scores: of an answer and a criterion) with two answers or more.
-
-        The least agreed on first: on a scale by the standard deviation of the answers, otherwise
-        by the item's own kappa. ``measure`` has it, ``judged`` how many there are, ``c0``, ``c1``,
-        … how many of each declared label.
-        """
-        if self.kind.SHAPE == "ranks":
-            return ranking_votes.read(self.judgments, self.kind.PRIMARY).disputed
-        rows = self.judgments
-        by = {"item": F("slot__item"), "name": F("slot__item__external_id")}
-        by["position"] = F("slot__item__position")
-        if self.kind.SHAPE == "scores":
-            rows = self.kind.scores(rows).annotate(label=Cast("score", TextField()))
-            by |= {"number": F("number"), "about": F("criterion")}
-        else:
-            rows = labelled(rows)
-        counts = {
-            f"c{n}": Count("pk", filter=Q(label=value)) for n, value in enumerate(self.declared)
-        }
-        rows = rows.values(**by)
-        rows = rows.annotate(judged=Count("pk"), **counts).filter(judged__gte=2)
-        if self.level == "ordinal":
-            spread = StdDev(Cast("label", FloatField()), sample=True)
-            return rows.annotate(measure=spread).order_by("-measure", "-judged", *_places(by))
-        rows = rows.annotate(measure=self._kappa(counts))
-        return rows.order_by("measure", "-judged", "position")
-
-    def _kappa(self, counts: Iterable[str]) -> Combinable:
-        """The kappa of one row's answers, from their ``counts``."""
-        n, k = Cast("judged", FloatField()), float(len(self.declared))
-        each = [Cast(name, FloatField()) for name in counts]
-        same = sum(count * (count - 1.0) for count in each)
-        return (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
-
-    @property
-    def measure(self) -> Measure:
-        """By what ``disputed`` is in order."""
-        if self.level == "ranks":
-            lead = _(
-                "Items with two rankings or more, the lowest W first; a ranking is the places of "
-                "answers 1, 2, …"
-            )
-            return Measure(_("Kendall's W"), 3, lead)
-        if self.level != "ordinal":
-            lead = _(
-                "Items with two votes or more, the lowest own kappa first; an item's kappa is "
-                "(K·S − D) / ((K−1)·D) of its votes."
-            )
-            return Measure(_("Own kappa"), 3, lead)
-        lead = _("Items with two judgments or more, the widest spread first.")
-        if self.kind.SHAPE == "scores":
-            lead = _(
-                "An item's answer and a criterion with two scores or more, the widest spread first."
-            )
-        return Measure(_("Standard deviation"), 2, lead)
-
-    def votes_of(self, row: dict) -> str:  # type: ignore[override]
-        """The answers of a row of ``disputed``: places on a scale one by one, words counted."""
-        if self.kind.SHAPE == "ranks":
-            return row["orders"]
-        counts = [(label, row[f"c{n}"]) for n, label in enumerate(self.declared)]
-        if self.level == "ordinal":
-            return " ".join(label for label, n in counts for _each in range(n))
-        return ", ".join(f"{_(label)}: {n}" for label, n in counts if n)
+    def words_of(self, measure: Measure, label: str) -> str:
+        """A label of a question of the task's own in words."""
+        question = self.questions[measure.question]
+        return label if measure.of_class else question.label_words(label)
 
     @property
     def question(self) -> str:
         """What the task asks, in a few words."""
         return str(self.kind.NAME)
 
+    # What is disputed. Its page shows rows of values, and no tiers.
 
-def _places(by: dict) -> list[str]:
-    return [name for name in ("position", "number", "about") if name in by]
+    def disputed(self) -> UnitRows:  # type: ignore[override]
+        """Rows of an item, or of an answer and a question, with two answers or more.
+
+        The least agreed on first: on a scale by the standard deviation of the answers, otherwise
+        by the item's own kappa, of several questions by how many different answers there are.
+        ``measure`` has it, ``judged`` how many there are, ``counts`` how many of each label.
+        """
+        if self.ranked:
+            return self._disputed_orders()
+        parts = []
+        for name in sorted(self.answers):
+            votes = self.answers[name]
+            measure = next(each for each in self.measures if each.name == name)
+            units, unit = votes.units
+            code = votes.coded(measure.labels)
+            cell = unit[code >= 0] * len(measure.labels) + code[code >= 0]
+            size = len(units) * len(measure.labels)
+            counts = np.bincount(cell, minlength=size).reshape(len(units), len(measure.labels))
+            judged = counts.sum(axis=1)
+            several = judged > 1
+            value = self._value(measure, counts[several])
+            parts.append((measure, units[several], counts[several], judged[several], value))
+        item, option, judged, value, part, row = (
+            np.concatenate([np.zeros(0), *columns])
+            for columns in zip(
+                *((u[:, 0], u[:, 1], judged, value, np.full(len(u), n), np.arange(len(u)))
+                  for n, (_m, u, _c, judged, value) in enumerate(parts)),
+                strict=True,
+            )
+        )  # fmt: skip
+        order = np.lexsort((part, option, item, -judged, value))
+
+        def make(place: int) -> dict[str, Any]:
+            at = order[place]
+            measure, _units, counts, _judged, _value = parts[int(part[at])]
+            given = counts[int(row[at])].tolist()
+            return {
+                "about": measure.name,
+                "number": int(option[at]) or None,
+                "judged": int(judged[at]),
+                "measure": abs(value[at]) if self.level == "ordinal" or self.mixed else value[at],
+                "counts": dict(zip(measure.labels, given, strict=True)),
+                "of": measure,
+            }
+
+        return UnitRows(self.study, item[order].astype(int).tolist(), make)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether there are several questions that have no scale in common."""
+        return not (self.single or self.scored)
+
+    def _value(self, measure: Measure, counts: np.ndarray) -> np.ndarray:
+        """What rows of ``counts`` (units, labels) are in order of, the most disputed least."""
+        n = counts.sum(axis=1)
+        if self.mixed:
+            return -(counts > 0).sum(axis=1).astype(float)
+        if measure.level == "ordinal":
+            points = np.array([float(label) for label in measure.labels])
+            total, squares = counts @ points, counts @ points**2
+            return -np.sqrt(np.maximum(squares - total**2 / n, 0) / (n - 1))
+        k = len(measure.labels)
+        same = (counts * (counts - 1)).sum(axis=1)
+        return (k * same / (n * (n - 1)) - 1) / (k - 1)
+
+    def _disputed_orders(self) -> UnitRows:
+        rows = []
+        for item, places in rankings_of(self.votes):
+            if len(places) > 1:
+                w = concordance(places)
+                rows.append((item, places, w if np.isfinite(w) else None))
+        rows.sort(key=lambda row: (row[2] is None, row[2] or 0, row[0]))
+
+        def make(place: int) -> dict[str, Any]:
+            _item, places, w = rows[place]
+            orders = ", ".join("-".join(map(str, order)) for order in places.tolist())
+            return {"judged": len(places), "measure": w, "orders": orders}
+
+        return UnitRows(self.study, [row[0] for row in rows], make)
+
+    @property
+    def measure(self) -> Spread:
+        """By what ``disputed`` is in order."""
+        if self.ranked:
+            lead = _(
+                "Items with two rankings or more, the lowest W first; a ranking is the places of "
+                "answers 1, 2, …"
+            )
+            return Spread(_("Kendall's W"), 3, lead)
+        if self.mixed:
+            lead = _(
+                "Questions on an item, or on one of its answers, that two people or more answered; "
+                "those with most different answers first."
+            )
+            return Spread(_("Different answers"), 0, lead)
+        if self.level != "ordinal":
+            lead = _(
+                "Items with two votes or more, the lowest own kappa first; an item's kappa is "
+                "(K·S − D) / ((K−1)·D) of its votes."
+            )
+            return Spread(_("Own kappa"), 3, lead)
+        lead = _("Items with two judgments or more, the widest spread first.")
+        if self.scored:
+            lead = _(
+                "An item's answer and a criterion with two scores or more, the widest spread first."
+            )
+        return Spread(_("Standard deviation"), 2, lead)
+
+    def votes_of(self, row: dict) -> str:  # type: ignore[override]
+        """The answers of a row of ``disputed``: places on a scale one by one, words counted."""
+        if self.ranked:
+            return row["orders"]
+        counts, measure = row["counts"].items(), row["of"]
+        if self.mixed:
+            said = ", ".join(f"{self.words_of(measure, label)}: {n}" for label, n in counts if n)
+            of = _("answer %(n)d") % {"n": row["number"]} if row["number"] else ""
+            asked = self.questions[measure.question].words
+            about = [asked, measure.of_class, of]
+            return f"{', '.join(filter(None, about))} · {said}"
+        if self.level == "ordinal":
+            return " ".join(label for label, n in counts for _each in range(n))
+        return ", ".join(f"{_(label)}: {n}" for label, n in counts if n)
 
 
 def _words() -> dict[str, tuple]:
@@ -222,12 +345,19 @@ def _words() -> dict[str, tuple]:
 
 def answers(board: KindBoard, about: About) -> dict:
     """How often each label was given; of scores how those of each criterion spread."""
-    if board.kind.SHAPE == "ranks":
+    if board.ranked:
         return mean_places(board, about)
-    if board.kind.SHAPE == "scores":
-        return vars(spread_figure(board.study, board.task))
-    total = sum(board.tally.values())
-    rows = [(board.named(label), n, n / total) for label, n in board.tally.items()]
+    given = {
+        each.name: _counts(board.answers[each.name], each.labels).tolist()
+        for each in board.measures
+    }
+    if board.scored:
+        return spread_figure({name: counts for name, counts in given.items() if any(counts)})
+    if board.mixed:
+        return _of_questions(board, about, given)
+    total = sum(given[""])
+    counts = list(zip(board.declared, given[""], strict=True))
+    rows = [(board.named(label), n, n / total) for label, n in counts]
     header = (_("Answer"), _("Judgments"), _("Share"))
     lead = about.lead
     if board.level == "ordinal":
@@ -237,9 +367,36 @@ def answers(board: KindBoard, about: About) -> dict:
     axes = (_("Answer"), _("Judgments"))
     axes = axes if board.level == "ordinal" else axes[::-1]
     chart = charts.columns if board.level == "ordinal" else charts.bars
-    drawn = board.tally.items() if board.level == "ordinal" else [row[:2] for row in rows]
-    svg = about._replace(lead=lead).draw(chart, list(drawn), axes=axes)
+    drawn = counts if board.level == "ordinal" else [row[:2] for row in rows]
+    svg = about._replace(lead=lead).draw(chart, drawn, axes=axes)
     return {"header": header, "rows": rows, "svg": svg, "lead": lead, "votes": total}
+
+
+def _counts(votes: QuestionVotes, labels: Sequence[str]) -> np.ndarray:
+    code = votes.coded(labels)
+    return np.bincount(code[code >= 0], minlength=len(labels))
+
+
+def _of_questions(board: KindBoard, about: About, given: dict[str, list[int]]) -> dict:
+    """How often each answer was given to each question; of several classes each is counted."""
+    rows: list[tuple] = []
+    for question in board.questions.values():
+        measures = [each for each in board.measures if each.question == question.name]
+        counts = [
+            (each.of_class or question.label_words(label), n)
+            for each in measures
+            for label, n in zip(each.labels, given[each.name], strict=True)
+            if not each.of_class or label == "yes"
+        ]
+        if not measures:
+            written = board.judgments.filter(answers__question=question.name)
+            counts = [(_("texts"), written.count())]
+        total = sum(n for _label, n in counts)
+        rows += [(question.words, label, n, n / total) for label, n in counts if total]
+    header = (_("Question"), _("Answer"), _("Judgments"), _("Share"))
+    drawn = [(f"{question}: {label}", n) for question, label, n, _share in rows]
+    svg = about.draw(charts.bars, drawn, axes=(_("Judgments"), _("Answer"))) if drawn else ""
+    return {"header": header, "rows": rows, "svg": svg}
 
 
 MAKERS = {

@@ -3,9 +3,8 @@
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement import reading
 from annotation.agreement.statistics import kappas, sample_size
-from annotation.agreement.task_votes import Median, TaskVotes
+from annotation.agreement.task_votes import TaskVotes
 
 
 def plan(wanted: dict, board: TaskVotes | None = None) -> dict:
@@ -39,8 +38,8 @@ def _pilot(board: TaskVotes, wanted: dict) -> dict:
     kappa, spread = kappas.symmetric_kappa(patterns), sample_size.kappa_spread(patterns)
     if kappa.value is None or spread is None:
         raise ValueError(_("The pilot says nothing about kappa: two items need two votes each."))
-    median = reading.votes_of(board.definition).aggregate(s=Median("seconds"))["s"]
-    seconds = median or wanted["seconds"]
+    timed = board.rows.seconds[np.isfinite(board.rows.seconds)]
+    seconds = float(np.median(timed)) if len(timed) else wanted["seconds"]
     if seconds is None:
         raise ValueError(_("The pilot's times are not known: say how long a judgment takes."))
     return {"kappa": kappa.value, "spread": spread, "seconds": seconds}

@@ -5,7 +5,6 @@ from itertools import chain, combinations
 import numpy as np
 from django.utils.translation import gettext as _
 
-from annotation.agreement import ranking_votes
 from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.strategies import ranked
 from annotation.agreement.figures.wording import translated
@@ -13,7 +12,7 @@ from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kendall import mean_over_items
 from annotation.core import charts
 from annotation.core.charts import Dot
-from annotation.judging.models import ItemOption
+from annotation.votes.stored import candidates_of, rankings_of
 
 
 def mean_places(board: Board, about: About) -> dict:
@@ -24,10 +23,10 @@ def mean_places(board: Board, about: About) -> dict:
     by_name = {name: [] for name in sorted(set(chain.from_iterable(names)))}
     firsts = dict.fromkeys(by_name, 0)
     for strategies, item in zip(names, items, strict=True):
-        means = rankdata(item.places, axis=1).mean(axis=0)
+        means = rankdata(item, axis=1).mean(axis=0)
         for column, name in enumerate(strategies):
             by_name[name].append(float(means[column]))
-            firsts[name] += int((item.places[:, column] == 1).sum())
+            firsts[name] += int((item[:, column] == 1).sum())
     # Versions of the task may differ in their number of answers.
     options = max(len(strategies) for strategies in names)
     table: list[tuple] = []
@@ -43,7 +42,7 @@ def mean_places(board: Board, about: About) -> dict:
         charts.dots, marks, reference=(options + 1) / 2, axes=(_("Mean place"), _("Strategy"))
     )
     header = (_("Strategy"), _("Items"), _("Times best"), _("Mean place"), _("low"), _("high"))
-    votes = sum(len(item.places) for item in items)
+    votes = sum(map(len, items))
     return {"header": header, "rows": table, "svg": svg, "lead": lead, "votes": votes}
 
 
@@ -56,7 +55,7 @@ def strengths(board: Board, about: About) -> dict:
         for a, b in combinations(range(len(strategies)), 2):
             if strategies[a] != strategies[b]:
                 left, right = code[strategies[a]], code[strategies[b]]
-                scores = (np.sign(item.places[:, b] - item.places[:, a]) + 1) / 2
+                scores = (np.sign(item[:, b] - item[:, a]) + 1) / 2
                 pairs += [(left, right, score, place) for score in scores.tolist()]
     if not pairs:
         return {"reason": _("No vote compares two of them.")}
@@ -69,11 +68,11 @@ def strengths(board: Board, about: About) -> dict:
     return ranked(about, fit, list(code), compared, of_item)
 
 
-def _strategies(board: Board) -> tuple[list[list[str]], list[ranking_votes.ItemRankings]]:
+def _strategies(board: Board) -> tuple[list[list[str]], list[np.ndarray]]:
     """Each item's strategies in order of its options' numbers, and its rankings."""
-    items = ranking_votes.read(board.judgments, board.kind.PRIMARY).items
-    options = ItemOption.objects.filter(item__in=[item.item for item in items])
-    names = {item.item: [] for item in items}
-    for item, strategy in options.order_by("number").values_list("item", "candidate__strategy"):
+    items, places = zip(*rankings_of(board.votes), strict=True)
+    shown = candidates_of(board.study, np.array(items), "strategy")
+    names: dict[int, list[str]] = {item: [] for item in items}
+    for (item, _number), (strategy,) in shown.items():
         names[item].append(strategy or _("not named"))
-    return list(names.values()), items
+    return list(names.values()), list(places)

@@ -15,7 +15,6 @@ from annotation.agreement.statistics.cohen import cohen, confusion_of_two
 from annotation.agreement.statistics.icc import icc, sums_of_table
 from annotation.agreement.task_votes import TaskVotes
 from annotation.core import charts
-from annotation.judging.kinds import config_of_task
 from annotation.judging.models import Batch
 from annotation.judging.work import hidden_checks
 
@@ -54,8 +53,7 @@ def _measured(board: TaskVotes, outcomes: list) -> list[tuple[str, str, Coeffici
         for place in row.expected.keys() & row.label.keys():
             criterion = place.rpartition("/")[2]
             by_criterion[criterion].append((row.expected[place], row.label[place]))
-    config = config_of_task(board.definition)
-    names = dict.fromkeys(each.question for each in board.kind.measures(config))
+    names = dict.fromkeys(each.question for each in board.measures)
     return [_of_question(name, by_criterion[name]) for name in names if name in by_criterion]
 
 

@@ -4,8 +4,6 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, F, Value
-from django.db.models.functions import Coalesce, NullIf
 from django.utils.translation import gettext as _
 
 from annotation.agreement import scoring
@@ -16,8 +14,7 @@ from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.tiers.rules import TIERS
 from annotation.core import charts
 from annotation.core.charts import Dot
-from annotation.judging.kinds import config_of_task, labelled
-from annotation.studies.models import Study
+from annotation.votes.stored import candidates_of
 
 RESAMPLES = 1000
 
@@ -114,11 +111,8 @@ def _tier(name: str) -> str:
     return _("all") if name == ALL else tier_name(name)
 
 
-def spread_figure(study: Study, task: str) -> Figure | None:
-    """How the scores of a feedback task spread; None where there are none."""
-    counts = scoring.spread(study, task)
-    if not counts:
-        return None
+def spread_figure(counts: dict[str, list[int]]) -> dict:
+    """How often each criterion got 1, 2, … up to the last point of the scale."""
     title, lead = _("How the scores spread"), _("Shares of the scores, and their mean.")
     how = _("A count of all scores that people gave.")
     scale = range(1, len(next(iter(counts.values()))) + 1)
@@ -141,16 +135,17 @@ def spread_figure(study: Study, task: str) -> Figure | None:
     )
     means = (_("Mean"), _("Mean × 20")) if papers else (_("Mean"),)
     header: tuple[str, ...] = (_("Criterion"), _("Scores"), *means, *map(str, scale))
-    return Figure("answers", title, lead, how, header, rows, svg)
+    figure = {"title": title, "lead": lead, "how": how, "header": header}
+    return figure | {"rows": rows, "svg": svg, "votes": sum(map(sum, counts.values()))}
 
 
 def origin_means(board: Any, about: About) -> dict:
     """What people gave the answers of each strategy or model: mean, n and interval over people."""
-    scored = board.kind.SHAPE == "scores"
-    sums = _sums(board, about.key, "slot__item__options__candidate__")
+    scored = board.scored
+    sums = _sums(board, about.key)
     rows, marks = [], []
     for (name, criterion), given in sorted(sums.items()):
-        n, total = np.array(list(given.values()), dtype=float).T
+        n, total = np.array(given, dtype=float).T
         several = len(n) > 1
 
         def average(weight: np.ndarray, n: np.ndarray = n, total: np.ndarray = total) -> float:
@@ -171,28 +166,29 @@ def origin_means(board: Any, about: About) -> dict:
     return {"header": (*header, mean, _("low"), _("high")), "rows": rows, "svg": svg}
 
 
-def _sums(board: Any, key: str, candidate: str) -> dict[tuple[str, str], dict]:
-    """{(strategy or model, criterion or ""): {person: (how many values, their sum)}}.
+def _sums(board: Any, key: str) -> dict[tuple[str, str], list]:
+    """{(strategy or model, criterion or ""): (how many values, their sum) of each person}.
 
     A preference's value is 1 where an answer is fully preferred, 0 where the other one is.
     """
-    model = Coalesce(NullIf(f"{candidate}endpoint", Value("")), f"{candidate}model")
-    name = F(f"{candidate}strategy") if key == "strategy_means" else model
-    scored = board.kind.SHAPE == "scores"
-    judgments = board.judgments.order_by()
-    if scored:
-        rows = board.kind.scores(judgments).values_list(name, "annotator", "criterion", "score")
-    else:
-        number = F("slot__item__options__number")
-        rows = labelled(judgments).values_list(name, "annotator", number, "label")
-    points = len(board.kind.labels(config_of_task(board.definition)))
-    sums: dict[tuple[str, str], dict] = defaultdict(lambda: defaultdict(lambda: (0, 0.0)))
-    for origin, person, about, value, count in rows.annotate(count=Count("pk")):
-        given = float(value)
-        if not scored:
-            ahead = (points - given) / (points - 1)
-            given = ahead if about == 1 else 1 - ahead
-        cell = sums[origin or "", about if scored else ""]
-        n, total = cell[person]
-        cell[person] = n + count, total + count * given
-    return sums
+    sums: dict[tuple[str, str], dict] = defaultdict(lambda: defaultdict(lambda: [0, 0.0]))
+    for name, votes in board.answers.items():
+        origins = candidates_of(board.study, votes.item, "strategy", "endpoint", "model")
+        values = [float(label) for label in votes.labels]
+        points = len(board.declared)
+        for item, option, rater, label in zip(
+            votes.item.tolist(), votes.option.tolist(), votes.rater.tolist(), votes.label.tolist(),
+            strict=True,
+        ):  # fmt: skip
+            value = values[label]
+            ahead = (points - value) / (points - 1)
+            given = {option: value} if board.scored else {1: ahead, 2: 1 - ahead}
+            for number, points_given in given.items():
+                if (item, number) not in origins:
+                    continue
+                strategy, endpoint, model = origins[item, number]
+                origin = strategy if key == "strategy_means" else endpoint or model
+                cell = sums[origin or "", name][rater]
+                cell[0] += 1
+                cell[1] += points_given
+    return {origin: list(people.values()) for origin, people in sums.items()}

@@ -12,11 +12,11 @@ from annotation.agreement.figures.board import About
 from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.models import AgreementResult
-from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers.rules import TIERS
 from annotation.core import charts
 from annotation.core.charts import Dot
+from annotation.votes.counting import AUDIT_TASK
 
 # How many coefficients stand at the head of a page.
 FIRST = 3
@@ -232,7 +232,7 @@ def agreement(board: TaskVotes, about: About) -> dict:
         header = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
         header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
         lead = _("Krippendorff's alpha of each criterion; the table has the other coefficients.")
-    if board.kind.SHAPE == "questions":
+    if board.config.get("questions"):
         header = (_("Question"), _("Coefficient"), _("Units with two answers"), _("Answers"))
         header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
         lead = _("The first coefficient of each question; the table has the others, and the scale.")

@@ -16,12 +16,12 @@ from django.views.decorators.http import require_http_methods
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.agreement import reading
 from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.judging.models import Slot
 from annotation.judging.work import comments as threads
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
+from annotation.votes import counting
 
 PAGE = 25
 
@@ -62,7 +62,7 @@ def _slots(study: Study, wanted: str | None) -> QuerySet[Slot]:
             rows = threads.judged(study).filter(pk=_uuid(wanted)).order_by("pk")
         except NotFound:
             rows = threads.judged(study).none()
-    rows = rows.exclude(annotator__in=reading.withdrawn_from(study))
+    rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
     return rows.select_related("annotator", "item__batch__task", "item__query", "item__attribute")
 
 
@@ -81,7 +81,7 @@ def _row(study: Study, slot: Slot, thread: list) -> dict:
     return {
         "slot": str(slot.pk),
         "task": task.name,
-        "worker": reading.worker_name(annotator.pk, annotator.worker),
+        "worker": counting.worker_name(annotator.pk, annotator.worker),
         "question": "" if is_private or not asked else asked.text,
         "page": has_page and reverse("result-item", args=[study.slug, task.name, item.pk]),
         "thread": thread,

@@ -4,33 +4,27 @@ The rules of the signs are in ``flags`` and ``position``. They remove nothing.
 """
 
 import hashlib
-import json
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import scipy
 from django.core.cache import cache
 from django.db.models import Count, Max, Q, QuerySet, Sum
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement import reading
 from annotation.agreement.statistics import rater_signs, side_bias
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.intervals import holm, wilson
-from annotation.agreement.votes.arrow import to_numpy
-from annotation.core import copied, sql
-from annotation.core.copied import text_column
-from annotation.judging.kinds import config_of_task, kind_of, labelled, score_rows
+from annotation.core import sql
 from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role, Study, TaskDefinition
+from annotation.votes import counting
+from annotation.votes.stored import QuestionVotes, read, read_judgments
 
 Purpose = Batch.Purpose
 Result = TypeVar("Result")
@@ -39,13 +33,9 @@ CAP = 50_000
 # From so many judgments on they are read once in so many seconds, and when there are others.
 KEPT_FROM, KEPT_SECONDS = 5_000, 600
 SIDE = 0.05
-_PATHS = ("pk", "annotator_id", "slot__item__batch__task_id", "slot__item__position")
-_COLUMNS = pa.schema(
-    [
-        *((name, pa.int64()) for name in ("pk", "user", "task", "position")),
-        *(("time", pa.float64()), ("order", pa.string()), ("label", pa.string())),
-    ]
-)
+
+
+_COLUMNS = ("judgment", "worker", "task", "item", "category", "place", "places", "seconds")
 
 
 @dataclass(frozen=True)
@@ -121,7 +111,7 @@ class _Cache:
             items=Count("pk"), votes=Sum("done", default=0), last=Max("last_judgment", default=0)
         )
         self.used = counted["votes"] >= KEPT_FROM
-        state = repr((counted, reading.withdrawn_from(study))) if self.used else ""
+        state = repr((counted, counting.withdrawn_from(study))) if self.used else ""
         self.state = hashlib.sha256(state.encode()).hexdigest()
 
     def get(self, name: str, compute: Callable[[Study], Result]) -> Result:
@@ -171,7 +161,7 @@ def _users(cached: _Cache) -> QuerySet[User]:
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     # Whose votes were imported has neither.
     of |= Q(pk__in=cached.get("imported", _imported))
-    return User.objects.filter(of).exclude(pk__in=reading.withdrawn_from(study)).distinct()
+    return User.objects.filter(of).exclude(pk__in=counting.withdrawn_from(study)).distinct()
 
 
 def _imported(study: Study) -> list[int]:
@@ -184,83 +174,83 @@ def _people(cached: _Cache) -> dict[int, Rater]:
     people = _users(cached)
     desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=cached.study)}
     return {
-        user.pk: Rater(user, reading.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
+        user.pk: Rater(user, counting.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
         for user in people
     }
 
 
 def _votes(study: Study, also: User | None = None) -> Votes:
-    counted = reading.judgments(study)
-    if also:
-        newest = Judgment.objects.filter(slot__study=study, replaced_by=None, annotator=also)
-        counted = counted | newest.filter(slot__item__batch__purpose=Purpose.WORK)
-    counted = (
-        labelled(counted)
-        .annotate(order=text_column("shown"), time=Coalesce("seconds", 0.0))
-        .order_by("-pk")
-    )
-    table = copied.whole(counted.values_list(*_PATHS, "time", "order", "label")[:CAP], _COLUMNS)
-    table = table.sort_by("pk")
-    user, task, position, time = (
-        to_numpy(table[name].combine_chunks()) for name in ("user", "task", "position", "time")
-    )
-    tasks = {row.pk: row for row in study.tasks.all()}
-    different, code = np.unique(task, return_inverse=True)
-    names, name_of = np.unique([tasks[pk].name for pk in different], return_inverse=True)
-    users, worker = np.unique(user, return_inverse=True)
-    positions, item = np.unique(position, return_inverse=True)
-    choice, place, places = _chosen(table, code, [tasks[pk] for pk in different.tolist()])
-    _choices, category = np.unique(choice, return_inverse=True)
-    characters = reading.shown_characters(
+    since, tasks = _since(study), _tasks(study)
+    parts: dict[str, list] = {name: [np.zeros(0, dtype=np.int64)] for name in _COLUMNS}
+    for number, task in enumerate(tasks):
+        votes, codes, numbers = _of_task(task, also)
+        votes = votes.take(votes.judgment >= since)
+        parts["judgment"].append(votes.judgment)
+        parts["worker"].append(votes.rater)
+        parts["task"].append(np.full(len(votes), number))
+        parts["item"].append(votes.item)
+        parts["category"].append(np.array(codes, dtype=np.int64)[votes.label])
+        place, places, _first = votes.chosen(numbers)
+        parts["place"].append(place)
+        parts["places"].append(places)
+        parts["seconds"].append(votes.seconds)
+    columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
+    order = np.argsort(columns["judgment"], kind="stable")
+    columns = {name: column[order] for name, column in columns.items()}
+    users, worker = np.unique(columns["worker"], return_inverse=True)
+    positions, item = np.unique(columns["item"], return_inverse=True)
+    characters = counting.shown_characters(
         study.items.work().filter(sql.among("position", positions.tolist()))
     )
     # Nothing shown, or no time: no pace.
     shown = np.array([characters[at] or np.nan for at in positions.tolist()], dtype=float)[item]
+    time = columns["seconds"]
     return Votes(
         users=users,
-        tasks=names,
+        tasks=np.array([task.name for task in tasks]),
         worker=worker,
-        task=name_of[code] if len(code) else code,
+        task=columns["task"],
         item=item,
-        category=np.where(choice == "", -1, category),
-        place=place,
-        places=places,
+        category=columns["category"],
+        place=columns["place"],
+        places=columns["places"],
         pace=1000 * np.where(time > 0, time, np.nan) / shown,
     )
 
 
-def _chosen(
-    table: pa.Table, task: np.ndarray, tasks: list
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each vote chose, its place, and how many places there were.
+def _tasks(study: Study) -> list[TaskDefinition]:
+    """The newest definition with votes of each task, or the newest of those with tiers."""
+    tiered = counting.newest(study, counting.voted_tasks(study))
+    return [*tiered, *counting.newest_judged(study)]
 
-    Few orders and labels are different ones, so each of their pairs is read once.
+
+def _since(study: Study) -> int:
+    """The first of the newest CAP judgments that count."""
+    newest = counting.judgments(study).order_by("-pk").values_list("pk", flat=True)
+    return next(iter(newest[CAP - 1 : CAP]), 0)
+
+
+def _of_task(task: TaskDefinition, also: User | None) -> tuple[QuestionVotes, list[int], list[int]]:
+    """A task's votes on its primary question; what each label chooses as a code; answers' numbers.
+
+    Where that is about single answers a row a judgment, whose code is -1. Those of ``also`` are
+    among them although they were taken out.
     """
-    orders, labels = (
-        pc.fill_null(table[name].combine_chunks(), "").dictionary_encode()
-        for name in ("order", "label")
-    )
-    codes = np.stack([task, to_numpy(orders.indices), to_numpy(labels.indices)])
-    pairs, of_vote = np.unique(codes, axis=1, return_inverse=True)
-    orders, labels = orders.dictionary.to_pylist(), labels.dictionary.to_pylist()
-    choices = [_choice(tasks[at], labels[label]) for at, _order, label in pairs.T.tolist()]
-    placed = [
-        _place(json.loads(orders[order]), choice)
-        for order, choice in zip(pairs[1].tolist(), choices, strict=True)
-    ]
-    place, places = np.array(placed, dtype=int).reshape(-1, 2)[of_vote.ravel()].T
-    return np.array(choices, dtype=str)[of_vote.ravel()], place, places
-
-
-def _choice(task: TaskDefinition, label: str | None) -> str:
-    """What a label chooses; "" where the answer has several parts."""
-    return kind_of(task.kind).choice(label, config_of_task(task)) if label else ""
-
-
-def _place(shown: list[int], choice: str) -> tuple[int, int]:
-    """(place of the chosen answer, places); zeros where no answer was, or its place is unknown."""
-    number = int(choice) if choice.isdigit() else None
-    return (shown.index(number) + 1, len(shown)) if number in shown else (0, 0)
+    judgments = counting.votes_of(task)
+    if also:
+        newest = Judgment.objects.filter(replaced_by=None, annotator=also)
+        judgments = judgments | newest.filter(
+            slot__item__batch__task__in=[each.pk for each in counting.versions(task)],
+            slot__study=task.study,
+            slot__item__batch__purpose=Purpose.WORK,
+        )
+    measures = counting.measures_of(task)
+    votes = read_judgments(judgments, measures[0]) if measures else None
+    if votes is None or votes.option.any():
+        return read_judgments(judgments, None), [-1], [0]
+    choices, numbers = counting.answers_chosen(task, votes.labels)
+    codes = {choice: code for code, choice in enumerate(dict.fromkeys(choices))}
+    return votes, [codes[choice] for choice in choices], numbers
 
 
 def _agreement(votes: Votes, people: dict, code_of: dict) -> None:
@@ -333,14 +323,15 @@ def side_p(worker: np.ndarray, place: np.ndarray, places: int, workers: int) -> 
 
 def _vectors(study: Study, people: dict) -> None:
     """Share of the commonest vector of scores, of scored answers with the same criteria."""
-    scores_of = defaultdict(list)
-    for rows in score_rows(reading.judgments(study)):
-        ordered = rows.order_by("-pk", "number", "criterion")
-        columns = ordered.values_list("pk", "annotator", "number", "criterion", "score")
-        for judgment, user, number, criterion, score in columns[:CAP]:
-            scores_of[judgment, user, number].append((criterion, score))
+    since, scores_of = _since(study), defaultdict(list)
+    for task in counting.scored_tasks(study):
+        for measure in sorted(counting.measures_of(task), key=lambda each: each.name):
+            votes = read(task, measure, since=since)
+            rows = zip(votes.judgment, votes.rater, votes.option, votes.label, strict=True)
+            for judgment, user, option, label in rows:
+                scores_of[judgment, user, option].append((measure.name, int(votes.labels[label])))
     by_criteria = defaultdict(list)
-    for (_judgment, user, _number), scores in scores_of.items():
+    for (_judgment, user, _option), scores in scores_of.items():
         criteria, values = zip(*scores, strict=True)
         if user in people:
             by_criteria[criteria].append((user, values))

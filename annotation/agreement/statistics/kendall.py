@@ -1,5 +1,7 @@
 """Kendall's coefficient of concordance of several people's orders of the same things."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from .coefficient import Coefficient, undefined, with_t_interval
@@ -37,3 +39,18 @@ def mean_over_items(values: list[float], *, floor: float) -> Coefficient:
         return undefined(NO_ITEM)
     error = defined.std(ddof=1) / np.sqrt(defined.size) if defined.size > 1 else 0.0
     return with_t_interval(defined.mean(), error, defined.size, floor=floor)
+
+
+def report(rankings: Sequence[np.ndarray]) -> dict:
+    """Kendall's W and the mean rank correlation over items, for storing.
+
+    ``rankings`` are the ``places`` (raters, things) of each item.
+    """
+    paired = [places for places in rankings if len(places) > 1]
+    w = [concordance(places) for places in paired]
+    r = [(len(p) * value - 1) / (len(p) - 1) for p, value in zip(paired, w, strict=True)]
+    return {
+        "paired_items": len(paired),
+        "kendall_w": mean_over_items(w, floor=0.0).as_json(),
+        "rank_correlation": mean_over_items(r, floor=-1.0).as_json(),
+    }

@@ -13,9 +13,7 @@ from django.db.models import Count, F, Q, prefetch_related_objects
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement import reading
 from annotation.agreement.models import ItemTier
-from annotation.agreement.reading import AUDIT_TASK, TIERED
 from annotation.agreement.tiers import reserve, rules
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
@@ -23,6 +21,9 @@ from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting
+from annotation.votes.counting import AUDIT_TASK, TIERED
+from annotation.votes.stored import task_votes
 
 QUESTION_ALONE = "A3"
 REASON = "pairs of a ground truth and the answer to the question alone are not voted on"
@@ -47,18 +48,16 @@ def easy_tier(study: Study) -> dict:
 
 def _triples(study: Study) -> list[TaskDefinition]:
     """The newest definition of each task with three options that has votes."""
-    voted = reading.newest(study, reading.voted_tasks(study))
+    voted = counting.newest(study, counting.voted_tasks(study))
     return [definition for definition in voted if definition.config["options"] == 3]
 
 
 def _count(study: Study, definition: TaskDefinition) -> int:
     """Easy pairs of a task, from its votes as they are now."""
-    task_votes = reading.read(study, definition)
+    read = task_votes(definition)
     waiting = reserve.collecting(study, definition.name)
     topped = reserve.topped(study, definition.name)
-    judged = rules.judge(
-        task_votes.votes, len(task_votes.declared), collecting=waiting, topped=topped
-    )
+    judged = rules.judge(read.votes, len(read.declared), collecting=waiting, topped=topped)
     won = {item.task: int(item.winner) for item in judged if item.winner and item.winner.isdigit()}
     generic = ItemOption.objects.filter(
         item__study=study, item__external_id__in=won, candidate__strategy=QUESTION_ALONE
@@ -150,7 +149,7 @@ def _pairs(study: Study) -> list[EasyPair]:
 
     There are thousands: their items come without their texts.
     """
-    won = ItemTier.objects.filter(item__in=reading.items(study)).exclude(winner=None)
+    won = ItemTier.objects.filter(item__in=counting.items(study)).exclude(winner=None)
     options = ItemOption.objects.filter(item__in=won.values("item")).values("item")
     triples = options.annotate(
         options=Count("pk"),
@@ -172,9 +171,9 @@ def _pairs(study: Study) -> list[EasyPair]:
 
 def _with_votes(study: Study, pairs: list[EasyPair]) -> list[EasyPair]:
     """The pairs with the votes of their audits."""
-    audits = reading.items(study, AUDIT_TASK).prefetch_related("options")
+    audits = counting.items(study, AUDIT_TASK).prefetch_related("options")
     by_name = {item.external_id: item for item in audits}
-    closed = set(reading.closed_batches(study))
+    closed = set(counting.closed_batches(study))
     return [
         _voted(pair, item, (item.judged, item.judged_1, item.judged_2), closed) if item else pair
         for pair in pairs

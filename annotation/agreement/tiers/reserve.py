@@ -7,23 +7,23 @@ from django.db.models import Count
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement import reading
 from annotation.agreement.models import TopUp
-from annotation.agreement.reading import AUDIT_TASK
 from annotation.agreement.tiers.rules import DEFAULT, is_closed
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.models import Batch, Item, ItemQuerySet
 from annotation.studies.models import Study
+from annotation.votes import counting
+from annotation.votes.counting import AUDIT_TASK
 
 
 def collecting(study: Study, task: str, closed_batches: list[int] | None = None) -> frozenset[str]:
     """The task's items, by their own ids, that still wait for votes (``tiers.is_closed``).
 
-    ``closed_batches`` as of ``reading``, read where it is None.
+    ``closed_batches`` as of ``counting``, read where it is None.
     """
-    closed = set(reading.closed_batches(study) if closed_batches is None else closed_batches)
+    closed = set(counting.closed_batches(study) if closed_batches is None else closed_batches)
     rows = study.items.work().filter(batch__task__name=task)
     return frozenset(
         name

@@ -20,7 +20,7 @@ import numpy as np
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.coefficient import undefined
 from annotation.agreement.statistics.krippendorff import alpha
-from annotation.agreement.votes.table import NO_TIME, Votes, VotesError
+from annotation.votes.table import NO_TIME, Votes, VotesError
 
 TIERS = ("medium", "hard", "borderline", "ambiguous", "ambiguous_tie", "pending")
 # Names of tasks.

@@ -7,10 +7,8 @@ import numpy as np
 from django.db.models import F, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement import kind_votes, reading
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.coefficient import Coefficient
-from annotation.agreement.votes.table import VotesError
 from annotation.candidates.strategies import GENERIC
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
@@ -19,6 +17,8 @@ from annotation.judging.kinds.attribute.kind import CAUSE
 from annotation.judging.models import Item, ItemOption
 from annotation.papers.personalbench.mention import explicit, mentioned
 from annotation.studies.models import Study, TaskDefinition
+from annotation.votes import counting, stored
+from annotation.votes.table import VotesError
 
 STAGES = {
     "attribute": _("Does the attribute hold?"),
@@ -48,7 +48,7 @@ def material(study: Study, task: TaskDefinition) -> tuple:
 
     Ratings are turned towards the personalised answer; items without one are left out.
     """
-    read = kind_votes.read(study, task)
+    read = stored.task_votes(task)
     verdicts = _verdicts(study, task)
     labels = read.declared
     people = _People(read, labels)
@@ -99,7 +99,7 @@ def _causes(study: Study, task: TaskDefinition) -> list[dict]:
 
 def with_causes(study: Study, task: TaskDefinition) -> QuerySet:
     """The judgments of a task's attributes that say what is wrong."""
-    rows = reading.judgments(study).filter(slot__item__batch__task__name=task.name)
+    rows = counting.judgments(study).filter(slot__item__batch__task__name=task.name)
     return rows.filter(answers__question=CAUSE).annotate(cause=F("answers__label"))
 
 
@@ -142,7 +142,7 @@ def mentions_of(study: Study, task: TaskDefinition) -> dict[str, int]:
 class _People:
     """People's votes as codes; ``names`` are the items in the order of their codes."""
 
-    def __init__(self, read: kind_votes.KindVotes, labels: Sequence[str]) -> None:
+    def __init__(self, read: stored.StudyVotes, labels: Sequence[str]) -> None:
         number = {label: n for n, label in enumerate(labels)}
         codes = np.array([number[label] for label in read.votes.labels])
         self.names, self.left_out = list(read.votes.tasks), 0

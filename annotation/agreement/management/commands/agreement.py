@@ -9,10 +9,10 @@ from django.core.management.base import CommandError, CommandParser
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
 from annotation.agreement.statistics.kappas import LEVELS
-from annotation.agreement.votes.table import Votes, number
+from annotation.votes.table import Votes, number
 
 if TYPE_CHECKING:
-    from annotation.agreement.reading import StudyVotes
+    from annotation.votes.stored import StudyVotes
 
 
 def label_list(text: str) -> list[str]:

@@ -8,10 +8,10 @@ from django.core.management.base import CommandParser
 
 from annotation.agreement.command_options import VotesCommand, shown, table
 from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
-from annotation.agreement.votes.table import Votes
+from annotation.votes.table import Votes
 
 if TYPE_CHECKING:
-    from annotation.agreement.reading import StudyVotes
+    from annotation.votes.stored import StudyVotes
 
 
 def option_count(text: str) -> int:

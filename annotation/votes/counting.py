@@ -1,83 +1,23 @@
-"""A study's stored judgments as votes: the way from rows to the pure statistics."""
+"""Which items and judgments of a study count, and which labels could be given."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property
-from uuid import UUID
 
 import numpy as np
-import pyarrow as pa
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
-from annotation.accounts.models import Consent, User
-from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
-from annotation.agreement.votes.table import Votes, VotesError, votes_from_columns
-from annotation.core import copied
-from annotation.core.sql import among
-from annotation.judging.kinds import codes, kind_of, labelled
+from annotation.accounts.models import Consent
+from annotation.judging.kinds import codes, config_of_task, kind_of
 from annotation.judging.kinds.imported import NO_ANSWER
 from annotation.judging.models import Batch, Item, Judgment
+from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 
-# Kinds whose items get tiers, and every label they can have.
+# Kinds whose items get tiers.
 TIERED = tuple(codes(COUNTED=True))
-LABELS = tuple(Item.COUNTERS)
-# The task of two answers that audits the easy tier (``easy``): its items give no pairs.
+# The task of two answers that audits the easy tier: its items give no pairs.
 AUDIT_TASK = "easy-audit"
-_VOTES = pa.schema(
-    [
-        ("item", pa.int64()),
-        ("user", pa.int64()),
-        ("label", pa.string()),
-        ("at", pa.int64()),
-        ("pk", pa.int64()),
-    ]
-)
-
-
-@dataclass(frozen=True)
-class StudyVotes:
-    """Votes of one task of a study; ``declared`` are all labels that annotators could give."""
-
-    study: Study
-    task: str
-    declared: list[str]
-    votes: Votes
-
-
-class StudyState:
-    """What results of a study depend on beside single votes; each part is read once.
-
-    One is made for each run of the recomputation: nothing in it is read again.
-    """
-
-    def __init__(self, study: Study) -> None:
-        self.study = study
-
-    @cached_property
-    def withdrawn(self) -> list[int]:
-        return withdrawn_from(self.study)
-
-    @cached_property
-    def closed(self) -> list[int]:
-        return closed_batches(self.study)
-
-    @cached_property
-    def votes(self) -> dict[str, int]:
-        """``voted_tasks`` of every kind."""
-        return voted_tasks(self.study, None, self.withdrawn)
-
-    @cached_property
-    def definitions(self) -> dict:
-        """{name: newest definition} of the tasks with tiers that have votes."""
-        return {definition.name: definition for definition in newest(self.study, self.votes)}
-
-    @cached_property
-    def labels(self) -> dict[str, list[str]]:
-        """{name: labels} of the tasks of ``definitions``."""
-        return {name: labels(definition) for name, definition in self.definitions.items()}
 
 
 def items(
@@ -134,7 +74,8 @@ def _left(gone: list[int], label: str = "") -> Coalesce:
         slot__item=OuterRef("pk"), annotator__in=gone
     )
     if label:
-        judgments = labelled(judgments).filter(label=label)
+        asked = [kind_of(code).PRIMARY for code in TIERED]
+        judgments = judgments.filter(answers__question__in=asked, answers__label=label)
     count = judgments.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
 
@@ -195,38 +136,19 @@ def closed_batches(study: Study) -> list[int]:
     return list(batches.values_list("pk", flat=True))
 
 
-def study_votes(slug: str, task: str = "") -> StudyVotes:
-    """Return the votes of a study's task; by default of its pairs, or else of its triples.
-
-    A label is the canonical number of the chosen option, ``tie`` or ``none``; a task is the item's
-    own id; a worker is named as by ``worker_name``. Raises VotesError with a sentence where there
-    is no such study, task or vote.
-    """
-    study = Study.objects.filter(slug=slug).first()
-    if study is None:
-        raise VotesError(f"There is no study “{slug}”.")
-    named = voted_tasks(study)
-    if task and task not in named:
-        raise VotesError(f"Study “{slug}” has no votes in a task “{task}”.")
-    if not named:
-        raise VotesError(f"Study “{slug}” has no votes yet.")
-    definitions = newest(study, [task] if task else named)
-    # The audit of the easy tier is about pairs that were made from other votes.
-    chosen = min(
-        definitions,
-        key=lambda definition: (
-            definition.name == AUDIT_TASK,
-            definition.config["options"],
-            definition.name,
-        ),
-    )
-    return read(study, chosen)
-
-
-def newest(study: Study, names: Iterable[str]) -> list:
+def newest(study: Study, names: Iterable[str]) -> list[TaskDefinition]:
     """The newest definition of each task with tiers of these names, in order of name."""
     tasks = study.tasks.filter(name__in=names, kind__in=TIERED).order_by("name", "-version")
     return list(tasks.distinct("name"))
+
+
+def newest_judged(
+    study: Study, task: str = "", withdrawn: list[int] | None = None
+) -> list[TaskDefinition]:
+    """The newest definition that has votes, of each task without tiers (of ``task`` alone)."""
+    judged = items(study, task, codes(COUNTED=False), withdrawn).filter(judged__gt=0)
+    tasks = study.tasks.filter(pk__in=judged.order_by().values("batch__task"))
+    return list(tasks.order_by("name", "-version").distinct("name"))
 
 
 def judgments(study: Study, withdrawn: list[int] | None = None) -> QuerySet:
@@ -242,13 +164,72 @@ def judgments(study: Study, withdrawn: list[int] | None = None) -> QuerySet:
     return standing.exclude(annotator__in=gone)
 
 
+def versions(definition: TaskDefinition) -> list[TaskDefinition]:
+    """The versions of a task whose answers are compared with those of ``definition``.
+
+    Places on another scale, or classes of another list, are not comparable. Another number of
+    answers to choose from or to put in order is.
+    """
+    tasks = definition.study.tasks.filter(name=definition.name, kind=definition.kind)
+    measures = {each.name: each for each in measures_of(definition)}
+    return [
+        task
+        for task in tasks.order_by("version")
+        if all(_comparable(each, measures.get(each.name, each)) for each in measures_of(task))
+    ]
+
+
+def _comparable(one: Measure, other: Measure) -> bool:
+    same = one.level == other.level and one.labels == other.labels
+    return same or one.level == other.level == "ranks" or (chooses(one) and chooses(other))
+
+
+def chooses(measure: Measure) -> bool:
+    """Whether its labels are numbers of answers, a tie and none of them."""
+    labels = set(measure.labels).difference(NO_ANSWER)
+    return measure.level == "nominal" and all(label.isdecimal() for label in labels)
+
+
+def is_numbered(measure: Measure) -> bool:
+    """Whether its labels are words without an order, or numbers already."""
+    return measure.level != "ordinal" or all(label.isdecimal() for label in measure.labels)
+
+
+def are_scores(measures: list[Measure]) -> bool:
+    """Whether these are points on a scale for each of some criteria, and nothing else."""
+    scores = (each.name and each.level == "ordinal" and is_numbered(each) for each in measures)
+    return bool(measures) and all(scores)
+
+
+def scored_tasks(study: Study) -> list[TaskDefinition]:
+    """The newest definition of each task whose answers are scores, in order of name."""
+    tasks = study.tasks.order_by("name", "-version").distinct("name")
+    return [task for task in tasks if are_scores(measures_of(task))]
+
+
+def answers_chosen(task: TaskDefinition, labels: list[str]) -> tuple[list[str], list[int]]:
+    """What each of the labels of a task's primary question chooses, and the answer's number.
+
+    A place on a scale from one answer to another chooses its side; 0 stands for no answer.
+    """
+    kind, config = kind_of(task.kind), config_of_task(task)
+    choices = [kind.choice(label, config) for label in labels]
+    if not chooses(measures_of(task)[0]) and kind.choices(config) == kind.labels(config):
+        return choices, [0] * len(labels)
+    return choices, [int(choice) if choice.isdecimal() else 0 for choice in choices]
+
+
+def measures_of(definition: TaskDefinition) -> list[Measure]:
+    """What people are compared on in a task; the first one is primary."""
+    return kind_of(definition.kind).measures(config_of_task(definition))
+
+
 def votes_of(
     definition: TaskDefinition, last: int | None = None, withdrawn: list[int] | None = None
 ) -> QuerySet:
-    """The votes of a task, of all its versions; only of items placed up to ``last``."""
+    """The judgments of a task that count, of ``versions``; only of items placed up to ``last``."""
     votes = judgments(definition.study, withdrawn=withdrawn).filter(
-        slot__item__batch__task__name=definition.name,
-        slot__item__batch__task__kind=definition.kind,
+        slot__item__batch__task__in=[task.pk for task in versions(definition)]
     )
     return votes if last is None else votes.filter(slot__item__position__lte=last)
 
@@ -281,79 +262,26 @@ def worker_name(user: int, worker: str | None) -> str:
     return f"{name} (user-{user})" if name.startswith("user-") else name or f"user-{user}"
 
 
-def read(
-    study: Study,
-    definition: TaskDefinition,
-    last: int | None = None,
-    state: StudyState | None = None,
-    only: list[UUID] | None = None,
-) -> StudyVotes:
-    """Read the votes of the task ``definition`` and of its other versions.
-
-    ``last`` leaves out the items placed after it, ``only`` all but these. ``state`` is a StudyState
-    that was read before.
-    """
-    rows = votes_of(definition, last, state.withdrawn if state else None)
-    if only is not None:
-        rows = rows.filter(among("slot__item", only))
-    rows = labelled(rows).annotate(at=copied.instant("submitted_at"))
-    names = ("slot__item__position", "annotator_id", "label", "at", "pk")
-    table = copied.whole(rows.order_by().values_list(*names), _VOTES)
-    columns = {
-        name: to_numpy(table[name].combine_chunks()) for name in ("item", "user", "at", "pk")
-    }
-    order = np.lexsort((columns["pk"], columns["at"], columns["item"]))
-    item, user = columns["item"][order], columns["user"][order]
-    votes = votes_from_columns(
-        {
-            "task": _named(item, _item_names(study, item)),
-            "worker": _named(user, _worker_keys(user)),
-            "label": table["label"].combine_chunks().take(from_numpy(order)),
-        }
-    )
-    workers = [key.rpartition("\t")[0] for key in votes.workers]
-    votes = replace(votes, workers=workers, submitted=columns["at"][order])
-    declared = state.labels[definition.name] if state else labels(definition)
-    return StudyVotes(study, definition.name, declared, votes)
-
-
-def _named(ids: np.ndarray, names: dict[int, str]) -> pa.Array:
-    """The name of each id, as a column of text."""
-    different, code = np.unique(ids, return_inverse=True)
-    return from_text([names[each] for each in different.tolist()]).take(from_numpy(code))
-
-
-def _item_names(study: Study, positions: np.ndarray) -> dict[int, str]:
-    wanted = among("position", np.unique(positions).tolist())
-    rows = study.items.filter(wanted).values_list("position", "external_id")
-    return {position: name for position, name in rows if position is not None}
-
-
-def _worker_keys(users: np.ndarray) -> dict[int, str]:
-    """{annotator: name and number}: the number makes names distinct, and the name sorts them."""
-    people = User.objects.filter(pk__in=np.unique(users).tolist()).values_list("pk", "worker")
-    return {user: f"{worker_name(user, worker)}\t{user}" for user, worker in people}
-
-
-def labels(definition: TaskDefinition) -> list[str]:
-    """All labels that could be given in some version of the task that has been opened.
+def declared(definition: TaskDefinition, measure: Measure) -> list[str]:
+    """All labels that could be given to a measure, in its order, in a version that was opened.
 
     A tie that an older version allowed stays a label: its votes are votes. Where all votes were
     imported, nobody here could give a tie or "none": they are labels where they occur.
     """
-    versions = definition.study.tasks.filter(
-        name=definition.name, kind=definition.kind, batches__isnull=False
-    )
-    configs = list(versions.values_list("config", flat=True)) or [definition.config]
-    labels_of = kind_of(definition.kind).labels
-    named = {label for config in configs for label in labels_of(config)}
-    return sorted(named - _never_offered(definition, named), key=LABELS.index)
+    if not chooses(measure):
+        return list(measure.labels)
+    tasks = definition.study.tasks.filter(name=definition.name, kind=definition.kind)
+    opened = list(tasks.filter(batches__isnull=False).distinct()) or [definition]
+    every = (each for task in opened for each in measures_of(task) if each.name == measure.name)
+    named = {label for each in every if chooses(each) for label in each.labels}
+    named -= _never_offered(definition, named)
+    return [*sorted(named.difference(NO_ANSWER), key=int), *(n for n in NO_ANSWER if n in named)]
 
 
 def _never_offered(definition: TaskDefinition, named: set[str]) -> set[str]:
     """Those of a tie and "none" that have no vote, where every vote was imported."""
     study, special = definition.study, sorted(named.intersection(NO_ANSWER))
-    if not special:
+    if not special or definition.kind not in TIERED:
         return set()
     sums = {name: Sum(f"judged_{name}") for name in special} | {"votes": Sum("judged")}
     given = items(study, definition.name).order_by().aggregate(**sums)

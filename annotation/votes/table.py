@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from annotation.agreement.votes.arrow import from_numpy, from_text, to_numpy
+from annotation.votes.arrow import from_numpy, from_text, to_numpy
 
 REQUIRED = ("task", "worker", "label")
 OPTIONAL = ("submitted_at", "seconds")

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.agreement.votes.table import VotesError, read_votes
+from annotation.votes.table import VotesError, read_votes
 from tests.agreement.conftest import GOOD, refused, run
 
 BAD = {
