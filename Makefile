@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,locks/laptop.lock locks/models.l
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,locks/dev.lock locks/models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up image wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
+.PHONY: help up image compose-test wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -36,6 +36,7 @@ help:
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
 	@echo "make image   build the container image (BASE=debian@sha256:… pins what it begins from)"
+	@echo "make compose-test  run docker-compose.yml: a study, restarts, kills, backup and restore"
 	@echo "make wheel   build the platform, the statistics and the client into dist/"
 	@echo "make release check tag and changelog of this version, then build its wheels and SBOM"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
@@ -87,6 +88,9 @@ lint-types:
 # Of Debian's and PyPI's packages alone, with podman or docker.
 image: $(INSTALLED_DEV)
 	$(RUN) -m tests.containers.engine
+
+compose-test: $(INSTALLED_DEV)
+	$(RUN) -m tests.containers.compose
 
 # Three wheels in dist/: the platform, the statistics and the client.
 wheel: $(INSTALLED_DEV)

@@ -1,17 +1,20 @@
 """The container engine, and the image of Attune built with it.
 
 `python -m tests.containers.engine` builds the image `attune` (`make image`). BUILD_OPTIONS are
-further words for the engine's `build`, such as a mount of a proxy's certificates.
+further words for the engine's `build`.
 """
 
+import contextlib
 import json
 import os
 import shlex
 import shutil
+import ssl
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -65,15 +68,35 @@ def base() -> None:
         run("import", tar, BASE)
 
 
+@contextlib.contextmanager
+def options() -> Iterator[list[str]]:
+    """Options of a build: the machine's network and certificates, and a date that is the commit's.
+
+    The certificates of a proxy are there for the build alone; BUILD_OPTIONS come on top.
+    """
+    own = shlex.split(os.environ.get("BUILD_OPTIONS", ""))
+    if engine() != "podman":
+        yield own
+        return
+    log = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
+    date = subprocess.run(log, capture_output=True, text=True).stdout.strip() or "0"
+    # Docker's format has health checks; one date makes two builds the same.
+    always = ["--pull=never", "--format=docker", "--timestamp", date, "--network=host"]
+    always += [f"--ulimit={name}=4000:4000" for name in ("nofile", "nproc")]
+    with tempfile.NamedTemporaryFile("w", suffix=".conf") as pip:
+        certificates = ssl.get_default_verify_paths().cafile
+        if certificates:
+            pip.write("[global]\ncert = /run/certificates.crt\n")
+            pip.flush()
+            always += [f"--volume={certificates}:/run/certificates.crt:ro"]
+            always += [f"--volume={pip.name}:/etc/pip.conf:ro"]
+        yield [*always, *own]
+
+
 def build(*words: str | Path) -> None:
-    """Build an image from BASE with the options of BUILD_OPTIONS."""
-    options = shlex.split(os.environ.get("BUILD_OPTIONS", ""))
-    if engine() == "podman":
-        # Docker's format has health checks; one date makes two builds the same.
-        log = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
-        date = subprocess.run(log, capture_output=True, text=True).stdout.strip() or "0"
-        options += ["--pull=never", "--format=docker", "--timestamp", date]
-    run("build", *options, "--build-arg", f"BASE={BASE}", *words)
+    """Build an image from BASE."""
+    with options() as chosen:
+        run("build", *chosen, "--build-arg", f"BASE={BASE}", *words)
 
 
 def inside(*words: str) -> str:
