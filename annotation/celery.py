@@ -10,6 +10,8 @@ from typing import Any
 from celery import Celery
 from celery.signals import heartbeat_sent, worker_init
 
+from annotation.core import telemetry
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
 # `manage.py prepare` ran the checks, which import every page: twenty megabytes of each worker.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
@@ -26,6 +28,7 @@ _signed_at = 0.0
 @worker_init.connect
 def share_memory(**kwargs: Any) -> None:
     """Keep what is imported by now out of the collector, whose marks would unshare its pages."""
+    telemetry.start("worker")
     gc.collect()
     gc.freeze()
 

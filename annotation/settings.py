@@ -246,6 +246,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "annotation.core.middleware.request_id",
+    *(["annotation.core.telemetry.traced"] if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") else []),
     "annotation.operations.metrics.counted",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -4,9 +4,10 @@ from django.core.wsgi import get_wsgi_application
 from django.db import connection
 from django.urls import get_resolver
 
-from annotation.core import start
+from annotation.core import start, telemetry
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
+telemetry.start("web")
 application = get_wsgi_application()
 start.check()
 connection.close()  # children that are forked later must not share it

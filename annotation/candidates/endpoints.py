@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core import checks
 from django.utils.translation import gettext as _
 
-from annotation.core import characters
+from annotation.core import characters, telemetry
 from annotation.core.errors import DomainError, NotFound
 
 ANSWER_BYTES = 2 * 2**20
@@ -247,6 +247,16 @@ def _asking(endpoint: Endpoint, http: httpx2.Client) -> Callable[..., Answer]:
     timeout = {"timeout": httpx2.Timeout(endpoint.timeout).as_dict()}
 
     def ask(messages: list[dict], schema: dict | None = None) -> Answer:
+        names = {"gen_ai__operation__name": "chat", "gen_ai__request__model": endpoint.model}
+        with telemetry.span(f"chat {endpoint.model}", "CLIENT", **names) as late:
+            answer = send(messages, schema)
+            late |= {
+                "gen_ai.usage.input_tokens": answer.tokens_in,
+                "gen_ai.usage.output_tokens": answer.tokens_out,
+            }
+        return answer
+
+    def send(messages: list[dict], schema: dict | None) -> Answer:
         wish = {} if schema is None else {"response_format": _format(schema)}
         try:
             response = http.send(

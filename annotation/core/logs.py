@@ -5,6 +5,7 @@ from __future__ import annotations  # what gunicorn's own process needs no Djang
 import json
 import logging
 import re
+import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ class Context(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         user_id, study = _who_and_where()
         record.__dict__.update(request_id=request_id.get(), user_id=user_id, study=study)
+        record.trace_id = _trace_id()
         if isinstance(record.args, tuple):
             record.args = tuple(
                 masked(value) if isinstance(value, str) else value for value in record.args
@@ -35,6 +37,13 @@ class Context(logging.Filter):
         if record.name.startswith(_REFUSAL_LOGGERS) and getattr(record, "status_code", 400) < 500:
             record.exc_info = record.exc_text = None
         return True
+
+
+def _trace_id() -> str:
+    """The trace under way (`core.telemetry`) as 32 hexadecimal digits, "" without one."""
+    trace = sys.modules.get("opentelemetry.trace")
+    number = trace.get_current_span().get_span_context().trace_id if trace else 0
+    return trace.format_trace_id(number) if trace and number else ""
 
 
 def _who_and_where() -> tuple[int | None, str]:
@@ -69,6 +78,7 @@ class Json(Line):
             "request": getattr(record, "request_id", None) or None,
             "user": getattr(record, "user_id", None),
             "study": getattr(record, "study", None) or None,
+            "trace_id": getattr(record, "trace_id", None) or None,
         }
         if record.exc_info:
             entry["traceback"] = self.formatException(record.exc_info)

@@ -205,7 +205,8 @@ def walk(stack: Stack, slug: str, folder: Path) -> tuple[str, bytes]:
 def votes(stack: Stack, slug: str) -> list[str]:
     """What people chose."""
     code = "from annotation.judging.models import Answer; "
-    code += f"print(sorted(Answer.objects.filter(slot__study__slug='{slug}').values_list('pk')))"
+    code += f"rows = Answer.objects.filter(judgment__slot__study__slug='{slug}'); "
+    code += "print(*sorted(map(str, rows.values_list('judgment', 'question', 'label'))), sep='\\n')"
     return stack.manage("shell", "--no-imports", "-c", code).splitlines()
 
 
