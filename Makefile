@@ -36,7 +36,7 @@ help:
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
 	@echo "make image   build the container image (BASE=debian@sha256:… pins what it begins from)"
-	@echo "make compose-test  run docker-compose.yml: a study, restarts, kills, backup and restore"
+	@echo "make compose-test  run docker-compose.yml: a study, upgrade, restarts, kills, backup and restore"
 	@echo "make wheel   build the platform, the statistics and the client into dist/"
 	@echo "make release check tag and changelog of this version, then build its wheels and SBOM"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
@@ -90,7 +90,7 @@ image: $(INSTALLED_DEV)
 	$(RUN) -m tests.containers.engine
 
 compose-test: $(INSTALLED_DEV)
-	$(RUN) -m tests.containers.compose
+	$(RUN) -W ignore -m tests.containers.compose $(SHORT)
 
 # Three wheels in dist/: the platform, the statistics and the client.
 wheel: $(INSTALLED_DEV)

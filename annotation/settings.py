@@ -244,9 +244,10 @@ INSTALLED_APPS = [
     "annotation.operations",
 ]
 
+TELEMETRY = bool(os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"))
 MIDDLEWARE = [
     "annotation.core.middleware.request_id",
-    *(["annotation.core.telemetry.traced"] if os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT") else []),
+    *(["annotation.core.telemetry.traced"] if TELEMETRY else []),
     "annotation.operations.metrics.counted",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -1,7 +1,7 @@
 """Traces and metrics for an OpenTelemetry collector, where the standard variables name one.
 
-OTEL_EXPORTER_OTLP_ENDPOINT switches them on; the SDK reads all other `OTEL_*` variables itself. They
-carry routes, names of tasks and models, counts, and SQL with its placeholders: no address, no key,
+OTEL_EXPORTER_OTLP_ENDPOINT switches them on; the SDK reads the other `OTEL_*` variables. They carry
+routes, names of tasks and models, counts, and SQL with its placeholders: no address, no key,
 no text of anybody. Hence the spans are made here and not by the instrumentations, which send such.
 """
 

@@ -114,7 +114,7 @@ class Stack:
         return run("inspect", "--format", f"{{{{.State.{what}}}}}", self.container(service))
 
     def start(self) -> float:
-        """Bring all up in the order of `depends_on`; seconds from the database to the first page."""
+        """Bring all up in the order of `depends_on`; seconds from `prepare` to the first page."""
         self.up(*STORES)
         for service in STORES:
             self.until_healthy(service)

@@ -1,6 +1,5 @@
 """A collector receives what web, worker, database and model calls do, and no text of anybody."""
 
-import json
 import os
 import subprocess
 import sys
@@ -17,7 +16,8 @@ import json, logging
 from django.conf import settings
 from django.test import Client
 
-settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+backend = "django.contrib.staticfiles.storage.StaticFilesStorage"
+settings.STORAGES["staticfiles"] = {"BACKEND": backend}
 from annotation import wsgi
 from annotation.candidates import endpoints
 from annotation.core import logs, tasks, telemetry
@@ -70,17 +70,12 @@ def test_spans_and_metrics_reach_the_collector_under_routes_and_without_texts(co
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
     address, received = collector
-    database = settings.DATABASES["default"]
-    host = {"host": database["HOST"]} | ({"port": str(database["PORT"])} if database["PORT"] else {})
-    query = "&".join(f"{name}={value}" for name, value in host.items())
-    url = f"postgresql://{database['USER']}:{database['PASSWORD']}@/{database['NAME']}?{query}"
-    environment = os.environ | {
-        "DATABASE_URL": url,
-        "OTEL_EXPORTER_OTLP_ENDPOINT": address,
-    }
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, timeout=120
-    )
+    own = settings.DATABASES["default"]
+    url = f"postgresql://{own['USER']}:{own['PASSWORD']}@/{own['NAME']}?host={own['HOST']}"
+    url += f"&port={own['PORT']}" if own["PORT"] else ""
+    environment = os.environ | {"DATABASE_URL": url, "OTEL_EXPORTER_OTLP_ENDPOINT": address}
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     trace_id, status = done.stdout.split()
 

@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.http import HttpResponse
+
+from annotation.operations import metrics
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
 MANIFESTS = yaml.safe_load((ROOT / "deploy/kubernetes/attune.yaml").read_text("utf-8"))["items"]
 # Of the file itself, or of compose alone.
-NOT_OURS = {"ATTUNE_DATABASE_HOST", "ATTUNE_TLS", "ATTUNE_PORT"}
+NOT_OURS = {"ATTUNE_DATABASE_HOST", "ATTUNE_IMAGE", "ATTUNE_TLS", "ATTUNE_PORT"}
 NOT_OURS |= {"ATTUNE_HTTP_PORT", "ATTUNE_HTTPS_PORT"}
 
 
@@ -31,7 +34,7 @@ def test_every_variable_is_one_that_is_read(file):
 def test_every_service_of_compose_has_a_limit_and_time_to_stop():
     for name, service in COMPOSE["services"].items():
         assert service.get("mem_limit"), name
-        if service.get("image") == "attune":
+        if service.get("image") == "${ATTUNE_IMAGE:-attune}":
             assert service["read_only"] is True, name
             assert service["stop_grace_period"], name
 
@@ -47,6 +50,24 @@ def test_the_second_web_server_and_worker_are_as_the_first():
         }
         assert second["profiles"] == ["two"]
     assert services["web-two"]["ports"] == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("file", ["alerts.yml", "grafana.json"])
+def test_dashboard_and_alerts_read_metrics_that_exist(file, rf):
+    metrics.counted(lambda request: HttpResponse())(rf.get("/"))
+    exported = set(re.findall(r"^# TYPE (\w+)", metrics.text().decode(), re.MULTILINE))
+    words = (ROOT / "deploy/monitoring" / file).read_text("utf-8")
+    named = set(re.findall(r"attune_\w+", words))
+    assert {re.sub("_bucket$", "", name) for name in named} <= exported
+
+
+def test_every_alert_has_a_line_in_the_runbook():
+    rules = yaml.safe_load((ROOT / "deploy/monitoring/alerts.yml").read_text("utf-8"))
+    names = [rule["alert"] for rule in rules["groups"][0]["rules"]]
+    assert len(names) == 4
+    guide = (ROOT / "docs/operators.md").read_text("utf-8")
+    assert [name for name in names if f"| `{name}` |" not in guide] == []
 
 
 def containers():
