@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -161,8 +162,9 @@ class Reading:
         for number, attribute in enumerate(attributes.iterator(chunk_size=CHUNK)):
             if number % CHUNK == 0:
                 self.alive()
-            conversations = [evidence.messages for evidence in attribute.evidence.all()]
-            yield attribute_of(attribute, self._users, conversations)
+            evidence = attribute.evidence.all()
+            made = attribute_of(attribute, self._users, [row.messages for row in evidence])
+            yield replace(made, sources=[row.source for row in evidence])
 
     def candidates(self) -> Iterator[Columns]:
         """Every answer that an item of the release shows, under the names of ``CANDIDATE``."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from annotation.core.errors import DomainError
 from annotation.datasets import papers
+from annotation.datasets.release_files import parts
 from annotation.evaluation.asking import Question
 from annotation.evaluation.tables import Table
 
@@ -43,11 +44,14 @@ class Judge(Protocol):
     # What a model may be shown, in words; and how an endpoint may write a system's answers.
     ARMS: dict[str, "StrOrPromise"]
     WRITERS: dict[str, "StrOrPromise"]
+    # What the page says above the tables, and of their figures below them.
+    ABOUT: "StrOrPromise"
+    NOTE: "StrOrPromise"
     # Names the prompts that a run asked.
     VERSION: str
     # Of a reply: for the estimate of the cost alone.
     TOKENS: int
-    # The folders that are read; there is no release without the first.
+    # The tables, or folders of tables, that are read; a release has at least one.
     TABLES: tuple[str, ...]
 
     def read(self, folder: Path) -> Judged:
@@ -98,7 +102,13 @@ def of_layout(layout: str) -> Judge | None:
 def of_folder(folder: Path) -> Judge | None:
     """The judge of the release in ``folder``, or None."""
     judges = [cast(Judge, paper.judge) for paper in papers.registered().values() if paper.judge]
-    return next((judge for judge in judges if (folder / judge.TABLES[0]).is_dir()), None)
+    return next(
+        (judge for judge in judges for table in judge.TABLES if _there(Path(folder), table)), None
+    )
+
+
+def _there(folder: Path, table: str) -> bool:
+    return (folder / table).is_dir() or bool(parts(folder, table))
 
 
 def in_folder(folder: Path) -> Judge:

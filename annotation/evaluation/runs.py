@@ -59,7 +59,7 @@ def opened(folder: Path) -> pairs.Benchmark:
 
 def opened_judged(folder: Path, judge: judges.Judge) -> judges.Judged:
     """The judged responses of a release's folder; DomainError as ``opened``."""
-    _refuse_changed(Path(folder), tuple(f"{name}/" for name in judge.TABLES))
+    _refuse_changed(Path(folder), judge.TABLES)
     return judge.read(folder)
 
 
@@ -454,7 +454,7 @@ class Judgments:
         left_out = left_out or {"answers": 0, "queries": len(self._keys()) - len(texts)}
         some = dict(list(texts.items())[: self.limit])
         self.asked, examples = self.judge.of_system(self.judged, some, self.arm)
-        if not self.asked:
+        if not self.asked and self._keys():
             raise DomainError(_("Every answer is an example that the judge is shown.") if texts
                               else _("The endpoint wrote no answer."))  # fmt: skip
         self.keys = some.keys() - examples

@@ -1,4 +1,4 @@
-"""Systems that answer a release's queries: their answers are brought, or an endpoint writes them."""
+"""Systems that answer a release's queries; the answers are brought, or an endpoint writes them."""
 
 import hashlib
 import json
@@ -105,6 +105,8 @@ def matched(
 
     Raises AnswersError where a query has two answers, or none has one.
     """
+    if not queries:
+        raise AnswersError(_("The release has no query that a system may answer."))
     keys = {(user, _plain(text)): (user, name) for (user, name), text in queries.items()}
     texts: dict[tuple[str, str], str] = {}
     strangers = 0

@@ -1,6 +1,7 @@
 """Answers that an endpoint writes from a release's folder alone, for a judge to score. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from annotation.candidates import clean
@@ -24,18 +25,23 @@ class _Next(Exception):  # noqa: N818 - a call that a draft is waiting for
         self.unit, self.prompt = unit, prompt
 
 
+@dataclass(frozen=True)
 class Writing:
     """An answer to each query, written by ``strategy`` from its brief.
 
-    A question's unit is "w:", the query's place and the name of the call.
+    A question's unit is "w:", the query's place and the name of the call. ``first`` is what the
+    writer is asked besides.
     """
 
-    def __init__(self, strategy: Strategy, briefs: Mapping[Key, Brief]) -> None:
-        self.strategy, self.briefs = strategy, briefs
+    strategy: Strategy
+    briefs: Mapping[Key, Brief]
+    first: Sequence[Question] = ()
 
     def phases(self, values: Callable[[], dict]) -> Iterator[list[Question]]:
         """The calls that a draft begins with, such as a profile's, then the answers."""
         replies: dict = {}
+        if self.first:
+            yield list(self.first)
         while questions := self._open(replies):
             yield questions
             replies = values()
@@ -49,7 +55,7 @@ class Writing:
         """What is asked as far as that is known before it begins, and an answer to each query."""
         replies = {question.unit: "?" for question in self._open({})}
         later = self._open(replies)
-        return [*self._open({}), *later], dict.fromkeys(self.briefs, "?")
+        return [*self.first, *self._open({}), *later], dict.fromkeys(self.briefs, "?")
 
     def _open(self, replies: dict) -> list[Question]:
         steps = [self._step(place, brief, replies) for place, brief in
@@ -58,14 +64,10 @@ class Writing:
 
     def _step(self, place: int, brief: Brief, replies: dict) -> Question | None:
         """The next call for an answer; None where it came, or one before it failed."""
-        failed = [unit for unit in replies if unit.startswith(f"{UNIT}{place}:")
-                  and replies[unit] is None]  # fmt: skip
-        if failed:
-            return None
 
         def ask(name: str, prompt: Prompt) -> str:
             unit = f"{UNIT}{place}:{name}"
-            if unit not in replies:
+            if replies.get(unit) is None:
                 raise _Next(unit, prompt)
             return replies[unit]
 

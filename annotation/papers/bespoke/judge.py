@@ -27,6 +27,7 @@ from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
+from annotation.evaluation.prompts import read_yes_no
 from annotation.evaluation.tables import N, Row, Table, names_of
 from annotation.evaluation.writing import Key, Writing
 from annotation.papers.bespoke.tables import CRITERIA, HISTORIES
@@ -45,6 +46,14 @@ ARMS: dict[str, "StrOrPromise"] = {
     "rubric": _("the rubric alone"),
     "none": _("neither rubric nor judged answers"),
 }
+ABOUT = _(
+    "How a model scores answers in a person's place: means of 100, and the correlation with that "
+    "person."
+)
+NOTE = _(
+    "Criteria are means of 1 to 5 times 20, Recall the share of claims that an answer holds. "
+    "Correlations are over all scores that both gave; intervals are over persons, 95 %."
+)
 # How a system's answers may be written from a release: what of the asker's sessions it is shown.
 WRITERS: dict[str, "StrOrPromise"] = {
     "none": _("the question alone"),
@@ -79,7 +88,6 @@ TOKENS = 200
 FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
 JUDGE, CLAIM = "judge", "claim"
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
-_YES_NO = re.compile(r"\b(yes|no)\b", re.I)
 
 
 class JudgedError(DomainError):
@@ -198,7 +206,7 @@ def questions(asked: list[tuple[Query, Response]], arm: str) -> Iterator[Questio
         yield Question(f"{response.place}:{JUDGE}", messages, whole_judgment, TRIES)
         for number, claim in enumerate(query.claims):
             asking = partial(claim_messages, query, response, claim)
-            yield Question(f"{response.place}:{CLAIM}:{number}", asking, read_claim)
+            yield Question(f"{response.place}:{CLAIM}:{number}", asking, read_yes_no)
 
 
 def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
@@ -266,12 +274,6 @@ def whole_judgment(text: str) -> dict | None:
     """The judgment where no score is missing, else None."""
     judgment = read_judgment(text)
     return judgment if all(part["score"] is not None for part in judgment.values()) else None
-
-
-def read_claim(text: str) -> bool | None:
-    """Whether the last word of yes and no is yes; None where there is neither."""
-    words = _YES_NO.findall(answered(text))
-    return words[-1].lower() == "yes" if words else None
 
 
 def row(criteria: dict[str, float | None], recall: float | None) -> dict:

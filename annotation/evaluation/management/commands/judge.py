@@ -56,8 +56,8 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
-        if not options["responses"] and (options["context"] or options["system"]
-                                         and not options["generate"]):  # fmt: skip
+        if not options["responses"] and (options["context"] or (options["system"]
+                                         and not options["generate"])):  # fmt: skip
             raise CommandError("--system and --context need --responses.", returncode=2)
         if options["writer"] and not options["generate"]:
             raise CommandError("--writer needs --generate.", returncode=2)
