@@ -18,8 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
-from annotation.candidates.retrieve import NEAREST, NEWEST
-from annotation.candidates.strategies import QUESTION_ALONE, Brief, by_name
+from annotation.candidates.strategies import NEAREST, NEWEST, QUESTION_ALONE, Brief, by_name
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
