@@ -439,7 +439,7 @@ WHITENOISE_SKIP_COMPRESS_EXTENSIONS = (
 # --- Languages and time ---------------------------------------------------------------------
 
 LANGUAGE_CODE = "en"
-LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("ko", "한국어")]
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文"), ("ko", "한국어"), ("es", "Español")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 LANGUAGE_COOKIE_NAME = "__Host-language" if HTTPS else "attune-language"
 LANGUAGE_COOKIE_AGE = 365 * 86_400

@@ -20,5 +20,5 @@ for whole in pyarrow/*.so.*.*.*; do
 done
 # Attune's languages are English, Chinese and Korean.
 find django allauth rest_framework -path '*/locale/*' -prune -type d \
-    ! -name en ! -name 'zh_Han*' ! -name ko ! -name LC_MESSAGES -exec rm -rf {} +
+    ! -name en ! -name 'zh_Han*' ! -name ko ! -name es ! -name LC_MESSAGES -exec rm -rf {} +
 find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 ! -name 'sso*' -exec rm -rf {} +

@@ -63,12 +63,20 @@ def differing(text: str, page: str, stored: str = "", whole: str = "") -> str:
     Otherwise the script decides: Chinese, Japanese or Korean. Latin letters on a page of another
     script are English where ``whole``, the text around (``text`` itself where it is empty), reads
     like it, and "und", undetermined, elsewhere. Latin text on a page of Latin script is taken to be
-    the page's.
+    the page's, unless it has as many of the frequent words as only English has.
     """
-    code = _differing(script(text), _primary(page), stored)
+    written, page = script(text), _primary(page)
+    code = _differing(written, page, stored)
     if code == "en" and stored != "en" and not like_english(whole or text):
         return "und"
-    return code
+    of_page = written == "latin" and not code and not stored and page != "en"
+    return "en" if of_page and surely_english(whole or text) else code
+
+
+def surely_english(text: str) -> bool:
+    """Whether a sixth or more of at least four Latin words are among English's most frequent."""
+    words = _LATIN_WORD.findall(text.lower())
+    return len(words) >= _FEWEST_WORDS and _frequent(words) * 6 >= len(words)
 
 
 # Cached: a text of many paragraphs asks for each.

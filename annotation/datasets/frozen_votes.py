@@ -4,16 +4,15 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.db.models import Case, F, Func, QuerySet, TextField, Value, When
+from django.db.models import Case, Exists, F, Func, OuterRef, QuerySet, TextField, Value, When
 
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
@@ -27,10 +26,8 @@ from annotation.datasets.columns import (
 from annotation.datasets.models import Release
 from annotation.datasets.options import Options
 from annotation.judging.kinds import Kind, config_of_task, kind_of, labelled
-from annotation.questions.base import Measure
+from annotation.judging.models import Judgment
 from annotation.studies.models import TaskDefinition
-from annotation.votes.counting import are_scores, judgments_as_of
-from annotation.votes.stored import read_judgments
 
 # Numbers of a vote as they are read.
 _NUMBERS = {
@@ -69,7 +66,6 @@ class Task:
     version: int
     kind: Kind
     config: dict
-    measures: tuple[Measure, ...]
     labels: tuple[str, ...]
     criteria: tuple[str, ...]
     # The points of the scale of those criteria.
@@ -80,18 +76,15 @@ class Task:
     def of(cls, task: TaskDefinition, stop_below: dict) -> "Task":
         """The task of the definition ``task``."""
         kind, config = kind_of(task.kind), config_of_task(task)
-        measures = tuple(kind.measures(config))
-        single = bool(measures) and not measures[0].name and measures[0].level != "ranks"
-        scores = measures if are_scores(measures) and "criteria" in config else ()
+        scored = kind.SHAPE == "scores"
         return cls(
             task.name,
             task.version,
             kind,
             config,
-            measures,
-            labels=measures[0].labels if single else (),
-            criteria=tuple(each.name for each in scores),
-            scale=scores[0].labels if scores else (),
+            labels=tuple(kind.labels(config)) if kind.SHAPE == "label" else (),
+            criteria=tuple(config["criteria"]) if scored else (),
+            scale=tuple(kind.scale(config)) if scored else (),
             stop_below=stop_below.get(task.name),
         )
 
@@ -202,20 +195,31 @@ class FrozenVotes:
 
         ``positions`` are those of the items that count.
         """
-        for task, batches in self._batches().items():
-            if task.labels:
-                votes = read_judgments(self._judgments(batches), task.measures[0])
-                label = votes.coded(task.labels)
-                # A label that the task does not offer is refused where the item is read.
-                counts = np.isin(votes.item, positions) & (label >= 0)
-                counts &= ~np.isin(votes.rater, list(self.withdrawn))
-                yield records.LabelVotes(
-                    (task.name, task.version),
-                    task.labels,
-                    votes.item[counts].astype(np.int32),
-                    np.searchsorted(self._ids, votes.rater[counts]).astype(np.int32),
-                    label[counts].astype(np.int32),
-                )
+        for kind, spool in self._spools.items():
+            if kind.SHAPE != "label":
+                continue
+            tasks = self._batches(kind)
+            parts: dict[Task, list[tuple]] = {task: [] for task in tasks}
+            # Part by part, in small numbers: all columns of a million votes are too much at once.
+            for part in spool.parts("position", "batch", "annotator", "label"):
+                for task, batches in tasks.items():
+                    parts[task].append(self._labels(part, task, batches, positions))
+            for task, read in parts.items():
+                if read:
+                    columns = map(np.concatenate, zip(*read, strict=True))
+                    yield records.LabelVotes((task.name, task.version), task.labels, *columns)
+
+    def _labels(
+        self, part: pa.RecordBatch, task: Task, batches: list[int], positions: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Position, person and label of the votes of ``part`` on the task that count."""
+        position, who = part["position"].to_numpy(), part["annotator"].to_numpy()
+        # A label that the task does not offer is refused where the item is read.
+        label = _offered(task, part["label"])
+        counts = np.isin(position, positions) & ~np.isin(who, list(self.withdrawn))
+        rows = counts & np.isin(part["batch"].to_numpy(), batches) & (label >= 0)
+        worker = np.searchsorted(self._ids, who[rows])
+        return position[rows].astype(np.int32), worker.astype(np.int32), label[rows]
 
     def of(self, positions: np.ndarray, options: Options) -> tuple[records.VoteColumns, np.ndarray]:
         """The votes on the next items, and how many of anybody each has.
@@ -238,7 +242,7 @@ class FrozenVotes:
         place, read = _places(read, positions)
         who = np.searchsorted(self._ids, read.pop("annotator").to_numpy())
         judgments, batch, label = (read.pop(name) for name in ("judgment", "batch", "label"))
-        if self._labelled(kind):
+        if kind.SHAPE == "label":
             code = self._codes(kind, batch.to_numpy(), label)
             # A label that the task does not offer stays as it is, and is refused with its item.
             answer = label = pc.coalesce(options.label(place, code), json_texts(label))
@@ -269,12 +273,12 @@ class FrozenVotes:
         return {kind: _Spool(self._tables(kind)) for kind in kinds}
 
     def _tables(self, kind: Kind) -> Iterator[pa.Table]:
-        label = self._labelled(kind)
+        label = kind.SHAPE == "label"
         texts = _TEXTS | {
             "label": F("label") if label else Value(None, TextField()),
             "detail": json_column(kind.detail_column() if label else Value("")),
         }
-        judgments = self._judgments(list(chain(*self._batches(kind).values())))
+        judgments = self._judgments(kind)
         rows = (
             (labelled(judgments) if label else judgments)
             .order_by("slot__position", "submitted_at", "pk")
@@ -285,20 +289,19 @@ class FrozenVotes:
             self.alive()
             yield table
 
-    def _labelled(self, kind: Kind) -> bool:
-        """Whether an answer of this kind is one label."""
-        return any(task.labels for task in self.tasks.values() if task.kind is kind)
+    def _judgments(self, kind: Kind) -> QuerySet:
+        last = self.release.frozen["judgment"]
+        newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
+        batches = [pk for batches in self._batches(kind).values() for pk in batches]
+        rows = Judgment.objects.filter(
+            slot__study=self.release.study_id, slot__item__batch__in=batches
+        )
+        return rows.filter(~Exists(newer), pk__lte=last).exclude(pk__in=self.release.frozen["void"])
 
-    def _judgments(self, batches: Collection[int]) -> QuerySet:
-        frozen = self.release.frozen
-        counted = judgments_as_of(self.release.study_id, frozen["judgment"], frozen["void"])
-        return counted.filter(slot__item__batch__in=batches)
-
-    def _batches(self, kind: Kind | None = None) -> dict[Task, list[int]]:
-        """{task: its batches}, of one kind."""
+    def _batches(self, kind: Kind) -> dict[Task, list[int]]:
         batches: dict[Task, list[int]] = {}
         for batch, task in self.tasks.items():
-            if kind in (None, task.kind):
+            if task.kind is kind:
                 batches.setdefault(task, []).append(batch)
         return batches
 

@@ -25,7 +25,7 @@ from annotation.studies.models import (
 )
 
 CONSENT_LIMIT = 50_000
-LANGUAGES = [(code, endonym(code)) for code in ("en", "zh", "ko")]
+LANGUAGES = [(code, endonym(code)) for code in ("en", "zh", "ko", "es")]
 PROLIFIC = "https://app.prolific.com/submissions/complete?cc={code}"
 
 

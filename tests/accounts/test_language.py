@@ -92,7 +92,7 @@ def test_dates_are_written_as_their_readers_write_them(language, day, moment):
 
 
 def test_each_language_has_its_own_name_in_every_language(client, db):
-    for code in ("en", "zh-hans", "ko"):
+    for code in ("en", "zh-hans", "ko", "es"):
         page = client.get(LOGIN, headers={"Accept-Language": code}).content.decode()
         names = re.findall(r'<button name="language"[^>]*>([^<]*)</button>', page)
-        assert names == ["English", "简体中文", "한국어"]
+        assert names == ["English", "简体中文", "한국어", "Español"]

@@ -1,4 +1,4 @@
-"""Every string of the interface is there in Chinese and Korean: none missing, none fuzzy."""
+"""Every string of the interface is there in each language: none missing, none fuzzy."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from django.utils.translation.template import templatize
 from annotation.core.translations import compile_catalogues
 
 ROOT = Path(__file__).parents[2]
-LOCALES = ("zh_Hans", "ko")
+LOCALES = ("zh_Hans", "ko", "es")
 CALLS = {"_", "gettext", "gettext_lazy", "gettext_noop", "ngettext", "ngettext_lazy"}
 # As xgettext sees it: a call in the Python that a template is turned into.
 CALL = re.compile(
@@ -22,13 +22,27 @@ PLACEHOLDER = re.compile(r"%\([a-z_]+\)[sd]|\{[a-z_]+\}")
 # A sign of half width beside a Chinese one, and the forms that Korean pages do without.
 HALF_WIDTH = re.compile(r"[\u4e00-\u9fff][,;:!?]|[,;:!?][\u4e00-\u9fff]")
 STIFF = re.compile(r"십시오|니까\?")
+# Spanish speaks to usted.
+CASUAL = re.compile(r"\b(tú|tu|tus|tuyo|te|contigo|puedes|quieres|tienes)\b", re.IGNORECASE)
 # Not sentences: the values of the filter yesno, which commas divide.
 VALUES = re.compile("yes,.*")
 # What a person gave is erased, things of a study are deleted: one word for each.
-ERASE = {"zh_Hans": re.compile("抹除"), "ko": re.compile("지[우워웠운울움웁]")}
-DELETE = {"zh_Hans": re.compile("删除"), "ko": re.compile("삭제")}
+ERASE = {
+    "zh_Hans": re.compile("抹除"),
+    "ko": re.compile("지[우워웠운울움웁]"),
+    "es": re.compile("(?i)borr"),
+}
+DELETE = {
+    "zh_Hans": re.compile("删除"),
+    "ko": re.compile("삭제"),
+    "es": re.compile("(?i)elim[ií]n"),
+}
 # Second words for a persona, an endpoint and a background worker.
-SECOND_WORDS = {"zh_Hans": re.compile("人设|端点|后台任务"), "ko": re.compile("엔드포인트")}
+SECOND_WORDS = {
+    "zh_Hans": re.compile("人设|端点|后台任务"),
+    "ko": re.compile("엔드포인트"),
+    "es": re.compile(r"(?<!{)endpoint|trabajador"),
+}
 
 
 def of_python(path: Path) -> set[str]:
@@ -102,8 +116,10 @@ def test_a_catalogue_is_compiled_as_it_is_written_and_only_when_it_changed(local
     }
 
 
-@pytest.mark.parametrize(("locale", "unwanted"), [("zh_Hans", HALF_WIDTH), ("ko", STIFF)])
-def test_chinese_has_signs_of_full_width_and_korean_asks_politely_and_plainly(locale, unwanted):
+@pytest.mark.parametrize(
+    ("locale", "unwanted"), [("zh_Hans", HALF_WIDTH), ("ko", STIFF), ("es", CASUAL)]
+)
+def test_each_language_keeps_to_its_manners(locale, unwanted):
     wrong = [
         text
         for entry in catalogue(locale)

@@ -87,7 +87,6 @@ ATTRIBUTES = {
     "confidence": "number",
     "model": "text",
     "conversations": "json",
-    "source": "text",
 }
 PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
@@ -153,7 +152,6 @@ def _attribute(attribute: Attribute) -> TableRows:
         "confidence": attribute.confidence,
         "model": attribute.model,
         "conversations": attribute.conversations,
-        "source": attribute.source,
     }
     yield "attributes", row
 

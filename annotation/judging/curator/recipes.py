@@ -25,7 +25,7 @@ from annotation.studies.models import Study, TaskDefinition
 FOLDER = Path(__file__).parents[1] / "recipes"
 # Further folders: those of papers.
 SOURCES: list[Callable[[], Iterable[Path]]] = []
-LANGUAGES = ("en", "zh", "ko")
+LANGUAGES = ("en", "zh", "ko", "es")
 
 
 @dataclass(frozen=True)
