@@ -189,6 +189,11 @@ REDIS_URL = env.redis("REDIS_URL") or SERVICES.get("REDIS_URL", "")
 # Without an address nothing may be found by chance: no server listens in this folder.
 NOWHERE = "postgresql:///attune?host=/nonexistent"
 DATABASES = {"default": _database(DATABASE_URL or NOWHERE)}
+if REPLICA_URL := env.str("ATTUNE_REPLICA_URL"):
+    DATABASES["replica"] = _database(REPLICA_URL) | {"TEST": {"MIRROR": "default"}}
+    DATABASE_ROUTERS = ["annotation.core.replica.Router"]
+# Pages of results do not read a copy that is older.
+REPLICA_MAX_SECONDS = env.int("ATTUNE_REPLICA_MAX_SECONDS", 60, low=1)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # Hours for which a job goes on as long as a model server asks for patience (Retry-After).
 GENERATION_HOURS = env.int("ATTUNE_GENERATION_HOURS", 24)
@@ -268,6 +273,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+    *(["annotation.core.replica.Replica"] if REPLICA_URL else []),
 ]
 
 ROOT_URLCONF = "annotation.urls"

@@ -3,8 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.candidates import generate, pool
-from annotation.candidates.models import Candidate, GenerationRules, Proposal
+from annotation.candidates.models import Proposal
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import axe
 from tests.browser.conftest import PHONE
@@ -53,42 +52,3 @@ def test_personas_are_planned_and_near_duplicates_reviewed_side_by_side(
     page.keyboard.press("u")
     expect(page.get_by_text("1 decision taken back.")).to_be_visible()
     assert set(Proposal.objects.values_list("review", flat=True)) == {"pending"}
-
-
-def test_extraction_and_its_second_look_are_planned(page, extracted, cast, let_in):  # noqa: F811
-    let_in(page, cast.person("Carol"))
-    for step in ("attribute", "verify"):
-        page.goto(f"{GENERATION}{step}/")
-        page.get_by_role("button", name="Show the plan").click()
-        fits(page)
-    expect(page.locator("dt:text-is('Calls') + dd")).to_have_text("2")
-    GenerationRules.objects.create(study=extracted, review_answers=True)
-    Proposal.objects.update(review="pending")
-    page.goto(f"{REVIEW}attribute/")
-    expect(page.locator("[data-row]")).to_have_count(2)
-    fits(page)
-
-
-def test_answers_to_owners_are_planned_and_reviewed(page, bespoke, cast, let_in):  # noqa: F811
-    let_in(page, cast.person("Carol"))
-    for name in ("Ann", "Bo"):
-        ask(bespoke, cast.person(name))
-    GenerationRules.objects.create(study=bespoke, review_answers=True)
-    page.goto("/studies/tea/candidates/")
-    page.get_by_role("button", name="Show the plan").click()
-    # Both owners' queries by "search"; Ann's alone may be shown with a history, in two calls.
-    expect(page.locator("dt:text-is('Calls') + dd")).to_have_text("4")
-    assert not Candidate.objects.exists()
-    fits(page)
-    for row in generate.request(bespoke):
-        pool.write_one(row.pk)
-    page.goto(f"{REVIEW}answer/")
-    rows = page.locator("[data-row]")
-    expect(rows).to_have_count(3)
-    fits(page)
-    for number in range(3):
-        rows.nth(number).get_by_role("checkbox").check()
-    page.get_by_label("Reason").select_option("other")
-    page.get_by_role("button", name="Reject the chosen").click()
-    expect(page.get_by_text("3 rejected.")).to_be_visible()
-    assert set(Candidate.objects.values_list("review", flat=True)) == {"rejected"}

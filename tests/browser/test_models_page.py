@@ -2,12 +2,9 @@
 
 import pytest
 
-from annotation.datasets import folders
-from annotation.datasets.models import Release
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
 from tests.evaluation.conftest import folder, measured, release, server, write_manifest  # noqa: F401 - fixtures
-from tests.papers.bespoke.test_judge import make, row_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ADDRESS = "/studies/tea/releases/1/models/"
@@ -37,21 +34,3 @@ def test_the_standings_have_no_violation_and_fit_wide_and_on_a_phone(
     frame.focus()
     page.keyboard.press("ArrowRight")
     page.wait_for_function("node => node.scrollLeft > 0", arg=frame.element_handle())
-
-
-def test_a_judge_is_asked_with_the_keyboard_after_its_cost(
-    page, check, cast, let_in, tea, tmp_path, settings, server  # noqa: F811
-):  # fmt: skip
-    settings.DATA = tmp_path / "data"
-    row = row_of(tea)
-    write_manifest(make(folders.folder_of(row)), row)
-    let_in(page, cast.person("Carol"))
-    check(page, ADDRESS)
-    assert "No model has judged these answers yet" in page.inner_text("main")
-    page.get_by_label("What it sees").focus()
-    page.get_by_role("button", name="Show the cost").press("Enter")
-    assert "10 calls" in page.get_by_role("status").inner_text()
-    assert check.look(page) == []
-    page.get_by_role("button", name="Ask the model").press("Enter")
-    page.get_by_text("Not finished").wait_for()
-    assert Release.objects.get().benchmarks.get().runs.get().kind == "judge"

@@ -9,7 +9,6 @@ import os
 import re
 import subprocess
 import sys
-import urllib.request
 import zipfile
 from pathlib import Path
 
@@ -200,48 +199,6 @@ def judge_all(page) -> int:
     return judged
 
 
-def demo_keys(server) -> list[str]:
-    """Make the nine people annotators of the demo study; their API keys."""
-    code = (
-        "from annotation.accounts.models import ApiToken, User;"
-        "from annotation.accounts import consent;"
-        "from annotation.studies.models import Membership, Study;"
-        "demo = Study.objects.get(slug='demo');"
-        "raters = User.objects.filter(email__startswith='rater');"
-        "[Membership.objects.create(study=demo, user=u, role='annotator') for u in raters];"
-        "[consent.grant(u, demo.consent_text) for u in raters];"
-        "print(*[ApiToken.issue(u, 1)[1] for u in raters])"
-    )
-    return server.run("shell", "--no-imports", "-c", code).split()
-
-
-def judge_demo(server, keys: list[str]) -> int:
-    """Judge the demo study through the API until nothing is left; how many judgments."""
-    judged = 0
-    for key in keys:
-        while slot := call(server, key, "studies/demo/claim/"):
-            best = min(slot["options"], key=lambda option: option["text"])
-            body = {"choice": best["id"], "seconds": 1}
-            call(server, key, f"slots/{slot['slot']}/judgment/", body)
-            judged += 1
-    return judged
-
-
-def call(server, key: str, path: str, body: dict | None = None):
-    """POST to the API; its JSON, or None for an empty answer."""
-    request = urllib.request.Request(
-        f"{server.url}/api/v1/{path}",
-        json.dumps(body or {}).encode(),
-        {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-            "Idempotency-Key": path,
-        },
-    )
-    with urllib.request.urlopen(request) as answer:
-        return json.loads(answer.read() or "null")
-
-
 def release(page, server, layout: str, folder: Path, study: str = "walk") -> Path:
     """Make a release in the browser, download it, and have it checked; its folder."""
     page.goto(f"/studies/{study}/releases/")
@@ -293,12 +250,3 @@ def test_from_an_empty_machine_to_a_released_benchmark(person, server, tmp_path)
     assert not any("example.org" in file.read_text() for file in table.rglob("*.jsonl"))
     report = json.loads(server.run("agreement", "--votes", str(table / "votes.csv"), "--json"))
     assert (report["votes"], report["workers"], report["percent_agreement"]["value"]) == (36, 9, 1)
-
-    keys = demo_keys(server)
-    assert judge_demo(server, keys) == 12 * 9
-    server.run("open_batch", "demo", "--task", "better")
-    assert judge_demo(server, keys) == 12 * 9
-    demo = release(ada, server, "personafeedback", tmp_path, "demo")
-    assert len(rows(demo / "persona/all_personas.jsonl")) == 6
-    tiers = [len(rows(file)) for file in sorted(demo.glob("data/*/medium.jsonl"))]
-    assert sum(tiers) == 12
