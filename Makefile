@@ -20,7 +20,7 @@ INSTALLED := $(VENV)/.installed-$(call checksum,locks/laptop.lock locks/models.l
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,locks/dev.lock locks/models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up image compose-test wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
+.PHONY: help up image compose-test docs wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -37,6 +37,7 @@ help:
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
 	@echo "make image   build the container image (BASE=debian@sha256:… pins what it begins from)"
 	@echo "make compose-test  run docker-compose.yml: a study, upgrade, restarts, kills, backup and restore"
+	@echo "make docs    build the documents as a site with search, into build/docs"
 	@echo "make wheel   build the platform, the statistics and the client into dist/"
 	@echo "make release check tag and changelog of this version, then build its wheels and SBOM"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
@@ -91,6 +92,10 @@ image: $(INSTALLED_DEV)
 
 compose-test: $(INSTALLED_DEV)
 	$(RUN) -W ignore -m tests.containers.compose $(SHORT)
+
+# The documents as a site with search; a link that leads nowhere ends it.
+docs: $(INSTALLED_DEV)
+	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --config-file deploy/site/mkdocs.yml
 
 # Three wheels in dist/: the platform, the statistics and the client.
 wheel: $(INSTALLED_DEV)

@@ -1,8 +1,13 @@
 """Attune's command line: `attune`, and in a clone `./attune`; `attune help` lists the commands."""
 
+import ast
 import gc
+import importlib.util
 import os
+import re
 import sys
+import textwrap
+from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility, get_commands
@@ -15,6 +20,7 @@ from annotation.product import INSTALLED
 # These need no database: `up` starts one of its own, in the folder that ATTUNE_DATA names.
 WITHOUT_DATA = {"up", "help", "--help", "-h", "version", "--version"}
 START = "attune up" if INSTALLED else "make up"
+HELP_WIDTH = 90
 # The commands of the help, under what somebody wants to do.
 GROUPS = {
     "Run Attune": "up prepare doctor backup restore",
@@ -35,6 +41,16 @@ GROUPS = {
 }
 
 
+def _purpose(app: str, name: str) -> str:
+    """How a command's help begins, read without importing what the command needs."""
+    spec = importlib.util.find_spec(f"{app}.management.commands.{name}")
+    for node in ast.walk(ast.parse(Path(spec.origin).read_text("utf-8"))):
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "help":
+            words = re.split(r"[.:;]\s| \(|\.$", ast.literal_eval(node.value))[0]
+            return textwrap.shorten(words, HELP_WIDTH, placeholder=" …")
+    return ""
+
+
 class CommandLine(ManagementUtility):
     """Django's command line with a help that names Attune's commands; `--all` names every one."""
 
@@ -45,7 +61,8 @@ class CommandLine(ManagementUtility):
         known = get_commands()
         lines = ["attune NAME --help explains a command."]
         for title, names in GROUPS.items():
-            lines += ["", title, *(f"  {name}" for name in names.split() if name in known)]
+            lines += ["", title]
+            lines += [f"  {name:18} {_purpose(known[name], name)}" for name in names.split()]
         return "\n".join([*lines, "", "attune help --all: Django's commands, too."])
 
 

@@ -59,10 +59,20 @@ class EvaluationRequest(serializers.Serializer):
         help_text="What the system knew of the person.",
     )  # fmt: skip
     answers = SystemAnswer(many=True, default=list)
+    generate = serializers.CharField(
+        max_length=40, default="", allow_blank=True,
+        help_text="In place of answers: what of the release a writer is shown, who answers first.",
+    )  # fmt: skip
+    writer = serializers.CharField(
+        max_length=60, default="", allow_blank=True,
+        help_text="The endpoint that writes; else the judge's.",
+    )  # fmt: skip
 
     def validate(self, attrs: dict) -> dict:
-        """A system has a name and answers; neither is anything alone."""
-        if bool(attrs["system"]) != bool(attrs["answers"]):
+        """A system has a name and answers, or its answers are written."""
+        if attrs["answers"] and attrs["generate"]:
+            raise serializers.ValidationError("Answers are brought or written, not both.")
+        if not attrs["generate"] and bool(attrs["system"]) != bool(attrs["answers"]):
             raise serializers.ValidationError("A system needs both: system and answers.")
         return attrs
 
@@ -104,12 +114,17 @@ class EvaluationsOfRelease(StudyView):
     def post(self, request: Request, pk: UUID) -> Response:
         """Ask a configured endpoint about all of the release; workers carry it out.
 
-        With ``system`` and ``answers`` its model judges that system's answers to the queries.
+        With ``system`` and ``answers`` its model judges that system's answers to the queries, with
+        ``generate`` those that ``writer`` writes first from the release alone.
         """
         release = release_for(request.user, pk, policies.run.may_start)
         values = validated(EvaluationRequest, request.data)
-        answers = systems.of_rows(values["answers"])
-        system = systems.System(values["system"], values["context"], answers) if answers else None
+        system = None
+        if values["generate"]:
+            writer = values["writer"] or values["endpoint"]
+            system = systems.written(writer, values["generate"], values["system"])
+        elif answers := systems.of_rows(values["answers"]):
+            system = systems.System(values["system"], values["context"], answers)
         asked = (values["endpoint"], values["setting"], values["limit"], system)
 
         def start() -> tuple[int, dict]:

@@ -196,6 +196,7 @@ def _evidence(attribute: Attribute, cluster: Cluster) -> list[Evidence]:
             attribute=attribute,
             number=number,
             conversation=chats[pk],
+            source=chats[pk].source,
             messages=[
                 turn | ({"spans": _joined(spans[pk][place])} if place in spans[pk] else {})
                 for place, turn in enumerate(chats[pk].messages)

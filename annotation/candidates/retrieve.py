@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
-from annotation.candidates.strategies import Source, by_name
+from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name
 from annotation.core import audit, characters
 from annotation.core.embed import embed
 from annotation.histories import browse, consent, search
@@ -27,8 +27,6 @@ from annotation.studies.models import Study
 
 SEND = HistoryConsent.Purpose.SEND
 WEB_SECONDS = 20
-# Sessions of a history that may be shown: the newest, or by "selected" the nearest.
-NEWEST, NEAREST = 40, 5
 
 
 def faults(

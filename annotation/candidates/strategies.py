@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Characters that are shown of one source.
 SOURCE, SMALL_SOURCE = 1_500, 500
 SMALL_SOURCES = 3
+# Sessions of a history that may be shown: the newest, or by "selected" the nearest.
+NEWEST, NEAREST = 40, 5
 
 
 @dataclass(frozen=True)

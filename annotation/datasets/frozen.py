@@ -3,6 +3,7 @@
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -16,12 +17,15 @@ from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.frozen_items import FrozenItems, attribute_of, counted_items
 from annotation.datasets.frozen_votes import FrozenVotes, Task
 from annotation.datasets.models import Release
-from annotation.judging.kinds import config_of_task, kind_of, labelled
-from annotation.judging.kinds.imported import NO_ANSWER
-from annotation.judging.models import Batch, ItemOption, Judgment
+from annotation.judging.models import Batch, ItemOption
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.studies.models import TaskDefinition
-from annotation.votes.counting import withdrawn_from
+from annotation.votes.counting import (
+    judgments_as_of,
+    measures_of,
+    never_offered,
+    withdrawn_from,
+)
 
 CHUNK = 2_000
 CANDIDATE = {
@@ -122,20 +126,10 @@ class Reading:
         return {batch: tasks[definition] for batch, definition in definitions.items()}
 
     def _never_offered(self, task: TaskDefinition) -> set[str]:
-        """A tie and "none" without a vote, where every vote was imported (as votes.counting)."""
-        kind = kind_of(task.kind)
-        named = set(kind.labels(config_of_task(task))) if kind.COUNTED else set()
-        if named.isdisjoint(NO_ANSWER):
-            return set()
-        votes = Judgment.objects.filter(
-            slot__item__batch__task__name=task.name,
-            slot__study=self.release.study_id,
-            pk__lte=self.frozen["judgment"],
-        )
-        if not votes.exists() or votes.filter(imported=False).exists():
-            return set()
-        given = labelled(votes).filter(label__in=NO_ANSWER)
-        return set(NO_ANSWER) - set(given.order_by().values_list("label", flat=True).distinct())
+        """A tie and "none" without a vote, where every vote was imported (as in agreement)."""
+        judgments = judgments_as_of(self.release.study_id, self.frozen["judgment"])
+        votes = judgments.filter(slot__item__batch__task__name=task.name)
+        return never_offered(measures_of(task), votes)
 
     def items(self) -> Iterator[records.Item]:
         """All items in the order of hand-out, each with its answers and votes."""
@@ -168,8 +162,9 @@ class Reading:
         for number, attribute in enumerate(attributes.iterator(chunk_size=CHUNK)):
             if number % CHUNK == 0:
                 self.alive()
-            conversations = [evidence.messages for evidence in attribute.evidence.all()]
-            yield attribute_of(attribute, self._users, conversations)
+            evidence = attribute.evidence.all()
+            made = attribute_of(attribute, self._users, [row.messages for row in evidence])
+            yield replace(made, sources=[row.source for row in evidence])
 
     def candidates(self) -> Iterator[Columns]:
         """Every answer that an item of the release shows, under the names of ``CANDIDATE``."""

@@ -4,15 +4,16 @@ import io
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.db.models import Case, Exists, F, Func, OuterRef, QuerySet, TextField, Value, When
+from django.db.models import Case, F, Func, QuerySet, TextField, Value, When
 
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
@@ -26,8 +27,10 @@ from annotation.datasets.columns import (
 from annotation.datasets.models import Release
 from annotation.datasets.options import Options
 from annotation.judging.kinds import Kind, config_of_task, kind_of, labelled
-from annotation.judging.models import Judgment
+from annotation.questions.base import Measure
 from annotation.studies.models import TaskDefinition
+from annotation.votes.counting import are_scores, judgments_as_of
+from annotation.votes.stored import read_judgments
 
 # Numbers of a vote as they are read.
 _NUMBERS = {
@@ -66,6 +69,7 @@ class Task:
     version: int
     kind: Kind
     config: dict
+    measures: tuple[Measure, ...]
     labels: tuple[str, ...]
     criteria: tuple[str, ...]
     # The points of the scale of those criteria.
@@ -76,15 +80,18 @@ class Task:
     def of(cls, task: TaskDefinition, stop_below: dict) -> "Task":
         """The task of the definition ``task``."""
         kind, config = kind_of(task.kind), config_of_task(task)
-        scored = kind.SHAPE == "scores"
+        measures = tuple(kind.measures(config))
+        single = bool(measures) and not measures[0].name and measures[0].level != "ranks"
+        scores = measures if are_scores(measures) and "criteria" in config else ()
         return cls(
             task.name,
             task.version,
             kind,
             config,
-            labels=tuple(kind.labels(config)) if kind.SHAPE == "label" else (),
-            criteria=tuple(config["criteria"]) if scored else (),
-            scale=tuple(kind.scale(config)) if scored else (),
+            measures,
+            labels=measures[0].labels if single else (),
+            criteria=tuple(each.name for each in scores),
+            scale=scores[0].labels if scores else (),
             stop_below=stop_below.get(task.name),
         )
 
@@ -195,31 +202,20 @@ class FrozenVotes:
 
         ``positions`` are those of the items that count.
         """
-        for kind, spool in self._spools.items():
-            if kind.SHAPE != "label":
-                continue
-            tasks = self._batches(kind)
-            parts: dict[Task, list[tuple]] = {task: [] for task in tasks}
-            # Part by part, in small numbers: all columns of a million votes are too much at once.
-            for part in spool.parts("position", "batch", "annotator", "label"):
-                for task, batches in tasks.items():
-                    parts[task].append(self._labels(part, task, batches, positions))
-            for task, read in parts.items():
-                if read:
-                    columns = map(np.concatenate, zip(*read, strict=True))
-                    yield records.LabelVotes((task.name, task.version), task.labels, *columns)
-
-    def _labels(
-        self, part: pa.RecordBatch, task: Task, batches: list[int], positions: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Position, person and label of the votes of ``part`` on the task that count."""
-        position, who = part["position"].to_numpy(), part["annotator"].to_numpy()
-        # A label that the task does not offer is refused where the item is read.
-        label = _offered(task, part["label"])
-        counts = np.isin(position, positions) & ~np.isin(who, list(self.withdrawn))
-        rows = counts & np.isin(part["batch"].to_numpy(), batches) & (label >= 0)
-        worker = np.searchsorted(self._ids, who[rows])
-        return position[rows].astype(np.int32), worker.astype(np.int32), label[rows]
+        for task, batches in self._batches().items():
+            if task.labels:
+                votes = read_judgments(self._judgments(batches), task.measures[0])
+                label = votes.coded(task.labels)
+                # A label that the task does not offer is refused where the item is read.
+                counts = np.isin(votes.item, positions) & (label >= 0)
+                counts &= ~np.isin(votes.rater, list(self.withdrawn))
+                yield records.LabelVotes(
+                    (task.name, task.version),
+                    task.labels,
+                    votes.item[counts].astype(np.int32),
+                    np.searchsorted(self._ids, votes.rater[counts]).astype(np.int32),
+                    label[counts].astype(np.int32),
+                )
 
     def of(self, positions: np.ndarray, options: Options) -> tuple[records.VoteColumns, np.ndarray]:
         """The votes on the next items, and how many of anybody each has.
@@ -242,7 +238,7 @@ class FrozenVotes:
         place, read = _places(read, positions)
         who = np.searchsorted(self._ids, read.pop("annotator").to_numpy())
         judgments, batch, label = (read.pop(name) for name in ("judgment", "batch", "label"))
-        if kind.SHAPE == "label":
+        if self._labelled(kind):
             code = self._codes(kind, batch.to_numpy(), label)
             # A label that the task does not offer stays as it is, and is refused with its item.
             answer = label = pc.coalesce(options.label(place, code), json_texts(label))
@@ -273,12 +269,12 @@ class FrozenVotes:
         return {kind: _Spool(self._tables(kind)) for kind in kinds}
 
     def _tables(self, kind: Kind) -> Iterator[pa.Table]:
-        label = kind.SHAPE == "label"
+        label = self._labelled(kind)
         texts = _TEXTS | {
             "label": F("label") if label else Value(None, TextField()),
             "detail": json_column(kind.detail_column() if label else Value("")),
         }
-        judgments = self._judgments(kind)
+        judgments = self._judgments(list(chain(*self._batches(kind).values())))
         rows = (
             (labelled(judgments) if label else judgments)
             .order_by("slot__position", "submitted_at", "pk")
@@ -289,19 +285,20 @@ class FrozenVotes:
             self.alive()
             yield table
 
-    def _judgments(self, kind: Kind) -> QuerySet:
-        last = self.release.frozen["judgment"]
-        newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
-        batches = [pk for batches in self._batches(kind).values() for pk in batches]
-        rows = Judgment.objects.filter(
-            slot__study=self.release.study_id, slot__item__batch__in=batches
-        )
-        return rows.filter(~Exists(newer), pk__lte=last).exclude(pk__in=self.release.frozen["void"])
+    def _labelled(self, kind: Kind) -> bool:
+        """Whether an answer of this kind is one label."""
+        return any(task.labels for task in self.tasks.values() if task.kind is kind)
 
-    def _batches(self, kind: Kind) -> dict[Task, list[int]]:
+    def _judgments(self, batches: Collection[int]) -> QuerySet:
+        frozen = self.release.frozen
+        counted = judgments_as_of(self.release.study_id, frozen["judgment"], frozen["void"])
+        return counted.filter(slot__item__batch__in=batches)
+
+    def _batches(self, kind: Kind | None = None) -> dict[Task, list[int]]:
+        """{task: its batches}, of one kind."""
         batches: dict[Task, list[int]] = {}
         for batch, task in self.tasks.items():
-            if task.kind is kind:
+            if kind in (None, task.kind):
                 batches.setdefault(task, []).append(batch)
         return batches
 

@@ -36,7 +36,9 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A statement about a persona; ``conversations`` are lists of {"role", "text"}."""
+    """A statement about a persona; ``conversations`` are lists of {"role", "text"}, ``sources``
+    say of each who wrote the person's side: human, synthetic, or "" where that is not known.
+    """
 
     id: str
     user_id: str
@@ -44,6 +46,12 @@ class Attribute:
     confidence: float | None
     model: str
     conversations: list[list[dict]] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    @property
+    def source(self) -> str:
+        """That of all conversations; "" where they differ."""
+        return self.sources[0] if len(set(self.sources)) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True)

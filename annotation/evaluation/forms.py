@@ -6,6 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates.endpoints import Endpoint
+from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.evaluation import judges, prompts, runs, systems
 from annotation.evaluation.systems import NAME_LIMIT
@@ -63,28 +64,54 @@ class EvaluationForm(ModelForm):
 class SystemForm(EvaluationForm):
     """A system whose answers a model judges; ``cleaned_data["wrote"]`` is the ``System``.
 
-    Once the cost was shown the answers come back as text: a browser sends no file twice.
+    They are brought, or an endpoint writes them from the release alone (``generate``). Once
+    the cost was shown the answers come back as text: a browser sends no file twice.
     """
 
-    system = forms.CharField(label=_("System"), max_length=NAME_LIMIT)
+    system = forms.CharField(
+        label=_("System"), max_length=NAME_LIMIT, required=False,
+        help_text=_("Needed for answers in a file."),
+    )  # fmt: skip
+    generate = forms.ChoiceField(
+        label=_("Have the answers written"), required=False,
+        help_text=_("By the writer, from this release alone: what it is shown of the person."),
+    )  # fmt: skip
+    writer = forms.ChoiceField(label=_("Writer"), required=False)
     context = forms.CharField(
-        label=_("What the system knew of the person"), max_length=NAME_LIMIT, required=False
-    )
+        label=_("What the system knew of the person"), max_length=NAME_LIMIT, required=False,
+        help_text=_("Of answers in a file, in your own words."),
+    )  # fmt: skip
     file = forms.FileField(
         label=_("Answers"), required=False,
         help_text=_("JSON lines or CSV with the columns user, query (its id or text) and text."),
     )  # fmt: skip
     answers = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
-    field_order = ("system", "context", "file", "endpoint", "setting", "limit")
+    field_order = (
+        *("generate", "writer", "system", "context", "file"),
+        *("endpoint", "setting", "limit"),
+    )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
+        super().__init__(*args, layout=layout, **kwargs)
+        arms = cast(judges.Judge, judges.of_layout(layout)).WRITERS
+        generate, writer = (cast(forms.ChoiceField, self.fields[name]) for name in
+                            ("generate", "writer"))  # fmt: skip
+        generate.choices = [("", _("no: they are in a file")), *arms.items()]
+        writer.choices = cast(forms.ChoiceField, self.fields["endpoint"]).choices
         self.fields["endpoint"].label = _("Judge")
         self.fields["setting"].label = _("What the judge sees")
 
     def clean(self) -> dict[str, Any]:
-        """The answers of the file, or those that were read before."""
+        """The answers of the file, or those that were read before; none where they are written."""
         data = super().clean() or self.cleaned_data
+        if data.get("generate"):
+            with refusals.in_form(self):
+                writer, arm = data.get("writer") or data.get("endpoint", ""), data["generate"]
+                data["wrote"] = systems.written(writer, arm, data.get("system", ""))
+            data["answers"] = ""
+            return data
+        if not data.get("system"):
+            self.add_error("system", _("A system needs a name."))
         if not (sent := data.get("file") or data.get("answers")):
             self.add_error("file", _("Choose a file of answers."))
             return data

@@ -1,10 +1,12 @@
 """Judges of papers: what a model is asked that scores what people scored, and what comes of it."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from annotation.core.errors import DomainError
 from annotation.datasets import papers
+from annotation.datasets.release_files import parts
 from annotation.evaluation.asking import Question
 from annotation.evaluation.tables import Table
 
@@ -23,16 +25,33 @@ class Judged(Protocol):
     def release(self) -> str: ...
 
 
+class Writing(Protocol):
+    """How a system is written (``writing.Writing``): units of its questions begin with "w:"."""
+
+    def phases(self, values: Callable[[], dict]) -> Iterator[list[Question]]:
+        """What is asked one after another; ``values()`` are the replies so far, by unit."""
+
+    def texts(self, values: dict) -> dict[tuple[str, str], str]:
+        """The system's answers by (user, id), of what came."""
+
+    def drafts(self) -> tuple[list[Question], dict[tuple[str, str], str]]:
+        """For an estimate: all that is asked, as far as that is known, and placeholder answers."""
+
+
 class Judge(Protocol):
     """A paper's module ``judge``. Pure."""
 
-    # What a model may be shown, in words.
+    # What a model may be shown, in words; and how an endpoint may write a system's answers.
     ARMS: dict[str, "StrOrPromise"]
+    WRITERS: dict[str, "StrOrPromise"]
+    # What the page says above the tables, and of their figures below them.
+    ABOUT: "StrOrPromise"
+    NOTE: "StrOrPromise"
     # Names the prompts that a run asked.
     VERSION: str
     # Of a reply: for the estimate of the cost alone.
     TOKENS: int
-    # The folders that are read; there is no release without the first.
+    # The tables, or folders of tables, that are read; a release has at least one.
     TABLES: tuple[str, ...]
 
     def read(self, folder: Path) -> Judged:
@@ -53,13 +72,19 @@ class Judge(Protocol):
     def queries(self, judged: Any) -> dict[tuple[str, str], str]:
         """{(user, id): text} of the queries that a system may answer."""
 
+    def writing(self, judged: Any, arm: str, limit: int | None) -> Writing:
+        """A system that is written by one of WRITERS from the release's folder alone."""
+
     def of_system(self, judged: Any, texts: dict[tuple[str, str], str], arm: str) -> tuple:
         """What a model is asked about a system's ``texts``, as ``tests``, and the set of keys that
         are left out because the judge is shown these texts as examples.
         """
 
-    def scored(self, asked: list, replies: dict[str, tuple]) -> dict:
+    def scored(self, judged: Any, asked: list, replies: dict[str, tuple]) -> dict:
         """The figures of a system's answers: ``n``, ``persons``, means and intervals."""
+
+    def words(self, result: dict) -> str:
+        """A run's result as a person reads it."""
 
     def people(self, judged: Any, keys: Collection[tuple[str, str]]) -> dict:
         """The figures of the release's own answers to some queries, by those who asked them."""
@@ -77,4 +102,20 @@ def of_layout(layout: str) -> Judge | None:
 def of_folder(folder: Path) -> Judge | None:
     """The judge of the release in ``folder``, or None."""
     judges = [cast(Judge, paper.judge) for paper in papers.registered().values() if paper.judge]
-    return next((judge for judge in judges if (folder / judge.TABLES[0]).is_dir()), None)
+    return next(
+        (judge for judge in judges for table in judge.TABLES if _there(Path(folder), table)), None
+    )
+
+
+def _there(folder: Path, table: str) -> bool:
+    return (folder / table).is_dir() or bool(parts(folder, table))
+
+
+def in_folder(folder: Path) -> Judge:
+    """``of_folder``, or DomainError."""
+    if judge := of_folder(folder):
+        return judge
+    tables = [cast(Judge, paper.judge).TABLES[0]
+              for paper in papers.registered().values() if paper.judge]  # fmt: skip
+    raise DomainError(f"{folder} holds no {' and no '.join(tables)}: there is nothing to judge.",
+                      code="benchmark")  # fmt: skip

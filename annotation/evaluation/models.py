@@ -106,10 +106,11 @@ class Run(Job):
         Benchmark, on_delete=models.CASCADE, null=True, related_name="runs"
     )
     # Of a system whose answers the model judges: its name, what it knew of the person, and what it
-    # wrote, each (user, query, text) as brought.
+    # wrote, each (user, query, text) as brought; or the endpoint that writes them.
     system = models.CharField(max_length=200, blank=True)
     context = models.CharField(max_length=200, blank=True)
     answers: "models.JSONField[Any, Any]" = models.JSONField(null=True)
+    writer = models.CharField(max_length=60, blank=True)
     # Of a rater: the study and the name of the task whose items it judges.
     study = models.ForeignKey(Study, on_delete=models.CASCADE, null=True, related_name="rater_runs")
     task = models.CharField(max_length=60, blank=True)

@@ -13,6 +13,7 @@ SETTINGS = ("persona", "rag", "rag-filter", "none")
 # Memories that are retrieved for a question; the paper gives no number.
 NEAREST = 5
 _NUMBER = re.compile(r"\d+")
+_YES_NO = re.compile(r"\b(yes|no)\b", re.I)
 
 _SYSTEM = (
     "You compare two answers to a user's question. Choose the answer that serves this user better: "
@@ -67,6 +68,12 @@ def read_choice(text: str) -> int | None:
     """1 or 2, the answer that the text ends up choosing; None where it names none clearly."""
     named = verdict.read(text, verdict.NUMBERS)
     return int(named) if named else None
+
+
+def read_yes_no(text: str) -> bool | None:
+    """Whether the last word of yes and no is yes; None where there is neither."""
+    words = _YES_NO.findall(verdict.answered(text))
+    return words[-1].lower() == "yes" if words else None
 
 
 def read_filter(text: str, count: int) -> list[int] | None:

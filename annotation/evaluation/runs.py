@@ -3,7 +3,7 @@
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -33,6 +33,7 @@ from annotation.evaluation import (
     scores_file,
     systems,
     training,
+    writing,
 )
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.budgeted import within_budget
@@ -58,7 +59,7 @@ def opened(folder: Path) -> pairs.Benchmark:
 
 def opened_judged(folder: Path, judge: judges.Judge) -> judges.Judged:
     """The judged responses of a release's folder; DomainError as ``opened``."""
-    _refuse_changed(Path(folder), tuple(f"{name}/" for name in judge.TABLES))
+    _refuse_changed(Path(folder), judge.TABLES)
     return judge.read(folder)
 
 
@@ -275,7 +276,7 @@ def _ask(
     left = [question for question in questions if question.unit not in answered]
     if not left:
         return
-    server = endpoints.get(run.endpoint)
+    server = endpoints.get(run.writer if left[0].unit.startswith(writing.UNIT) else run.endpoint)
     outcomes = within_budget(run.study_id, server, left) if run.study_id else ask_all(server, left)
     _store(run, progress(outcomes, name, len(left)), lease, end)
 
@@ -348,18 +349,19 @@ def failures(run: Run) -> dict[str, int]:
 
 def spent(run: Run) -> dict:
     """Failures by cause, calls answered, tokens and cost of a run so far."""
-    total = run.replies.aggregate(
-        calls=Count("pk", filter=Q(code="")), read=Sum("tokens_in"), written=Sum("tokens_out")
-    )
-    read, written = total["read"] or 0, total["written"] or 0
-    server = endpoints.configured(run.endpoint) if run.endpoint else None
-    price = float(server.cost(read, written)) if server else 0.0
-    return {
-        "failures": failures(run),
-        "calls": total["calls"],
-        "tokens": read + written,
-        "cost": price,
-    }
+    written = Q(unit__startswith=writing.UNIT)
+    calls = tokens = 0
+    price = 0.0
+    for name, rows in ((run.writer, run.replies.filter(written)),
+                       (run.endpoint, run.replies.exclude(written))):  # fmt: skip
+        total = rows.aggregate(
+            calls=Count("pk", filter=Q(code="")), read=Sum("tokens_in"), wrote=Sum("tokens_out")
+        )
+        read, wrote = total["read"] or 0, total["wrote"] or 0
+        server = endpoints.configured(name) if name else None
+        calls, tokens = calls + total["calls"], tokens + read + wrote
+        price += float(server.cost(read, wrote)) if server else 0.0
+    return {"failures": failures(run), "calls": calls, "tokens": tokens, "cost": price}
 
 
 def unfinished(run: Run) -> str:
@@ -386,9 +388,13 @@ def score_run(run: Run, benchmark: pairs.Benchmark, scores: dict[str, float]) ->
 
 
 def estimate(plan: "Choices | Judgments", endpoint: endpoints.Endpoint) -> dict:
-    """Calls, tokens and cost of a run, before it."""
-    expected = choices.estimate(plan.drawn(), plan.TOKENS)
-    return expected | {"cost": float(cost(endpoint, expected))}
+    """Calls, tokens and cost of a run, before it; what its judge and its writer take together."""
+    parts = [(endpoint, choices.estimate(plan.drawn(), plan.TOKENS))]
+    if isinstance(plan, Judgments) and plan.writer:
+        expected = choices.estimate(plan.writer.drafts()[0], writing.TOKENS)
+        parts.append((endpoints.get(plan.fields["writer"]), expected))
+    total = {name: sum(part[name] for _server, part in parts) for name in parts[0][1]}
+    return total | {"cost": float(sum(cost(server, part) for server, part in parts))}
 
 
 def fields_of(
@@ -413,7 +419,10 @@ def check_limit(limit: int | None) -> None:
 
 
 class Judgments:
-    """A run in which a model scores, as a paper's judge, what people scored or a system wrote."""
+    """A run in which a model scores, as a paper's judge, what people scored or a system wrote.
+
+    A system's answers are brought, or an endpoint writes them first.
+    """
 
     def __init__(
         self,
@@ -425,33 +434,55 @@ class Judgments:
     ) -> None:
         self.judge, self.PROMPT, self.TOKENS = judge, judge.VERSION, judge.TOKENS
         self.KIND = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
+        if arm not in judge.ARMS:
+            raise _not_among(_("A judge of this release is shown one of: %(names)s."), judge.ARMS)
         self.system, self.judged, self.arm, self.limit = system, judged, arm, limit
         self.asked: list = judge.tests(judged)[:limit]
-        if system:
-            self._match(system.answers)
+        self.writer: judges.Writing | None = None
+        if system and system.writer:
+            if system.context not in judge.WRITERS:
+                words = _("A system on this release is written from one of: %(names)s.")
+                raise _not_among(words, judge.WRITERS)
+            self.writer = judge.writing(judged, system.context, limit)
+        elif system:
+            self._take(*systems.matched(system.answers, judge.queries(judged)))
 
-    def _match(self, answers: list[list[str]]) -> None:
-        texts, left_out = systems.matched(answers, self.judge.queries(self.judged))
+    def _take(
+        self, texts: dict[tuple[str, str], str], left_out: Mapping[str, int] | None = None
+    ) -> None:
+        """What is asked about a system's ``texts``; the first ones where there is a limit."""
+        left_out = left_out or {"answers": 0, "queries": len(self._keys()) - len(texts)}
         some = dict(list(texts.items())[: self.limit])
-        left_out["queries"] += len(texts) - len(some)
         self.asked, examples = self.judge.of_system(self.judged, some, self.arm)
-        if not self.asked:
-            raise DomainError(_("Every answer is an example that the judge is shown."))
+        if not self.asked and self._keys():
+            raise DomainError(_("Every answer is an example that the judge is shown.") if texts
+                              else _("The endpoint wrote no answer."))  # fmt: skip
         self.keys = some.keys() - examples
-        self.left_out = left_out | {"examples": len(examples)}
+        dropped = left_out["queries"] + len(texts) - len(some)
+        self.left_out = {**left_out, "queries": dropped, "examples": len(examples)}
+
+    def _keys(self) -> Collection[tuple[str, str]]:
+        return self.judge.queries(self.judged)
 
     @property
     def fields(self) -> dict[str, Any]:
         """What a run keeps of the system."""
         system = self.system
-        return {"system": system.name, "context": system.context,
-                "answers": system.answers} if system else {}  # fmt: skip
+        return {"system": system.name, "context": system.context, "answers": system.answers,
+                "writer": system.writer} if system else {}  # fmt: skip
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """One: a judgment a response, a question a claim."""
-        yield "judgments", self.drawn()
+        """What a writer is asked, step by step; then a judgment a response, a question a claim."""
+        if self.writer:
+            for questions in self.writer.phases(values):
+                yield "answers", questions
+            self._take(self.writer.texts(values()))
+        yield "judgments", list(self.judge.questions(self.asked, self.arm))
 
     def drawn(self) -> list[Question]:
+        """What the judge is asked, as far as that is known before it begins."""
+        if self.writer:
+            self._take(self.writer.drafts()[1])
         return list(self.judge.questions(self.asked, self.arm))
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
@@ -461,14 +492,19 @@ class Judgments:
         if not self.system:
             figures = self.judge.summary(self.asked, replies)
         else:
-            figures = self.judge.scored(self.asked, replies) | {
+            figures = self.judge.scored(self.judged, self.asked, replies) | {
                 "system": self.system.name,
                 "context": self.system.context,
+                "writer": self.system.writer,
                 "left_out": self.left_out,
                 "asked": systems.digest(self.keys),
                 "people": self.judge.people(self.judged, self.keys),
             }
         return {**begin_result(run), **figures, **spent(run)}, None
+
+
+def _not_among(words: str, names: Iterable[str]) -> DomainError:
+    return DomainError(words % {"names": ", ".join(names)})
 
 
 class Ratings:
@@ -566,10 +602,7 @@ def background_plan(
             _("Models are measured on finished releases in a layout of pairs or of judged answers.")
         )
     if setting not in shown:
-        names = ", ".join(shown)
-        raise DomainError(
-            _("A model on this release is shown one of: %(names)s.") % {"names": names}
-        )
+        raise _not_among(_("A model on this release is shown one of: %(names)s."), shown)
     server, folder = endpoints.get(endpoint_name), folders.present(release)
     if judge := judges.of_layout(release.layout):
         judged = opened_judged(folder, judge)
@@ -600,7 +633,8 @@ def _plan_of(run: Run) -> Plan:
         return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run=run)
     if run.kind in (Run.Kind.JUDGE, Run.Kind.SYSTEM):
         judge = _judge_of(cast(Benchmark, run.benchmark))
-        wrote = systems.System(run.system, run.context, run.answers) if run.answers else None
+        wrote = (systems.System(run.system, run.context, run.answers, run.writer)
+                 if run.system else None)  # fmt: skip
         return Judgments(judge, opened_judged(_folder(run), judge), run.setting, run.limit, wrote)
     return Choices(opened(_folder(run)), run.setting, run.limit)
 

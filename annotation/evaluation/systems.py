@@ -1,4 +1,4 @@
-"""Answers that a system wrote to a release's queries, as they are brought. Pure."""
+"""Systems that answer a release's queries; the answers are brought, or an endpoint writes them."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from django.utils.translation import gettext as _
 
+from annotation.candidates import endpoints
 from annotation.core import records
 from annotation.core.errors import DomainError
 
@@ -26,11 +27,14 @@ class AnswersError(DomainError):
 class System:
     """``context`` is what the system knew of the person, in one's own words; ``answers`` are
     [user, query, text], where ``query`` is the query's id in the release or its text.
+
+    With ``writer``, the name of an endpoint, the answers are written; ``context`` says how.
     """
 
     name: str
     context: str
     answers: list[list[str]]
+    writer: str = ""
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -39,6 +43,12 @@ class System:
             raise AnswersError(
                 _("Name and context have up to %(limit)d characters.") % {"limit": NAME_LIMIT}
             )
+
+
+def written(writer: str, arm: str, name: str = "") -> System:
+    """A system whose answers the endpoint ``writer`` writes; else it has its model's name."""
+    server = endpoints.get(writer)
+    return System(name or server.model[:NAME_LIMIT], arm, [], server.name)
 
 
 def of_file(path: Path) -> list[list[str]]:
@@ -95,6 +105,8 @@ def matched(
 
     Raises AnswersError where a query has two answers, or none has one.
     """
+    if not queries:
+        raise AnswersError(_("The release has no query that a system may answer."))
     keys = {(user, _plain(text)): (user, name) for (user, name), text in queries.items()}
     texts: dict[tuple[str, str], str] = {}
     strangers = 0

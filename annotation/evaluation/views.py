@@ -186,7 +186,7 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     context = _standings(study, release) | {
         "form": form,
         "expected": expected,
-        "judged": judges.of_layout(release.layout) is not None,
+        "judge": judges.of_layout(release.layout),
         "measurable": runs.settings(release.layout) and release.status == Release.Status.DONE,
         "may_ask": policies.run.may_start(member_of(request.user, study)),
     }

@@ -51,15 +51,22 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> tu
         for record in new
     )
     Evidence.objects.bulk_create(
-        Evidence(attribute=attribute, number=number, messages=messages)
+        Evidence(attribute=attribute, number=number, messages=messages, source=_source(record))
         for attribute, record in zip(made, new, strict=True)
         for number, messages in enumerate(record["conversations"], start=1)
     )
     if made:
         audit.record(by, "attributes.add", study, attributes=len(made))
     return len(made), {
-        record["id"] for record in records if stored.get(record["id"], record) != record
+        record["id"]
+        for record in records
+        if record["id"] in stored and stored[record["id"]] != record | {"source": _source(record)}
     }
+
+
+def _source(record: dict) -> str:
+    """Of whom the record's conversations are; "" without any."""
+    return record.get("source", "") if record["conversations"] else ""
 
 
 def clash(key: str) -> str:
@@ -81,6 +88,7 @@ def _stored(study: Study, ids: Iterable[str]) -> dict[str, dict]:
             "confidence": attribute.confidence,
             "model": attribute.model,
             "conversations": [evidence.messages for evidence in attribute.evidence.all()],
+            "source": next((evidence.source for evidence in attribute.evidence.all()), ""),
         }
         for attribute in there.select_related("persona").prefetch_related("evidence")
     }

@@ -25,7 +25,7 @@ from annotation.histories import browse, consent
 from annotation.histories.formats.corpora import CorpusRow
 from annotation.histories.models import HistoryConsent
 from annotation.personas import curate
-from annotation.personas.models import Conversation, Persona
+from annotation.personas.models import Conversation, Persona, Source
 from annotation.studies.models import Study
 
 # Characters of what a person writes that are embedded, and of an opening that is compared.
@@ -67,18 +67,26 @@ def add(study: Study, rows: list[CorpusRow]) -> int:
             if message.text.strip()
         ]
         key = (conversation.provider, conversation.id[:100])
-        made[key] = _row(study, *key, row.speaker or conversation.id[:100], row.language, turns)
+        speaker = row.speaker or conversation.id[:100]
+        made[key] = _row(study, *key, speaker, row.language, turns, row.source)
     _store(list(made.values()))
     return len(made)
 
 
 def _row(
-    study: Study, provider: str, key: str, speaker: str, language: str, turns: list
+    study: Study,
+    provider: str,
+    key: str,
+    speaker: str,
+    language: str,
+    turns: list,
+    source: str = Source.HUMAN,
 ) -> Conversation:
     messages = [turn["text"] for turn in turns if turn["role"] == "user"]
     return Conversation(
         study=study,
         provider=provider,
+        source=source,
         external_id=key,
         speaker=speaker,
         language=language,

@@ -127,6 +127,13 @@ class Memory(models.Model):
         return self.text[:60]
 
 
+class Source(models.TextChoices):
+    """Who wrote a person's side of a conversation."""
+
+    HUMAN = "human", _("human")
+    SYNTHETIC = "synthetic", _("synthetic")
+
+
 class Conversation(models.Model):
     """A person's chat with a model, of a public collection or of a member's history.
 
@@ -140,6 +147,7 @@ class Conversation(models.Model):
     # Of a member's history: gone with it.
     session = models.ForeignKey(Session, on_delete=models.CASCADE, null=True, related_name="+")
     provider = models.CharField(max_length=30)
+    source = models.CharField(max_length=10, choices=Source, default=Source.HUMAN)
     external_id = models.CharField(max_length=100)
     # A pseudonym of whoever held it; of a collection that names nobody, the conversation's own id.
     speaker = models.CharField(max_length=100)
@@ -198,6 +206,8 @@ class Evidence(models.Model):
     number = models.PositiveSmallIntegerField(default=1)
     # Of the study's pool, where it comes from there.
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, null=True)
+    # "" where it is not known.
+    source = models.CharField(max_length=10, choices=Source, blank=True)
     # [{"role": "user"|"assistant", "text": str, "spans"?: [[start, end], ...]}]: spans are what the
     # attribute rests on, in characters of the text.
     messages = models.JSONField(default=list)

@@ -251,6 +251,8 @@ class Attribute(Row):
     confidence: Share | None = None
     model: Up200 = ""
     conversations: Annotated[list[list[MessageWithin]], says(CONVERSATIONS)] = []
+    # Who wrote the person's side of the conversations; "" where that is not known.
+    source: Annotated[Literal["", "human", "synthetic"], says("must be human or synthetic")] = ""
 
 
 class Verdict(Row):

@@ -1,10 +1,10 @@
 """Which items and judgments of a study count, and which labels could be given."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce, Length
 
 from annotation.accounts.models import Consent
@@ -164,6 +164,13 @@ def judgments(study: Study, withdrawn: list[int] | None = None) -> QuerySet:
     return standing.exclude(annotator__in=gone)
 
 
+def judgments_as_of(study: int, last: int, void: Collection[int] = ()) -> QuerySet[Judgment]:
+    """A study's judgments as they stood at the judgment ``last``, without those ``void`` then."""
+    newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
+    rows = Judgment.objects.filter(~Exists(newer), slot__study=study, pk__lte=last)
+    return rows.exclude(pk__in=void) if void else rows
+
+
 def versions(definition: TaskDefinition) -> list[TaskDefinition]:
     """The versions of a task whose answers are compared with those of ``definition``.
 
@@ -195,7 +202,7 @@ def is_numbered(measure: Measure) -> bool:
     return measure.level != "ordinal" or all(label.isdecimal() for label in measure.labels)
 
 
-def are_scores(measures: list[Measure]) -> bool:
+def are_scores(measures: Sequence[Measure]) -> bool:
     """Whether these are points on a scale for each of some criteria, and nothing else."""
     scores = (each.name and each.level == "ordinal" and is_numbered(each) for each in measures)
     return bool(measures) and all(scores)
@@ -279,7 +286,7 @@ def declared(definition: TaskDefinition, measure: Measure) -> list[str]:
 
 
 def _never_offered(definition: TaskDefinition, named: set[str]) -> set[str]:
-    """Those of a tie and "none" that have no vote, where every vote was imported."""
+    """``never_offered`` of the labels ``named``, by the items' own counts of them."""
     study, special = definition.study, sorted(named.intersection(NO_ANSWER))
     if not special or definition.kind not in TIERED:
         return set()
@@ -291,3 +298,17 @@ def _never_offered(definition: TaskDefinition, named: set[str]) -> set[str]:
     here = Judgment.objects.filter(slot__study=study, imported=False)
     here = here.filter(slot__item__batch__task__name=definition.name)
     return set() if here.exists() else unused
+
+
+def never_offered(measures: list[Measure], votes: QuerySet[Judgment]) -> set[str]:
+    """Those of a tie and "none" that none of the ``votes`` is for, where all were imported.
+
+    Nobody here could give them: a file that allowed them had shown them.
+    """
+    if not measures or not chooses(measures[0]):
+        return set()
+    if not votes.exists() or votes.filter(imported=False).exists():
+        return set()
+    given = votes.filter(answers__question=measures[0].question, answers__label__in=NO_ANSWER)
+    found = given.order_by().values_list("answers__label", flat=True).distinct()
+    return set(measures[0].labels).intersection(NO_ANSWER) - set(found)

@@ -108,7 +108,7 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     paths = {entry["path"] for entry in release.manifest["files"]}
     assert paths == {
         *("README.md", "attributes.jsonl", "relevance.jsonl", "responses.jsonl", "votes.csv"),
-        *("soft_labels.jsonl", "annotations.jsonl", "croissant.json"),
+        *("soft_labels.jsonl", "annotations.jsonl", "croissant.json", "conversations.jsonl"),
     }
     one, two = lines(release, "attributes.jsonl")
     assert list(one)[:6] == ["attribute_id", "user", "text", "confidence", "verdicts", "label"]
@@ -140,7 +140,14 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
 def test_personalbench_opens_in_the_libraries_that_people_use(release_of, tmp_path):
     folder = folders.folder_of(release_of("personalbench"))
     rows, whole, _splits = load(folder, tmp_path)
-    tables = {"attributes": 2, "relevance": 1, "responses": 1, "soft_labels": 4, "annotations": 12}
+    tables = {
+        "attributes": 2,
+        "relevance": 1,
+        "responses": 1,
+        "soft_labels": 4,
+        "annotations": 12,
+        "conversations": 1,
+    }
     assert rows == whole == tables
     paths = {f"{name}.jsonl": number for name, number in tables.items()}
     assert read_everywhere(folder) == paths | {"votes.csv": 12}

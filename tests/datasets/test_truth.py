@@ -7,7 +7,7 @@ import pytest
 
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Pair
-from annotation.datasets.truth import pair, verdict
+from annotation.datasets.truth import majority, pair, verdict
 from tests.datasets.test_tally import A, B, C, item
 
 
@@ -69,3 +69,11 @@ def test_an_answer_for_another_persona_is_rejected_where_nobody_saw_the_question
     assert pair(won, verdict(won)) == (Pair("easy", A, other), "")
     lost = item("cccccaabb", answers=(A, B, other))
     assert pair(lost, verdict(lost)) == (None, "mismatching_answer_won")
+
+
+def test_no_preference_counts_for_neither_answer_of_a_majority():
+    points = tuple("12345")
+    rated = replace(item("3334", answers=(A, B)), kind="preference", labels=points)
+    found = majority(rated, 1, 1)
+    assert (found.counts, found.winner, found.tier) == ((0, 1, 3), "tie", "majority")
+    assert majority(replace(rated, votes=rated.votes[2:]), 1, 1).tier == "margin_too_small"

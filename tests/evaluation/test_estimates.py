@@ -7,8 +7,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.core.errors import DomainError
-from annotation.evaluation.estimates import as_json, estimates
-from annotation.evaluation.verdicts import import_verdicts
+from annotation.evaluation.estimates import as_json, estimates, side_of
+from annotation.evaluation.verdicts import Asked, import_verdicts
+from annotation.questions.base import Measure
 from annotation.studies.models import Study
 from tests.evaluation.conftest import ROWS, write
 
@@ -20,6 +21,13 @@ def quantities(study, task, question=""):
 
 def verdict(task, label=None, **more):
     return {"task": task, "model": "m-1", "label": label} | more
+
+
+def test_no_preference_is_a_win_for_neither_answer():
+    scale = Asked(Measure("", "ordinal", tuple("12345"), "preference"), scale=True)
+    assert [side_of(scale, label) for label in "12345"] == [1, 1, 0, 2, 2]
+    choice = Asked(Measure("", "nominal", ("1", "2", "tie"), "choice"), chooses=True)
+    assert [side_of(choice, label) for label in ("1", "2", "tie")] == [1, 2, 0]
 
 
 def test_labels_have_a_share_each_three_ways_and_gold_its_accuracy(mix, tmp_path):

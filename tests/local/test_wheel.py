@@ -113,5 +113,8 @@ def test_the_help_has_every_command_of_attune_once_and_djangos_only_when_asked()
     ours = {name for name, app in get_commands().items() if str(app).startswith("annotation")}
     grouped = [name for words in GROUPS.values() for name in words.split()]
     assert sorted(grouped) == sorted(ours)
-    assert "makemigrations" not in CommandLine(["attune", "help"]).main_help_text()
+    words = CommandLine(["attune", "help"]).main_help_text()
+    assert "makemigrations" not in words
+    assert re.search(r"^  agreement +Agreement between annotators$", words, re.MULTILINE)
+    assert not [line for line in words.splitlines() if re.fullmatch(r"  \w+ *", line)]
     assert "makemigrations" in CommandLine(["attune", "help", "--all"]).main_help_text()

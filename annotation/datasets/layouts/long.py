@@ -87,6 +87,7 @@ ATTRIBUTES = {
     "confidence": "number",
     "model": "text",
     "conversations": "json",
+    "source": "text",
 }
 PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
@@ -152,6 +153,7 @@ def _attribute(attribute: Attribute) -> TableRows:
         "confidence": attribute.confidence,
         "model": attribute.model,
         "conversations": attribute.conversations,
+        "source": attribute.source,
     }
     yield "attributes", row
 

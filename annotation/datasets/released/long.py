@@ -128,6 +128,7 @@ class Long(Layout):
         attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user_id")}
         attribute |= {"text": text_of(row, "text"), "model": row.get("model") or ""}
         attribute["conversations"] = list_of(row, "conversations")
+        attribute["source"] = row.get("source") or ""
         confidence = decimal_of(row.get("confidence"))
         yield attribute | ({} if confidence is None else {"confidence": confidence})
 

@@ -46,6 +46,7 @@ class Migration(migrations.Migration):
                 ('system', models.CharField(blank=True, max_length=200)),
                 ('context', models.CharField(blank=True, max_length=200)),
                 ('answers', models.JSONField(null=True)),
+                ('writer', models.CharField(blank=True, max_length=60)),
                 ('task', models.CharField(blank=True, max_length=60)),
                 ('kind', models.CharField(choices=[('choice', 'Choice'), ('scores', 'Scores'), ('learned', 'Learned'), ('judge', 'Judge'), ('rater', 'Rater'), ('system', 'System')], max_length=10)),
                 ('model', models.CharField(max_length=200)),

@@ -266,11 +266,15 @@ FORMATS = (
 
 @dataclass(frozen=True)
 class CorpusRow:
-    """One conversation of a collection; ``speaker`` is a digest of who holds it, or ""."""
+    """One conversation of a collection; ``speaker`` is a digest of who holds it, or "".
+
+    ``source`` is human, or synthetic where the record's own “source” says so.
+    """
 
     conversation: Conversation
     speaker: str
     language: str
+    source: str = "human"
 
 
 def row_of(record: dict, salt: str = "") -> CorpusRow | None:
@@ -294,4 +298,5 @@ def _row(record: dict, read: Iterator, salt: str) -> CorpusRow | None:
         record.get("hashed_ip"), *(turn.get("hashed_ip") for turn in turns), record.get("user_id")
     )
     speaker = hashlib.sha256(f"{salt}/{address}".encode()).hexdigest()[:16] if address else ""
-    return CorpusRow(conversation, speaker, texts.name(record.get("language"))[:40])
+    source = "synthetic" if record.get("source") == "synthetic" else "human"
+    return CorpusRow(conversation, speaker, texts.name(record.get("language"))[:40], source)

@@ -8,7 +8,7 @@ whether the response holds the gold information.
 import json
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,14 +18,18 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
+from annotation.candidates.strategies import NEAREST, NEWEST, QUESTION_ALONE, Brief, by_name
+from annotation.core.embed import embed
 from annotation.core.errors import DomainError
-from annotation.datasets.release_files import whole_rows
+from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
 from annotation.evaluation.asking import Question
 from annotation.evaluation.pairs import digest_of, release_of
+from annotation.evaluation.prompts import read_yes_no
 from annotation.evaluation.tables import N, Row, Table, names_of
-from annotation.papers.bespoke.tables import CRITERIA
+from annotation.evaluation.writing import Key, Writing
+from annotation.papers.bespoke.tables import CRITERIA, HISTORIES
 from annotation.queries.scenarios import SHOTS
 
 if TYPE_CHECKING:
@@ -41,6 +45,30 @@ ARMS: dict[str, "StrOrPromise"] = {
     "rubric": _("the rubric alone"),
     "none": _("neither rubric nor judged answers"),
 }
+ABOUT = _(
+    "How a model scores answers in a person's place: means of 100, and the correlation with that "
+    "person."
+)
+NOTE = _(
+    "Criteria are means of 1 to 5 times 20, Recall the share of claims that an answer holds. "
+    "Correlations are over all scores that both gave; intervals are over persons, 95 %."
+)
+# How a system's answers may be written from a release: what of the asker's sessions it is shown.
+WRITERS: dict[str, "StrOrPromise"] = {
+    "none": _("the question alone"),
+    "history": _("the person's sessions"),
+    "history-nearest": _("the sessions nearest to the question"),
+    "search": _("the person's searches alone"),
+    "profile": _("a profile made from the sessions"),
+    "profile-nearest": _("a profile made from the nearest sessions"),
+    "aware": _("what of the sessions bears on the question"),
+    "aware-nearest": _("what of the nearest sessions bears on the question"),
+    "oracle": _("the need itself"),
+}
+STRATEGY = {
+    "none": QUESTION_ALONE, "history": "search-raw", "search": "search-raw",
+    "profile": "search-static", "aware": "search-aware", "oracle": "search-oracle",
+}  # fmt: skip
 # Heads of tables by the names of figures.
 SHORT = {
     "Need Alignment": "Need", "Content Depth": "Content", "Tone": "Tone",
@@ -59,7 +87,6 @@ TOKENS = 200
 FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
 JUDGE, CLAIM = "judge", "claim"
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
-_YES_NO = re.compile(r"\b(yes|no)\b", re.I)
 
 
 class JudgedError(DomainError):
@@ -75,6 +102,8 @@ class Response:
     text: str
     scores: dict[str, int | None]
     feedback: dict[str, str]
+    # Of a test its number, of a system's answer that of its query: units of questions have it.
+    place: int = 0
 
 
 @dataclass
@@ -99,6 +128,7 @@ class Judged:
     digest: str
     release: str
     layout: str = LAYOUT
+    folder: Path = Path()
 
 
 def read(folder: Path) -> Judged:
@@ -118,7 +148,7 @@ def read(folder: Path) -> Judged:
     if not tested:
         raise JudgedError(f"{folder} holds no response to test.")
     paths = [path for listed in files.values() for path in listed]
-    return Judged(tested, digest_of(paths), release_of(folder))
+    return Judged(tested, digest_of(paths), release_of(folder), folder=folder)
 
 
 def _files(folder: Path, name: str) -> list[Path]:
@@ -164,17 +194,18 @@ def _score(value: object) -> int | None:
 
 def tests(judged: Judged) -> list[tuple[Query, Response]]:
     """Every response to judge with its query, in the release's order."""
-    return [(query, response) for query in judged.queries for response in query.tests]
+    every = [(query, response) for query in judged.queries for response in query.tests]
+    return [(query, replace(response, place=n)) for n, (query, response) in enumerate(every)]
 
 
 def questions(asked: list[tuple[Query, Response]], arm: str) -> Iterator[Question]:
     """For each response its judgment, and a question a claim; units are "place:judge" and so on."""
-    for place, (query, response) in enumerate(asked):
+    for query, response in asked:
         messages = partial(judge_messages, query, response, arm)
-        yield Question(f"{place}:{JUDGE}", messages, whole_judgment, TRIES)
+        yield Question(f"{response.place}:{JUDGE}", messages, whole_judgment, TRIES)
         for number, claim in enumerate(query.claims):
             asking = partial(claim_messages, query, response, claim)
-            yield Question(f"{place}:{CLAIM}:{number}", asking, read_claim)
+            yield Question(f"{response.place}:{CLAIM}:{number}", asking, read_yes_no)
 
 
 def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
@@ -244,12 +275,6 @@ def whole_judgment(text: str) -> dict | None:
     return judgment if all(part["score"] is not None for part in judgment.values()) else None
 
 
-def read_claim(text: str) -> bool | None:
-    """Whether the last word of yes and no is yes; None where there is neither."""
-    words = _YES_NO.findall(answered(text))
-    return words[-1].lower() == "yes" if words else None
-
-
 def row(criteria: dict[str, float | None], recall: float | None) -> dict:
     """The paper's row: each criterion's mean times 20, recall in per cent, and their plain mean."""
     values = [*criteria.values(), recall]
@@ -261,10 +286,15 @@ def row(criteria: dict[str, float | None], recall: float | None) -> dict:
 def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
     """The paper's row and the agreement with the persons, of {unit: (value, text)}."""
     judgments = _judgments(asked, replies)
-    return scored(asked, replies) | {"agreement": agreement(asked, judgments)}
+    return _scored(asked, replies) | {"agreement": agreement(asked, judgments)}
 
 
-def scored(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
+def scored(judged: Judged, asked: list, replies: dict[str, tuple]) -> dict:
+    """The figures of a system's answers."""
+    return _scored(asked, replies)
+
+
+def _scored(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
     """The paper's row, with intervals over persons.
 
     Recall is 0 for a response without claims, and a claim whose reply cannot be read is not
@@ -304,20 +334,52 @@ def queries(judged: Judged) -> dict[tuple[str, str], str]:
     return {(query.user, query.id): query.text for query in judged.queries}
 
 
+def writing(judged: Judged, arm: str, limit: int | None) -> Writing:
+    """A system that answers the queries from their askers' sessions, by a strategy of the paper."""
+    name, _dash, nearest = arm.partition("-")
+    strategy = by_name()[STRATEGY[name]]
+    kinds = ("search",) if arm == "search" else tuple(HISTORIES.values())
+    sessions = _sessions(judged.folder, kinds) if strategy.history else {}
+    if strategy.history and not sessions:
+        raise JudgedError(f"{judged.folder} holds no sessions: no answer can be written from them.")
+    briefs = {}
+    for query in judged.queries[:limit]:
+        texts = sessions.get(query.user, [])
+        shown = _nearest(query.text, texts) if nearest else texts[:NEWEST]
+        need = query.need if strategy.oracle else ""
+        briefs[query.user, query.id] = Brief(query.text, history=tuple(shown), need=need)
+    return Writing(strategy, briefs)
+
+
+def _sessions(folder: Path, kinds: tuple[str, ...]) -> dict[str, list[str]]:
+    """{user: texts of the sessions}, in the release's order: it has no times."""
+    sessions: dict[str, list[str]] = {}
+    for name, kind in HISTORIES.items():
+        for path in parts(folder, name, WITH_STRUCTURE) if kind in kinds else ():
+            for _number, row in whole_rows(path, f"{name}{path.suffix}", JudgedError):
+                sessions.setdefault(str(row.get("user")), []).append(str(row.get("history") or ""))
+    return sessions
+
+
+def _nearest(question: str, texts: list[str]) -> list[str]:
+    near = embed(texts) @ embed([question])[0]
+    return [texts[place] for place in np.argsort(-near, kind="stable")[:NEAREST]]
+
+
 def of_system(
-    judged: Judged, texts: dict[tuple[str, str], str], arm: str
-) -> tuple[list[tuple[Query, Response]], set[tuple[str, str]]]:
+    judged: Judged, texts: dict[Key, str], arm: str
+) -> tuple[list[tuple[Query, Response]], set[Key]]:
     """A system's ``texts`` as responses without scores, and the queries that are left out.
 
     What is an example for the judge was scored before its eyes: it cannot be judged.
     """
     asked, examples = [], set()
-    for query in judged.queries:
+    for place, query in enumerate(judged.queries):
         key = (query.user, query.id)
         if texts.get(key) in [shot.text for shot in _shots(query, arm)]:
             examples.add(key)
         elif key in texts:
-            asked.append((query, Response(texts[key], {}, {})))
+            asked.append((query, Response(texts[key], {}, {}, place)))
     return asked, examples
 
 
@@ -333,7 +395,8 @@ def people(judged: Judged, keys: Collection[tuple[str, str]]) -> dict:
 
 
 def _judgments(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> list[dict]:
-    return [_judgment(*replies.get(f"{place}:{JUDGE}", (None, ""))) for place in range(len(asked))]
+    return [_judgment(*replies.get(f"{response.place}:{JUDGE}", (None, "")))
+            for _query, response in asked]  # fmt: skip
 
 
 def _judgment(value: dict | None, text: str) -> dict[str, int | None]:
@@ -344,9 +407,9 @@ def _judgment(value: dict | None, text: str) -> dict[str, int | None]:
 def _recall(asked: list[tuple[Query, Response]], replies: dict) -> tuple[list[float], int]:
     """The share of matched claims of each response; how many replies could not be read."""
     shares, unread = [], 0
-    for place, (query, _response) in enumerate(asked):
+    for query, response in asked:
         values = [
-            replies.get(f"{place}:{CLAIM}:{number}", (None, ""))[0]
+            replies.get(f"{response.place}:{CLAIM}:{number}", (None, ""))[0]
             for number in range(len(query.claims))
         ]
         unread += values.count(None)
@@ -463,3 +526,31 @@ def _cells(result: dict) -> list[float | None]:
 def _intervals(result: dict) -> dict[str, tuple[float, float]]:
     bounds = result.get("intervals", {})
     return {SHORT[name]: (low, high) for name, (low, high) in bounds.items()}
+
+
+def words(result: dict) -> str:
+    """The row, and the agreement with the persons or what is left out."""
+    # PostgreSQL keeps no order of keys.
+    cells = {name: result["criteria"][name] for name in CRITERIA}
+    cells |= {"Recall": result["recall"], "Avg": result["average"]}
+    line = "  ".join(f"{name} {_number(value)}" for name, value in cells.items())
+    missing = (
+        f"{result['missing_scores']} scores missing, {result['unparsed_claims']} claims unread"
+    )
+    if agreed := result.get("agreement"):
+        shown = [f"{name} {_number(agreed[name]['value'], 3)}" for name in ("pearson", "spearman")]
+        return (
+            f"{result['model']}: {line}\nwith the person: {', '.join(shown)} "
+            f"({agreed['n']} scores; {missing})"
+        )
+    out = result["left_out"]
+    return (
+        f"{result['system']} by {result['model']}: {line}\n{result['n']} answers, "
+        f"{result['persons']} persons; left out: {out['answers']} answers to no query of the "
+        f"release, {out['queries']} queries without an answer, {out['examples']} answers that "
+        f"the judge is shown as examples ({missing})"
+    )
+
+
+def _number(value: float | None, places: int = 2) -> str:
+    return "–" if value is None else f"{value:.{places}f}"

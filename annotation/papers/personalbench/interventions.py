@@ -13,9 +13,7 @@ rows of a stage have the same target on the same items. All that is trained is o
 person, with 95 % intervals over persons.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,9 +21,6 @@ from annotation.core import learned
 from annotation.core.learned import Texts
 from annotation.evaluation import training
 from annotation.papers.personalbench import others
-
-VERDICTS = {"accepted": 0, "uncertain": 1, "rejected": 1}
-VOTES = {"no": 0, "yes": 1}
 
 
 def rows(folder: Path) -> tuple[list[dict], list[str]]:
@@ -49,7 +44,7 @@ def rows(folder: Path) -> tuple[list[dict], list[str]]:
 def _extraction(folder: Path) -> list[dict]:
     rows = training.verifier_rows(folder)
     flagged, _, _ = training.predictions(rows)
-    slots = others.majority(_votes(rows.raw, "verdicts", "verdict", VERDICTS))
+    slots = others.majority(others.votes(rows.raw, "verdicts", "verdict", others.VERDICTS))
     machines = {"as extracted": np.zeros(len(flagged)), "verifier": flagged}
     head = {"stage": "extraction", "metric": "accepted"}
     return others.rows(head, others.share_of_0, slots, machines, rows.person)
@@ -58,7 +53,7 @@ def _extraction(folder: Path) -> list[dict]:
 def _relevance(folder: Path) -> list[dict]:
     rows = training.matcher_rows(folder)
     matched, by_baseline, _ = training.predictions(rows)
-    slots = others.majority(_votes(rows.raw, "votes", "vote", VOTES))
+    slots = others.majority(others.votes(rows.raw, "votes", "vote", others.VOTES))
     head = {"stage": "relevance", "metric": "f1"}
     return others.rows(head, others.f1, slots, by_baseline | {"matcher": matched}, rows.person)
 
@@ -72,26 +67,9 @@ def _response(folder: Path) -> list[dict]:
     mean = np.array([float(row["mean"]) for row in raw])
     longer = np.array([len(row["personalised"]) - len(row["generic"]) for row in raw], float)
     machines = {"verbosity": longer, "reward model": _rewards(raw, person, mean)}
-    slots = others.mean(_votes(raw, "ratings", "rating"))
+    slots = others.mean(others.votes(raw, "ratings", "rating"))
     head = {"stage": "response", "metric": "spearman"}
     return others.rows(head, others.spearman, slots, machines, person)
-
-
-def _votes(
-    rows: list[dict], key: str, name: str, codes: dict[str, int] | None = None
-) -> Iterator[tuple[int, str, float]]:
-    """(place of the row, rater, value) of the votes under ``key``; ``codes`` turn labels to values.
-
-    Votes without the name of their rater are all of one. Raises ModelError.
-    """
-    for place, row in enumerate(rows):
-        for vote in row.get(key) or []:
-            said: Any = vote.get(name) if isinstance(vote, dict) else None
-            value = said if codes is None else codes.get(str(said))
-            if not isinstance(value, int | float):
-                wanted = "a number" if codes is None else f"one of {', '.join(codes)}"
-                raise learned.ModelError(f"Each of “{key}” needs a “{name}” that is {wanted}.")
-            yield place, str(vote.get("worker") or ""), float(value)
 
 
 def _rewards(raw: list[dict], person: np.ndarray, mean: np.ndarray) -> np.ndarray:

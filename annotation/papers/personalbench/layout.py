@@ -54,6 +54,7 @@ COLUMNS: dict[str, dict[str, str | list]] = {
         "label": "text",
         "attribute": "text",
         "user": "text",
+        "scenario": "text",
         **_COMMON,
     },
     "responses": {
@@ -68,6 +69,7 @@ COLUMNS: dict[str, dict[str, str | list]] = {
         "prompt_id": "text",
         "prompt": "text",
         "user": "text",
+        "scenario": "text",
         "explicit_mention": "boolean",
         "mention_share": "number",
         "generic_id": "text",
@@ -78,10 +80,21 @@ COLUMNS: dict[str, dict[str, str | list]] = {
 }
 
 
+CONVERSATIONS: dict[str, str | list] = {
+    "attribute_id": "text",
+    "user": "text",
+    "number": "integer",
+    # Who wrote the person's side: human or synthetic.
+    "source": "text",
+    "messages": "json",
+}
+
+
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
-    """The three stages, and the votes they come from."""
+    """The three stages, the conversations of attributes, and the votes they come from."""
+    columns = COLUMNS | {"conversations": CONVERSATIONS}
     made = {
-        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in COLUMNS.items()
+        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in columns.items()
     }
     return made | {"votes": VOTES} | soft_tables(format)
 
@@ -122,6 +135,22 @@ def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
     }
 
 
+def _conversations(attribute: Attribute) -> TableRows:
+    """Every conversation that an attribute rests on, as judges see it."""
+    rows = zip(attribute.conversations, attribute.sources, strict=True)
+    for number, (messages, source) in enumerate(rows, start=1):
+        yield (
+            "conversations",
+            {
+                "attribute_id": attribute.id,
+                "user": attribute.user_id,
+                "number": number,
+                "source": source,
+                "messages": messages,
+            },
+        )
+
+
 def _relevance(item: Item, verdict: Verdict) -> tuple[str, dict]:
     attribute = cast(Attribute, item.attribute)
     return "relevance", {
@@ -135,6 +164,7 @@ def _relevance(item: Item, verdict: Verdict) -> tuple[str, dict]:
         "label": verdict.winner,
         "attribute": attribute.text,
         "user": item.user_id,
+        "scenario": item.scenario,
         **_common(item),
     }
 
@@ -161,6 +191,7 @@ def _response(item: Item, verdict: Verdict) -> tuple[str, dict] | None:
         "prompt_id": item.query_id,
         "prompt": item.question,
         "user": item.user_id,
+        "scenario": item.scenario,
         "explicit_mention": mention.explicit(share),
         "mention_share": share,
         "generic_id": generic.id,
@@ -202,4 +233,4 @@ def _is_complete(item: Item) -> bool:
 
 
 _ROWS = {"attribute": _attribute, "relevance": _relevance, "preference": _response}
-ROWS = {"items": _item, "votes": _annotations}
+ROWS = {"attributes": _conversations, "items": _item, "votes": _annotations}

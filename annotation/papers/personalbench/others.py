@@ -6,8 +6,9 @@ one that says what a person says scores as that person does. A score is computed
 alone, since raters use a scale differently, and a row is the mean over raters by their votes.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from annotation.core.learned import ModelError
 
 RESAMPLES = 500
 PEOPLE = "people"
+VERDICTS = {"accepted": 0, "uncertain": 1, "rejected": 1}
+VOTES = {"no": 0, "yes": 1}
 # Of what somebody says and the slots: a function from weights (slots,) to scores (raters,), NaN
 # where a rater's slots have none.
 Metric = Callable[[np.ndarray, "Slots"], Callable[[np.ndarray], np.ndarray]]
@@ -41,6 +44,23 @@ class Slots:
         left_out = self.left_out + int((~kept).sum())
         return Slots(self.item[kept], self.rater[kept], self.own[kept], self.target[kept],
                      self.raters, left_out)  # fmt: skip
+
+
+def votes(
+    rows: list[dict], key: str, name: str, codes: dict[str, int] | None = None
+) -> Iterator[tuple[int, str, float]]:
+    """(place of the row, rater, value) of the votes under ``key``; ``codes`` turn labels to values.
+
+    Votes without the name of their rater are all of one. Raises ModelError.
+    """
+    for place, row in enumerate(rows):
+        for vote in row.get(key) or []:
+            said: Any = vote.get(name) if isinstance(vote, dict) else None
+            value = said if codes is None else codes.get(str(said))
+            if not isinstance(value, int | float):
+                wanted = "a number" if codes is None else f"one of {', '.join(codes)}"
+                raise ModelError(f"Each of “{key}” needs a “{name}” that is {wanted}.")
+            yield place, str(vote.get("worker") or ""), float(value)
 
 
 def majority(votes: Iterable[tuple[int, str, float]]) -> Slots:

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from annotation.datasets.papers import Card, Paper
-from annotation.papers.personalbench import layout, reader, report, units
+from annotation.papers.personalbench import judge, layout, reader, report, units
 from annotation.papers.personalbench.strategies import STRATEGIES
 
 PAPER = Paper(
@@ -13,6 +13,7 @@ PAPER = Paper(
     reader=reader.PersonalBench,
     tables=tuple(layout.COLUMNS),
     recipes=Path(__file__).parent / "recipes",
+    judge=judge,
     report=report,
     units=units,
     strategies=STRATEGIES,

@@ -6,8 +6,10 @@ from typing import Any
 from annotation.core.errors import DomainError
 from annotation.datasets.release_files import json_of, text_of
 from annotation.datasets.released.base import RULINGS, Layout, Place, Rows, digest_of
+from annotation.datasets.released.values import decimal_of, list_of
 
 POINTS = (5, 7)
+SOURCES = "attributes from conversations of several sources: that of the first stands for all"
 
 
 class PersonalBench(Layout):
@@ -27,7 +29,7 @@ class PersonalBench(Layout):
         "item_id", "task", "task_version", "adjudicated", "model", "prompt_id",
         "prompt", "votes", "attribute", "unit_id", "generic", "personalised",
         "ratings", "mean", "points", "explicit_mention", "mention_share",
-        "generic_id", "personalised_id", "personalised_strategy",
+        "generic_id", "personalised_id", "personalised_strategy", "scenario",
     ))
     # fmt: on
 
@@ -51,14 +53,32 @@ class PersonalBench(Layout):
 
     def attributes(self) -> Rows:
         """The statements that were judged, and those that other stages show."""
+        self._chats: dict[str, list[tuple[str, list]]] = {}
+        for _place, row in self.read("conversations", None):
+            chat = str(row.get("source") or ""), list_of(row, "messages")
+            self._chats.setdefault(str(row.get("attribute_id")), []).append(chat)
+        self._judged: set[str] = set()
         for table in self.TASKS:
             yield from self.convert(self.read(table, self.columns), self._attribute)
 
     def _attribute(self, place: Place, row: dict) -> Iterator[dict]:
         if not row.get("attribute_id") or not row.get("user"):
             return
+        if "text" in row:
+            self._judged.add(row["attribute_id"])
+        elif row["attribute_id"] in self._judged:
+            return  # The table of attributes says more of it.
         attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user")}
-        yield attribute | {"text": text_of(row, "attribute", "text")}
+        chats = self._chats.get(attribute["id"], [])
+        if len({source for source, _chat in chats}) > 1:
+            self.lost[SOURCES] += 1
+        yield attribute | {
+            "text": text_of(row, "attribute", "text"),
+            "conversations": [chat for _source, chat in chats],
+            "source": chats[0][0] if chats else "",
+            "confidence": decimal_of(row.get("confidence")),
+            "model": row.get("model") or "",
+        }
 
     def queries(self) -> Rows:
         """The prompts of the second and third stage."""
@@ -67,6 +87,7 @@ class PersonalBench(Layout):
 
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
         query = {"id": self._prompt(row), "text": text_of(row, "prompt"), "type": "general"}
+        query |= {"scenario": row["scenario"]} if row.get("scenario") else {}
         yield query | ({"persona": str(row["user"])} if row.get("user") else {})
 
     def _prompt(self, row: dict) -> str:

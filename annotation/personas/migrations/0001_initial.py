@@ -70,6 +70,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('provider', models.CharField(max_length=30)),
+                ('source', models.CharField(choices=[('human', 'human'), ('synthetic', 'synthetic')], default='human', max_length=10)),
                 ('external_id', models.CharField(max_length=100)),
                 ('speaker', models.CharField(max_length=100)),
                 ('language', models.CharField(blank=True, max_length=40)),
@@ -113,6 +114,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('number', models.PositiveSmallIntegerField(default=1)),
+                ('source', models.CharField(blank=True, choices=[('human', 'human'), ('synthetic', 'synthetic')], max_length=10)),
                 ('messages', models.JSONField(default=list)),
                 ('attribute', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='evidence', to='personas.attribute')),
                 ('conversation', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, to='personas.conversation')),

@@ -24,7 +24,7 @@ POLL_SECONDS = 0.5
 
 class Command(StudyCommand):
     help = (
-        "Ask a model for proposals of one step: " + ", ".join(FIELDS) + ". They wait in the review "
+        "Ask a model for proposals of one step. They wait in the review "
         "queue; with --accept whatever no check flagged is accepted in somebody's name."
     )
 
