@@ -27,6 +27,7 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.imported import ReleasedAnswer
 from annotation.judging.models import Item, ItemOption
 from annotation.judging.work.submit import read_seconds
+from annotation.personas import curate
 from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
 
@@ -155,6 +156,11 @@ class _Import:
         }
 
     def _add(self, study: Study, name: str, chunk: list) -> None:
+        if name == "personas":
+            # Of people taken from conversations nothing is known; a bundle's personas have more.
+            bare = [row for _place, row in chunk if row["profile"] == {}]
+            curate.save_all(study, bare, by=self.by)
+            chunk = [(place, row) for place, row in chunk if row["profile"] != {}]
         places = [place for place, _row in chunk]
         values = [row for _place, row in chunk]
         for fault in bundle_rows.add(study, name, values, skip_faulty=True, by=self.by):

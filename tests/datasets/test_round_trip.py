@@ -13,6 +13,7 @@ from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, config_of_task, kind_of
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work.submit import submit
+from annotation.personas.models import PersonaVersion
 from annotation.queries import gold
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
@@ -109,8 +110,8 @@ def settings(study):
     return {task.name: config_of_task(task) for task in study.tasks.all()}
 
 
-def released(study, layout="long", format="jsonl"):
-    release = freeze.request(study, layout, format, None)
+def released(study, layout="long", format="jsonl", **more):
+    release = freeze.request(study, layout, format, None, **more)
     freeze.build(release.pk)
     return folders.folder_of(release)
 
@@ -257,3 +258,28 @@ def test_pairs_take_over_choices_alone_and_count_other_judgments(mix, tmp_path):
         f"judgments of the kind {kind}: pairs come in as choices": number
         for kind, number in {"preference": 3, "attribute": 6, "relevance": 3}.items()
     }
+
+
+FEW = {"rule": "majority", "min_votes": 1, "min_margin": 1}
+
+
+@pytest.mark.parametrize(
+    ("layout", "format", "more"),
+    [
+        ("long", "jsonl", {}),
+        ("long", "csv", {}),
+        ("dpo", "jsonl", FEW),
+        ("dpo", "parquet", FEW),
+        ("personafeedback", "jsonl", FEW),
+        ("personalbench", "parquet", {}),
+    ],
+)
+def test_people_without_a_profile_come_back(mix, _data, layout, format, more):
+    """People who were taken from conversations have none."""
+    PersonaVersion.objects.filter(persona__study=mix).update(profile={})
+    report = import_release(released(mix, layout, format, **more), "again")
+    assert report["rejected"] == []
+    # The stages' tables have people's ids alone.
+    bare = {"user": "1"} if layout == "personalbench" else {}
+    profiles = PersonaVersion.objects.filter(persona__study__slug="again")
+    assert list(profiles.values_list("profile", flat=True)) == [bare]
