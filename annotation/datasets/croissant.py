@@ -84,11 +84,11 @@ def croissant(
         "isBasedOn": [_source(row) for row in manifest["provenance"]],
         "distribution": [_file(entry) for entry in files],
         "recordSet": [
-            _records(table, entry["path"])
+            records
             for table, rows in tables.values()
             if table.config and rows
             for entry in files
-            if _is_of(table, entry["path"])
+            if _is_of(table, entry["path"]) and (records := _records(table, entry["path"]))["field"]
         ],
     }
     return json.dumps(described, ensure_ascii=False, indent=1) + "\n"
@@ -136,23 +136,46 @@ def _is_of(table: Table, path: str) -> bool:
 
 
 def _records(table: Table, path: str) -> dict:
-    name = path.rpartition(".")[0].replace("/", "-")
+    name, ending = path.rsplit(".", 1)
+    name = name.replace("/", "-")
+    # Objects whose keys nobody knows have no type in Croissant; Parquet and CSV hold them as text.
+    free = [
+        column for column, kind in table.columns.items() if kind == "json" and ending == "jsonl"
+    ]
+    shown = {column: kind for column, kind in table.columns.items() if column not in free}
     return {
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
-        "field": [_field(name, path, column, kind) for column, kind in table.columns.items()],
+        **({"description": f"Also in the file, as JSON: {', '.join(free)}."} if free else {}),
+        "field": [_field(name, path, column, kind) for column, kind in shown.items()],
     }
 
 
 def _field(records: str, path: str, column: str, kind: str | list) -> dict:
-    several = kind in ("texts", "integers", "numbers")
+    source = {"fileObject": {"@id": path}, "extract": {"column": column}}
+    if isinstance(kind, list) and not path.endswith(".csv"):
+        keys = [_key(f"{records}/{column}", source, name, of) for name, of in kind[0].items()]
+        return _named(records, column) | {"repeated": True, "subField": keys}
+    several = kind in ("texts", "integers", "numbers") and not path.endswith(".csv")
     return {
-        "@type": "cr:Field",
-        "@id": f"{records}/{column}",
-        "name": column,
-        # Readers take a list as one value: whatever it is of, it is text to them.
-        "dataType": _TYPES.get(str(kind), "sc:Text"),
-        **({"repeated": True} if several and not path.endswith(".csv") else {}),
-        "source": {"fileObject": {"@id": path}, "extract": {"column": column}},
+        **_named(records, column),
+        "dataType": _data_type(column, kind),
+        **({"repeated": True} if several else {}),
+        "source": source,
     }
+
+
+def _key(parent: str, source: dict, name: str, kind: str) -> dict:
+    """A key of the objects in a list."""
+    found = source | {"transform": {"jsonPath": name}}
+    return _named(parent, name) | {"dataType": _data_type(name, kind), "source": found}
+
+
+def _named(parent: str, name: str) -> dict:
+    return {"@type": "cr:Field", "@id": f"{parent}/{name}", "name": name}
+
+
+def _data_type(column: str, kind: str | list) -> str:
+    # Readers make dates of such columns of JSON lines whatever their type.
+    return "sc:Date" if column.endswith("_at") else _TYPES.get(str(kind), "sc:Text")

@@ -2,6 +2,7 @@
 
 import json
 
+import mlcroissant
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
@@ -64,6 +65,13 @@ def test_the_libraries_that_people_use_open_it_under_the_published_names(
     assert rows == {"queries": 1, "evaluation_shot": 1}
     read = read_everywhere(folder)
     assert {path.split("/")[0] for path in read} == set(rows)
+
+
+def test_mlcroissant_reads_every_table_that_has_rows(bespoke, judged, released):
+    described = mlcroissant.Dataset(jsonld=str(released() / "croissant.json"))
+    read = {one.id: len(list(described.records(one.id))) for one in described.metadata.record_sets}
+    assert {"queries-query_table", "evaluation_shot-evaluation_shot"} == set(read)
+    assert all(read.values())
 
 
 def test_every_published_table_and_column_is_there(cast, bespoke, judged, released):
