@@ -161,22 +161,32 @@ def _scenarios(groups: dict[str, dict[str, int]]) -> Iterator[str]:
 
 def _agreement(agreement: dict) -> Iterator[str]:
     yield from ("## Agreement", "")
-    yield "Of the votes that the tier rule uses, with 95 % intervals over items."
+    yield (
+        "Of the votes that the tier rule uses, with 95 % intervals over items. Alpha is on the "
+        "level that is named."
+    )
     yield ""
-    yield "| task | items | group | percent agreement | symmetric kappa | Fleiss' kappa |"
-    yield "|---|---|---|---|---|---|"
+    yield (
+        "| task | level | items | group | percent agreement | symmetric kappa | Fleiss' kappa "
+        "| Krippendorff's alpha |"
+    )
+    yield "|---|---|---|---|---|---|---|---|"
     for task, entry in agreement.items():
         for group, report in {"all": entry["all"], **entry["tiers"]}.items():
             names = ("percent_agreement", "symmetric_kappa", "fleiss_kappa")
             cells = " | ".join(_coefficient(report.get(name)) for name in names)
-            yield f"| {_words(task)} | {report['items']} | {group} | {cells} |"
+            level, alpha = entry["level"], report.get("krippendorff_alpha")
+            # Of a tier there is one, of all items one on each level.
+            alpha = _coefficient(alpha.get(level, alpha) if alpha else None)
+            size = f"{level} | {report['items']} | {group}"
+            yield f"| {_words(task)} | {size} | {cells} | {alpha} |"
     yield ""
 
 
 def _coefficient(coefficient: dict | None) -> str:
     if not coefficient or coefficient["value"] is None:
         return "–"
-    if coefficient["low"] is None:
+    if coefficient.get("low") is None:
         return f"{coefficient['value']:.3f}"
     return f"{coefficient['value']:.3f} ({coefficient['low']:.3f} to {coefficient['high']:.3f})"
 

@@ -220,7 +220,7 @@ class FrozenItems:
                     position=position,
                     labels=tuple(labels),
                     criteria=task.criteria,
-                    scale=task.scale,
+                    measures=task.measures,
                     stop_below=task.stop_below,
                     closed=facts["closed"][item],
                     topped=facts["topped"][item],

@@ -72,8 +72,6 @@ class Task:
     measures: tuple[Measure, ...]
     labels: tuple[str, ...]
     criteria: tuple[str, ...]
-    # The points of the scale of those criteria.
-    scale: tuple[str, ...]
     stop_below: str | None
 
     @classmethod
@@ -91,7 +89,6 @@ class Task:
             measures,
             labels=measures[0].labels if single else (),
             criteria=tuple(each.name for each in scores),
-            scale=scores[0].labels if scores else (),
             stop_below=stop_below.get(task.name),
         )
 
@@ -242,11 +239,12 @@ class FrozenVotes:
             code = self._codes(kind, batch.to_numpy(), label)
             # A label that the task does not offer stays as it is, and is refused with its item.
             answer = label = pc.coalesce(options.label(place, code), json_texts(label))
+            read["parts"] = pa.array(["{}"], pa.string()).take(pa.array(np.zeros_like(place)))
         else:
             code = np.full(len(place), -1)
             configs = [self.tasks[each].config for each in batch.to_pylist()]
             parts = zip(judgments.to_pylist(), place.tolist(), configs, strict=True)
-            answer, read["detail"] = _of_parts(kind, list(parts), options)
+            answer, read["detail"], read["parts"] = _of_parts(kind, list(parts), options)
         read["shown"] = _shown(read["shown"], place, options)
         read["marks"] = mapped_by_place(
             read["marks"], place, lambda text, item: _marked(text, item, options)
@@ -340,15 +338,19 @@ def _offered(task: Task, label: pa.Array) -> np.ndarray:
 
 def _of_parts(
     kind: Kind, rows: list[tuple[int, int, dict]], options: Options
-) -> tuple[pa.Array, pa.Array]:
-    """Answers of several parts and their details, as JSON; of (judgment, item's place, config)."""
+) -> tuple[pa.Array, ...]:
+    """Answers of several parts, their details and labels, as JSON.
+
+    ``rows`` are (judgment, item's place, config).
+    """
     answers = kind.answers([judgment for judgment, _item, _config in rows])
     ids = {item: options.ids(item) for item in {item for _judgment, item, _config in rows}}
     made = [
         json_text(kind.answer_json(answers[pk], ids[item], config)) for pk, item, config in rows
     ]
     details = [json_text(answers[pk].detail) for pk, _item, _config in rows]
-    return pa.array(made, pa.string()), pa.array(details, pa.string())
+    labels = [json_text(answers[pk].label) for pk, _item, _config in rows]
+    return tuple(pa.array(texts, pa.string()) for texts in (made, details, labels))
 
 
 def _shown(texts: pa.Array, place: np.ndarray, options: Options) -> pa.Array:

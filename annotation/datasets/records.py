@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from annotation.datasets.columns import Columns, filled
 from annotation.datasets.options import Options
+from annotation.questions.base import Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ class Vote:
     chips: list[str] = field(default_factory=list)
     marks: list[dict] = field(default_factory=list)
     revision: int = 1
+    # Of an answer with several parts: {"QUESTION" or "NUMBER/QUESTION": its label or number}.
+    parts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -186,8 +189,8 @@ class Item:
     attribute: Attribute | None = None
     gold: str = ""
     criteria: tuple[str, ...] = ()
-    # The points of the scale of those criteria.
-    scale: tuple[str, ...] = ()
+    # What raters are compared on.
+    measures: tuple[Measure, ...] = ()
     adjudicated: str | dict | None = None
     # Whether more people were asked because its panel left it borderline.
     topped: bool = False

@@ -1,9 +1,8 @@
 """The manifest's figures of the votes: counts, labels, agreement, bands; in constant memory."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import cast
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from annotation.datasets.records import Item, Pair, Verdict
 from annotation.datasets.truth import counted
 from annotation.judging.kinds import codes, kind_of
 from annotation.queries import scenarios
+from annotation.questions.base import Measure
 from annotation.votes.counting import AUDIT_TASK
 
 # Pairs by other rules than tiers.
@@ -77,13 +77,12 @@ class Tally:
             # A majority may have folded a scale into its sides: agreement is on the scale itself.
             counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
             task.add(verdict.tier, counts, times, voters)
-        for criterion in item.criteria:
-            task = self._tasks.setdefault(f"{name}: {criterion}", _Task(item.scale, ordinal=True))
-            for answer in item.answers:
-                scores = [
-                    cast(dict, vote.answer)[answer.id][criterion]["score"] for vote in item.votes
-                ]
-                task.add("", tuple(map(scores.count, map(int, item.scale))), times, voters)
+            return
+        for measure in item.measures:
+            if measure.level in ("nominal", "ordinal"):
+                task = self._tasks.setdefault(f"{name}: {measure.name}", _Task.of_measure(measure))
+                for counts in _units(item, measure):
+                    task.add("", counts, times, voters)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
@@ -115,7 +114,7 @@ class Tally:
         return sorted(self.labels.items())
 
     def agreement(self) -> dict:
-        """{task: {"all": report, "tiers": {tier: report}}} of the used votes; see docs."""
+        """{task: {"level", "all": report, "tiers": {tier: report}}} of the used votes; see docs."""
         return {name: task.agreement() for name, task in sorted(self._tasks.items())}
 
     def easy_note(self) -> str:
@@ -144,27 +143,42 @@ def outside_bands(agreement: dict) -> str:
     return f"The tiers are not in their bands: {'; '.join(failed)}." if failed else ""
 
 
-class _Task:
-    """Patterns of the used votes of one version of a task, for all items and a tier.
+def _units(item: Item, measure: Measure) -> Iterator[tuple[int, ...]]:
+    """How often each label of a measure was given to the item, or to each of its answers."""
+    said = defaultdict(list)
+    for vote in item.votes:
+        for part, label in vote.parts.items():
+            about, _, question = part.partition("/") if part != measure.question else ("", "", part)
+            if question == measure.question:
+                ticked = measure.of_class in str(label).split(", ")
+                said[about].append(("no", "yes")[ticked] if measure.of_class else str(label))
+    for about in sorted(said):
+        yield tuple(map(said[about].count, measure.labels))
 
-    ``categories`` are numbers as text where they are ``ordinal``.
+
+class _Task:
+    """Patterns of the used votes of one measure of a version of a task, for all items and a tier.
+
+    On an ordinal ``level`` labels that are no numbers count by their place.
     """
 
-    def __init__(
-        self, categories: Iterable[str], *, ordinal: bool = False, tiered: bool = False
-    ) -> None:
-        self.categories, self.ordinal, self.tiered = list(categories), ordinal, tiered
+    def __init__(self, categories: Iterable[str], level: str, *, tiered: bool = False) -> None:
+        self.categories, self.level, self.tiered = list(categories), level, tiered
         self.patterns = defaultdict(Counter)
         self.workers = set()
+
+    @classmethod
+    def of_measure(cls, measure: Measure) -> "_Task":
+        return cls(measure.labels, measure.level)
 
     @classmethod
     def of(cls, item: Item) -> "_Task":
         kind = kind_of(item.kind)
         if not kind.COUNTED:
-            return cls(item.labels, ordinal=kind.LEVEL == "ordinal")
+            return cls(item.labels, kind.LEVEL)
         answers = [f"answer {n}" for n in range(1, len(item.answers) + 1)]
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
-        return cls([*answers, *item.labels[len(answers) :]], tiered=tiered)
+        return cls([*answers, *item.labels[len(answers) :]], "nominal", tiered=tiered)
 
     def add(self, tier: str, counts: tuple, times: int, voters: list[str]) -> None:
         self.patterns[tier][counts] += times
@@ -173,7 +187,7 @@ class _Task:
     def agreement(self) -> dict:
         every = sum(self.patterns.values(), Counter())
         every = Counter({counts: n for counts, n in every.items() if any(counts)})
-        out = {"all": self._report(every), "tiers": {}}
+        out = {"level": self.level, "all": self._report(every), "tiers": {}}
         if self.tiered:
             pool = rules.group_kappa(_judged(every, "")[0], len(self.categories))
             out["tiers"] = {tier: self._tier(tier, pool) for tier in CHECKED}
@@ -185,8 +199,10 @@ class _Task:
         rows = sorted(patterns)
         table = Patterns(np.array(rows), np.array([patterns[row] for row in rows]))
         counts = counts_report(table, len(self.workers), self.categories)
-        if self.ordinal:
-            return counts | coefficients(table, "ordinal", [int(name) for name in self.categories])
+        if self.level == "ordinal":
+            numbered = all(name.isdecimal() for name in self.categories)
+            values = map(int, self.categories) if numbered else range(1, len(self.categories) + 1)
+            return counts | coefficients(table, "ordinal", list(values))
         return counts | coefficients(table)
 
     def _tier(self, tier: str, pool: Fraction | None) -> dict:

@@ -211,9 +211,11 @@ def test_the_newest_ruling_stands_beside_the_votes(cast, mix, release_of):
 
 def test_the_manifest_measures_agreement_on_the_scale_of_each_kind(release_of):
     agreement = release_of("long").manifest["agreement"]
-    assert sorted(agreement) == [
-        *("better v1", "feel v1: Depth", "feel v1: Tone", "matter v1", "rate v1", "traits v1")
-    ]
+    assert {name: entry["level"] for name, entry in sorted(agreement.items())} == {
+        "better v1": "nominal", "feel v1: Depth": "ordinal", "feel v1: Tone": "ordinal",
+        "matter v1": "nominal", "own v1: best": "nominal", "own v1: depth": "ordinal",
+        "own v1: polite": "ordinal", "rate v1": "ordinal", "traits v1": "nominal",
+    }  # fmt: skip
     rate = agreement["rate v1"]["all"]
     assert rate["categories"] == ["1", "2", "3", "4", "5"]
     assert set(rate["krippendorff_alpha"]) == {"nominal", "ordinal"}

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from annotation.datasets.records import Answer, Item, Vote
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import pair, verdict
+from annotation.questions.base import Measure
 
 A, B, C = Answer("a", "A", "A1", "m"), Answer("b", "B", "A2", "m"), Answer("c", "C", "A3", "m")
 
@@ -52,3 +54,24 @@ def test_the_counts_do_not_depend_on_the_order_of_the_items():
     items = [item("aaaaaaaaa"), item("bbaaaaaaa"), item("abababab")]
     results = [(t.counts(), t.agreement()) for t in (tally(*p) for p in permutations(items))]
     assert all(result == results[0] for result in results)
+
+
+def test_own_questions_are_counted_by_unit_and_class():
+    """Two people on classes in order of each of two answers, and on classes that are ticked."""
+    fit = Measure("fit", "ordinal", ("no", "unsure", "yes"), "fit")
+    calm = Measure("tone: calm", "nominal", ("yes", "no"), "tone", of_class="calm")
+    given = [
+        {"1/fit": "yes", "2/fit": "no", "tone": "warm, calm"},
+        {"1/fit": "unsure", "2/fit": "no", "tone": "warm"},
+    ]
+    votes = tuple(
+        Vote(f"w{n}", None, [], "", [], None, "2026-01-01", False, parts=parts)
+        for n, parts in enumerate(given)
+    )
+    own = replace(item(""), kind="questions", labels=(), measures=(fit, calm), votes=votes)
+    agreement = tally(own).agreement()
+    found = agreement["better v1: fit"]
+    assert (found["level"], found["all"]["items"], found["all"]["votes"]) == ("ordinal", 2, 4)
+    assert found["all"]["percent_agreement"]["value"] == 0.5
+    assert found["all"]["krippendorff_alpha"]["ordinal"]["value"] == pytest.approx(5 / 6)
+    assert agreement["better v1: tone: calm"]["all"]["percent_agreement"]["value"] == 0
