@@ -33,7 +33,7 @@ GROUPS = {
         "propose split_personas conversations verify_attributes make_attributes request_answers "
         "generate"
     ),
-    "Judge": "open_batch judge_items",
+    "Judge": "open_batch judge_items draw_votes",
     "Read results": "agreement tiers gap estimates",
     "Publish": "release check_release review_release diff_releases push_release",
     "Evaluate and train models": "evaluate judge train training_pairs leaderboard interventions",

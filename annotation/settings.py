@@ -522,6 +522,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "notify-of-releases": {"task": "annotation.datasets.tasks.notify_due", "schedule": 20},
     "notify-of-evaluations": {"task": "annotation.evaluation.tasks.notify_due", "schedule": 20},
+    "draw-further-items": {
+        "task": "annotation.evaluation.tasks.draw_further",
+        "schedule": 60,
+        "options": {"expires": 60},
+    },
     "webhooks": {
         "task": "annotation.webhooks.tasks.collect",
         "schedule": 10,

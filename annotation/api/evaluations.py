@@ -18,9 +18,10 @@ from annotation import policies
 from annotation.agreement.task_votes import CAP
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
+from annotation.core.schema import serializer_of
 from annotation.datasets import layouts
-from annotation.evaluation import estimates, rating, runs, systems, tasks
-from annotation.evaluation.models import Run
+from annotation.evaluation import draws, estimates, rating, runs, systems, tasks
+from annotation.evaluation.models import Draw, Run
 from annotation.evaluation.systems import NAME_LIMIT
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
@@ -190,6 +191,15 @@ class Estimated(serializers.Serializer):
     )
 
 
+RoundBody = serializer_of(draws.Round, title="RoundBody")
+
+
+class DrawStatus(serializers.ModelSerializer):
+    class Meta:
+        model = Draw
+        exclude = ("study", "by")
+
+
 class Estimates(StudyView):
     parameters = ("task", "question")
 
@@ -207,6 +217,32 @@ class Estimates(StudyView):
         asked = request.query_params
         found = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
         return Response(estimates.as_json(found))
+
+
+class Draws(StudyView):
+    """Rounds in which items are drawn for people's votes, of those that models have judged."""
+
+    @extend_schema(responses=DrawStatus(many=True), operation_id="draw_list")
+    def get(self, request: Request, slug: str) -> Response:
+        """The rounds, newest first."""
+        study = study_for(request.user, slug, policies.run.may_read)
+        return Response(DrawStatus(study.draws.order_by("-pk")[:NEWEST], many=True).data)
+
+    @extend_schema(
+        parameters=[KEY],
+        request=RoundBody,
+        responses={201: DrawStatus},
+        operation_id="draw_votes",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Draw items of a task and open their slots."""
+        study = study_for(request.user, slug, policies.batch.may_change)
+        wanted = draws.Round(**validated(RoundBody, request.data))
+
+        def act() -> tuple[int, dict]:
+            return 201, DrawStatus(draws.draw(study, wanted, request.user)).data
+
+        return once(request, act)
 
 
 class ModelRaters(StudyView):

@@ -72,6 +72,7 @@ of_study = [
     path("retrieval/", sources.StudyRetrieval.as_view(), name="api-retrieval"),
     path("model-raters/", evaluations.ModelRaters.as_view(), name="api-model-raters"),
     path("estimates/", evaluations.Estimates.as_view(), name="api-estimates"),
+    path("draws/", evaluations.Draws.as_view(), name="api-draws"),
     path("prompts/", generation.Prompts.as_view(), name="api-prompts"),
     path("prompts/<slug:name>/", generation.OnePrompt.as_view(), name="api-prompt"),
     path("review/", generation.Review.as_view(), name="api-review"),

@@ -6,23 +6,28 @@ cannot tell why an item came: a drawn item's slots are slots like all others.
 """
 
 import hashlib
+from dataclasses import asdict, fields
 
 import numpy as np
 import scipy
 from django.db import transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
+from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass
 
 from annotation.accounts.models import User
 from annotation.agreement.statistics import allocation, bradley_terry
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.schema import asked
 from annotation.evaluation import estimates
 from annotation.evaluation.models import Draw
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.models import Batch, Item, Slot
+from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.models import Study
 
 # Stored with each round: a change of how a rule computes probabilities is a new version.
@@ -32,26 +37,36 @@ RULES = {
     "uncertain": gettext_lazy("first where the models are least sure"),
     "close": gettext_lazy("first pairs of answers that are close in strength"),
 }
-PANEL = 2
+# What the planner answers for: three points of a share.
+PLANNED = 0.03
+
+
+@dataclass(frozen=True)
+class Round:
+    """A round of drawing: its rule, its size, and when further ones end."""
+
+    task: str = asked(gettext_lazy("Task"), max_length=60)
+    votes: int = asked(gettext_lazy("Votes to ask for"), 200, ge=1, le=1_000_000)
+    rule: str = asked(
+        gettext_lazy("Which items"), "uncertain", choices=RULES,
+        help=gettext_lazy("In the first round all items are equal: nobody has voted yet."),
+    )  # fmt: skip
+    panel: int = asked(gettext_lazy("Votes on a drawn item"), 2, ge=1, le=OVERLAP_LIMIT)
+    half_width: float | None = asked(
+        gettext_lazy("Go on until all intervals are at most ±"), None, ge=0.001, le=100,
+        help=gettext_lazy("Further rounds follow by themselves; left empty, none does."),
+    )  # fmt: skip
 
 
 @transaction.atomic
-def draw(
-    study: Study,
-    task: str,
-    *,
-    votes: int,
-    rule: str = "uncertain",
-    panel: int = PANEL,
-    half_width: float | None = None,
-    by: User | None = None,
-) -> Draw:
-    """Ask people for about ``votes`` votes, ``panel`` on each item that is drawn by ``rule``.
+def draw(study: Study, wanted: Round, by: User | None = None) -> Draw:
+    """Ask people for about ``wanted.votes`` votes, ``panel`` on each item that the rule draws.
 
     With ``half_width`` further rounds of the same size follow by themselves until every interval of
     the task is at most ± that (``carry_on``). Raises DomainError where the task holds no items for
     a draw, none is left, or no model judged them and the rule asks for that.
     """
+    task, rule = wanted.task, wanted.rule
     # Two rounds at once would draw the same items; openings take the same lock.
     Study.objects.select_for_update().get(pk=study.pk)
     pool = list(_pool(study, task).select_for_update(of=("self",)).order_by("position"))
@@ -61,7 +76,7 @@ def draw(
             _("No item of this task waits to be drawn: open a batch with 0 judgments an item."),
             code="pool",
         )
-    now = _probabilities(study, task, pool, waiting, rule, votes / panel)
+    now = _probabilities(study, task, pool, waiting, rule, wanted.votes / wanted.panel)
     number = study.draws.filter(task=task).count()
     seed = hashlib.sha256(f"{study.slug}/{task}/{number}".encode()).digest()
     drawn = waiting & (np.random.default_rng(list(seed)).random(len(pool)) < now)
@@ -69,21 +84,22 @@ def draw(
     for item, chance in zip(pool, allocation.drawn_until(before, now), strict=True):
         item.chance = float(chance)
     Item.objects.bulk_update(pool, ["chance"], batch_size=2000)
-    slots = ask_for_more([item for item, each in zip(pool, drawn, strict=True) if each], panel)
+    chosen = [item for item, each in zip(pool, drawn, strict=True) if each]
+    slots = ask_for_more(chosen, wanted.panel)
     study.draws.filter(task=task, ended_at=None).update(ended_at=Now())
-    audit.record(by, "items.draw", study, task=task, rule=rule, items=int(drawn.sum()))
+    audit.record(by, "items.draw", study, task=task, rule=rule, items=len(chosen))
     return Draw.objects.create(
-        study=study, task=task, rule=rule, version=VERSION, panel=panel, votes=votes,
-        half_width=half_width, items=int(drawn.sum()), slots=slots, by=by,
-        ended_at=None if half_width else Now(),
+        study=study, version=VERSION, items=len(chosen), slots=slots, by=by,
+        ended_at=None if wanted.half_width else timezone.now(), **asdict(wanted),
     )  # fmt: skip
 
 
 def state(study: Study, task: str) -> dict:
     """``waiting``: how many items may still be drawn; ``rounds``: those that were, newest first."""
+    rounds = study.draws.filter(task=task).order_by("-pk")
     return {
         "waiting": _pool(study, task).filter(overlap=0).count(),
-        "rounds": list(study.draws.filter(task=task).order_by("-pk")),
+        "rounds": [(each, RULES[each.rule]) for each in rounds],
     }
 
 
@@ -99,10 +115,19 @@ def carry_on() -> int:
         if _reached(last) or not state(last.study, last.task)["waiting"]:
             Draw.objects.filter(pk=last.pk).update(ended_at=Now())
             continue
-        options = {name: getattr(last, name) for name in ("rule", "panel", "votes", "half_width")}
-        draw(last.study, last.task, by=last.by, **options)
+        wanted = Round(**{field.name: getattr(last, field.name) for field in fields(Round)})
+        draw(last.study, wanted, last.by)
         drawn += 1
     return drawn
+
+
+def planned(quantities: list[estimates.Quantity]) -> list[tuple[estimates.Quantity, dict]]:
+    """Each quantity with ``votes_needed`` for ± PLANNED where it is a share, else nothing."""
+    shares = ("share:", "accuracy:")
+    return [
+        (each, votes_needed(each, PLANNED) if each.name.startswith(shares) else {})
+        for each in quantities
+    ]
 
 
 def votes_needed(quantity: estimates.Quantity, half_width: float) -> dict[str, int | None]:

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 from annotation.candidates.endpoints import Endpoint
 from annotation.core import refusals
 from annotation.core.errors import DomainError
-from annotation.evaluation import judges, prompts, runs, systems
+from annotation.core.schema import form_of
+from annotation.evaluation import draws, judges, prompts, runs, systems
 from annotation.evaluation.systems import NAME_LIMIT
 
 # Of answers on a page: a form may hold two megabytes.
@@ -140,3 +141,6 @@ class RaterForm(ModelForm):
     def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         cast(forms.ChoiceField, self.fields["task"]).choices = [(name, name) for name in tasks]
+
+
+DrawForm = form_of(draws.Round, "votes", "rule", "panel", "half_width")

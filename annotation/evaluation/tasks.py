@@ -3,7 +3,7 @@ import logging
 from annotation.celery import app
 from annotation.core import jobs
 from annotation.core.errors import DomainError
-from annotation.evaluation import runs
+from annotation.evaluation import draws, runs
 
 log = logging.getLogger(__name__)
 
@@ -28,6 +28,12 @@ def notify_due() -> None:
     """Notify workers of every run that waits; called by beat."""
     for run_id in runs.due():
         notify(run_id)
+
+
+@app.task(name="annotation.evaluation.tasks.draw_further")
+def draw_further() -> None:
+    """Draw the next rounds of tasks that go on until their intervals are narrow."""
+    draws.carry_on()
 
 
 def notify(run_id: int) -> None:

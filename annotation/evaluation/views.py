@@ -21,6 +21,7 @@ from annotation.core.jobs import worker_alive
 from annotation.datasets.models import Release
 from annotation.evaluation import (
     aspects,
+    draws,
     estimates,
     gap_files,
     judges,
@@ -31,7 +32,7 @@ from annotation.evaluation import (
     tables,
     tasks,
 )
-from annotation.evaluation.forms import EvaluationForm, RaterForm, SystemForm
+from annotation.evaluation.forms import DrawForm, EvaluationForm, RaterForm, SystemForm
 from annotation.evaluation.models import Run
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
@@ -90,14 +91,25 @@ def _rated(study: Study, data: dict, user: User) -> dict | None:
     return None
 
 
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
-    """What a task's votes say, with and without each model's verdicts."""
-    study = study_for(request.user, slug, policies.run.may_read)
+    """What a task's votes say, with and without each model's verdicts; a POST draws items."""
+    may = policies.batch.may_change if request.method == "POST" else policies.run.may_read
+    study = study_for(request.user, slug, may)
+    form = DrawForm(request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        with refusals.in_form(form):
+            drawn = draws.draw(study, draws.Round(task=task, **form.values), request.user)
+            words = _("%(items)d items are drawn, for %(slots)d votes.")
+            messages.success(request, words % {"items": drawn.items, "slots": drawn.slots})
+            return redirect("estimates", slug, task)
     question = request.GET.get("question", "")
     context: dict[str, Any] = {"study": study, "task": task, "question": question, "cap": CAP}
+    context |= {"form": form, "half_width": draws.PLANNED} | draws.state(study, task)
+    context["may_draw"] = policies.batch.may_change(member_of(request.user, study))
     try:
         context |= estimates.estimates(study, task, question, CAP)
+        context["planned"] = draws.planned(context["quantities"])
     except DomainError as refusal:
         if refusal.code == "task":
             raise Http404 from refusal

@@ -1,7 +1,10 @@
 """Rounds in which items are drawn for people's votes, of those that models have judged."""
 
+import json
+
 import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
@@ -56,7 +59,7 @@ def test_a_batch_with_no_judgments_an_item_hands_out_nothing(pool, cast):
 
 
 def test_the_first_round_is_drawn_evenly_and_each_drawn_item_gets_its_panel(pool):
-    drawn = draws.draw(pool, "better", votes=40)
+    drawn = draws.draw(pool, draws.Round("better", votes=40))
     assert (drawn.rule, drawn.version, drawn.panel, drawn.slots) == (
         "uncertain", draws.VERSION, 2, 2 * drawn.items)  # fmt: skip
     assert chances() == pytest.approx([20 / ITEMS] * ITEMS)
@@ -67,24 +70,24 @@ def test_the_first_round_is_drawn_evenly_and_each_drawn_item_gets_its_panel(pool
 
 
 def test_the_next_round_prefers_items_on_which_the_models_lie_far_from_people(pool, cast):
-    draws.draw(pool, "better", votes=60)
+    draws.draw(pool, draws.Round("better", votes=60))
     first = np.array(chances())
     # People side with the model that is sure, and are torn where the models are.
     people = cast.person("Ann"), cast.person("Bo")
     judge_all(pool, *people, choose=lambda item: TORN[item.position > 30 and item.position % 2])
-    draws.draw(pool, "better", votes=20)
+    draws.draw(pool, draws.Round("better", votes=20))
     now = 1 - (1 - np.array(chances())) / (1 - first)
     assert now[:30].max() < now[30:].min()
     assert now.min() >= 0.2 * 10 / ITEMS
 
 
 def test_a_round_is_the_same_whenever_it_is_drawn_from_the_same_votes(pool):
-    draws.draw(pool, "better", votes=30, rule="equal")
+    draws.draw(pool, draws.Round("better", votes=30, rule="equal"))
     first = set(Item.objects.filter(overlap=2).values_list("pk", flat=True))
     Slot.objects.all().delete()
     Item.objects.update(overlap=0, chance=0)
     Draw.objects.all().delete()
-    draws.draw(pool, "better", votes=30, rule="equal")
+    draws.draw(pool, draws.Round("better", votes=30, rule="equal"))
     assert set(Item.objects.filter(overlap=2).values_list("pk", flat=True)) == first
 
 
@@ -92,14 +95,14 @@ def test_close_pairs_are_drawn_first_by_the_strengths_that_models_give(pool):
     # To the models A1 and A2 are near to each other, and A3 is much worse than A1.
     worse = Candidate.objects.filter(options__item__position__lte=20, strategy="A2")
     worse.update(strategy="A3")
-    draws.draw(pool, "better", votes=40, rule="close")
+    draws.draw(pool, draws.Round("better", votes=40, rule="close"))
     found = chances()
     assert max(found[:20]) < min(found[20:])
     assert len({round(each, 9) for each in found[20:]}) == 1
 
 
 def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, cast):
-    draws.draw(pool, "better", votes=80, rule="equal")
+    draws.draw(pool, draws.Round("better", votes=80, rule="equal"))
     Item.objects.filter(position__lte=30).update(chance=0.5)
     Item.objects.filter(position__gt=30).update(chance=0.25)
     judge_all(pool, cast.person("Ann"), cast.person("Bo"),
@@ -112,7 +115,7 @@ def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, cast):
 
 
 def test_rounds_follow_by_themselves_until_the_intervals_are_narrow(pool, cast):
-    draws.draw(pool, "better", votes=30, half_width=0.05)
+    draws.draw(pool, draws.Round("better", votes=30, half_width=0.05))
     assert draws.carry_on() == 0  # votes are outstanding
     judge_all(
         pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
@@ -127,7 +130,7 @@ def test_rounds_follow_by_themselves_until_the_intervals_are_narrow(pool, cast):
 
 
 def test_votes_that_are_needed_grow_with_the_square_of_the_precision(pool, cast):
-    draws.draw(pool, "better", votes=60, rule="equal")
+    draws.draw(pool, draws.Round("better", votes=60, rule="equal"))
     judge_all(
         pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
     )
@@ -140,10 +143,46 @@ def test_votes_that_are_needed_grow_with_the_square_of_the_precision(pool, cast)
 def test_what_cannot_be_drawn_is_refused(pool, cast):
     Verdict.objects.all().delete()
     with pytest.raises(DomainError, match="No model has judged"):
-        draws.draw(pool, "better", votes=10)
+        draws.draw(pool, draws.Round("better", votes=10))
     with pytest.raises(DomainError, match="open a batch with 0 judgments"):
-        draws.draw(pool, "other", votes=10)
-    draws.draw(pool, "better", votes=10**6, rule="equal")
+        draws.draw(pool, draws.Round("other", votes=10))
+    draws.draw(pool, draws.Round("better", votes=10**6, rule="equal"))
     with pytest.raises(DomainError, match="waits to be drawn"):
-        draws.draw(pool, "better", votes=10, rule="equal")
+        draws.draw(pool, draws.Round("better", votes=10, rule="equal"))
     assert set(Item.objects.values_list("chance", "overlap")) == {(1.0, 2)}
+
+
+def test_a_curator_draws_on_the_page_and_readers_only_look(pool, cast, login):
+    address = "/studies/tea/results/better/estimates/"
+    page = login(cast.person("Carol")).post(
+        address, {"votes": 40, "rule": "uncertain", "panel": 2}, follow=True
+    )
+    drawn = Draw.objects.get()
+    text = page.content.decode()
+    assert f"{drawn.items} items are drawn, for {drawn.slots} votes." in text
+    assert "first where the models are least sure" in text
+    wrong = login(cast.person("Carol")).post(address, {"votes": 0, "rule": "best", "panel": 2})
+    assert wrong.status_code == 200
+    assert "Select a valid choice" in wrong.content.decode()
+    reader = login(cast.person("Rui")).get(address).content.decode()
+    assert "Draw items" not in reader
+    assert login(cast.person("Rui")).post(address, {"votes": 40}).status_code == 403
+    assert Draw.objects.count() == 1
+
+
+def test_the_api_and_the_command_draw_alike(pool, cast, login, capsys):
+    client = login(cast.person("Carol"))
+    body = {"task": "better", "votes": 30, "rule": "equal"}
+    made = client.post("/api/v1/studies/tea/draws/", body, content_type="application/json")
+    assert made.status_code == 201
+    assert client.get("/api/v1/studies/tea/draws/").json() == [made.json()]
+    assert made.json()["slots"] == 2 * made.json()["items"]
+    call_command("draw_votes", "tea", task="better", votes=20, rule="equal", json=True)
+    again = Draw.objects.latest("pk")
+    assert json.loads(capsys.readouterr().out) == {"items": again.items, "slots": again.slots}
+    refused = client.post(
+        "/api/v1/studies/tea/draws/", body | {"task": "other"}, content_type="application/json"
+    )
+    assert refused.status_code == 400
+    with pytest.raises(CommandError, match="open a batch with 0"):
+        call_command("draw_votes", "tea", task="other", votes=20)

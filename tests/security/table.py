@@ -699,6 +699,9 @@ TABLE = {
         args=lambda w: {**_slug(w), "task": "none"},
         foreign=lambda w: [{**_slug(w), "task": "other"}],
         SAFE=404,
+        POST=404,
+        inert={"POST"},
+        may={"POST": batch.may_change},
     ),
     "gap-units": page(
         run.may_read,
@@ -1153,6 +1156,13 @@ TABLE = {
     "api-release-download": api(release.may_read, **_release(), SAFE=200, changes={"GET"}),
     # Without a task.
     "api-estimates": api(run.may_read, SAFE=400),
+    "api-draws": api(
+        run.may_read,
+        SAFE=200,
+        POST=400,
+        may={"POST": batch.may_change},
+        data=lambda w: {"task": "none", "votes": 2},
+    ),
     "api-model-raters": api(
         run.may_read,
         SAFE=200,
