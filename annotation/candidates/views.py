@@ -170,6 +170,8 @@ def _page(
     rows = Candidate.objects.filter(study=study)
     failed = calls.stopped(rows).filter(status="failed")
     done = rows.filter(status="done").select_related("query")
+    left = done.filter(query__text="")
+    done = done.exclude(query__text="")
     pages = Paginator(done.order_by("query__external_id", "strategy", "external_id"), PAGE)
     context = _state(study) | {
         "form": form,
@@ -179,6 +181,7 @@ def _page(
         "embedded": any(server.embedded for server in servers),
         "failed": failed.select_related("query").order_by("external_id")[:FAILURES],
         "page": pages.get_page(request.GET.get("page")),
+        "left": left.count(),
     }
     return render(request, "candidates/candidates.html", context)
 

@@ -53,7 +53,8 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
         )
     )
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    context = {"study": study, "page": page, "form": form}
+    left = study.candidates.filter(purpose="answer", status="done", query__text="").count()
+    context = {"study": study, "page": page, "form": form, "left": left}
     return render(request, "queries/queries.html", context, status=400 if form.errors else 200)
 
 
