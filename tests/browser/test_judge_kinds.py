@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.judging.models import Answer, Judgment
+from annotation.judging.models import Judgment
 from tests.browser import axe
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import ALL
@@ -149,22 +149,6 @@ def test_a_kind_is_judged_without_javascript(open_page, desk, kind):
     page.get_by_role("button", name="Submit and next").tap()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
     assert Judgment.objects.count() == 1
-
-
-def test_answers_are_put_in_order_by_dragging_and_the_places_follow(open_page, desk):
-    page = desk(open_page(viewport={"width": 1440, "height": 900}), "ranking")
-    rows = page.locator("[data-order] > li")
-    rows.nth(3).drag_to(rows.nth(0))
-    expect(rows).to_have_text(["Answer 4", "Answer 1", "Answer 2", "Answer 3"])
-    for number, place in ((4, 1), (1, 2), (2, 3), (3, 4)):
-        expect(page.locator(f'[name="place-{number}"][value="{place}"]')).to_be_checked()
-    # A place that is chosen by a key moves its answer in the list.
-    page.locator('[name="place-4"][value="4"]').check()
-    page.locator('[name="place-3"][value="1"]').check()
-    expect(rows).to_have_text(["Answer 3", "Answer 1", "Answer 2", "Answer 4"])
-    page.get_by_role("button", name="Submit and next").click()
-    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    assert {row.value for row in Answer.objects.all()} == {1, 2, 3, 4}
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,11 @@ def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, 
     page.keyboard.press("g")
     page.get_by_role("button", name="Show the tour again").click()
     expect(tour.get_by_role("heading", name="What you do here")).to_be_visible()
+    # A further task of a study adds its example alone.
+    Desk.objects.update(toured=["another"])
+    page.reload()
+    expect(tour.get_by_role("heading", level=2)).to_have_text(["An example"])
+    expect(tour.get_by_role("button", name="Start judging")).to_be_visible()
 
 
 def test_the_tour_stays_away_though_the_next_item_comes_before_its_end_is_stored(page, desk):

@@ -90,6 +90,7 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
     context = {"study": study, "task": task, "kind": kind_of(task.kind)}
     context["example"] = tours.example(study, task)
     context["sample"] = kind_of(task.kind).tour
+    context["further"] = tours.is_further(study, request.user, task)
     return whole_or_part(request, "judging/tour.html", "tour", context)
 
 

@@ -57,3 +57,10 @@ def finish(study: Study, annotator: User, task: TaskDefinition) -> None:
     if task.name not in desk.toured:
         desk.toured.append(task.name)
         desk.save(update_fields=["toured"])
+
+
+def is_further(study: Study, annotator: User, task: TaskDefinition) -> bool:
+    """Whether this person knows the study from another task: what is new is the example alone."""
+    toured = Desk.objects.filter(study=study, annotator=annotator).values_list("toured", flat=True)
+    names = next(iter(toured), [])
+    return bool(names) and task.name not in names
