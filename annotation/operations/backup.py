@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import IO, Any, cast
 
 from django.conf import settings
 from django.core.management import call_command
@@ -39,6 +39,7 @@ from annotation.local.postgres import wheel_binaries
 from annotation.studies.models import Study
 
 FORMAT = 1
+UNREADABLE = (tarfile.TarError, EOFError, FileNotFoundError, ValueError, KeyError, TypeError)
 FOLDERS = ("releases", "histories", "documents", "imports")
 SECRETS = ("secret_key",)
 WITHDRAWALS = "withdrawn.jsonl"
@@ -175,10 +176,10 @@ def _unpack(packed: Path, content: Path) -> dict:
     damaged = DomainError("The file is no backup of Attune, or it is damaged.")
     try:
         with tarfile.open(packed, "r:") as tar:
-            tar.extractall(content, filter="data")
+            _extract(tar, content)
         manifest = json.loads((content / MANIFEST).read_text(encoding="utf-8"))
         files, counts, format = manifest["files"], manifest["counts"], manifest["format"]
-    except (tarfile.TarError, EOFError, OSError, ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise damaged from error
     if format != FORMAT or not isinstance(counts, dict) or DUMP not in files:
         raise damaged
@@ -190,6 +191,20 @@ def _unpack(packed: Path, content: Path) -> dict:
     if unlisted := there - {MANIFEST, *files}:
         raise DomainError(f"The backup is damaged: it does not list {min(unlisted)}.")
     return manifest
+
+
+def _extract(tar: tarfile.TarFile, folder: Path) -> None:
+    """Write the files of `tar` below `folder`; ValueError for any other member or place.
+
+    Python 3.11.2, which Debian has, knows no filter of `extractall`.
+    """
+    for entry in tar:
+        path = folder / entry.name
+        if not entry.isfile() or not path.resolve().is_relative_to(folder.resolve()):
+            raise ValueError(entry.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with cast(IO[bytes], tar.extractfile(entry)) as packed, path.open("wb") as file:
+            shutil.copyfileobj(packed, file)
 
 
 def _refuse_newer(manifest: dict) -> None:

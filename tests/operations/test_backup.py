@@ -91,7 +91,7 @@ def test_a_backup_of_a_newer_version_is_refused_and_changes_nothing(
     assert Study.objects.get().title == "Here"
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "nothing", "more", "another"])
+@pytest.mark.parametrize("damage", ["cut", "changed", "nothing", "more", "another", "outside"])
 def test_a_damaged_backup_is_refused_and_changes_nothing(data, study, tmp_path, damage):
     file = tmp_path / "one.backup"
     call_command("backup", str(file))
@@ -105,6 +105,9 @@ def test_a_damaged_backup_is_refused_and_changes_nothing(data, study, tmp_path, 
     elif damage == "more":
         with tarfile.open(file, "a") as tar:
             tar.add(data / "secrets" / "redis", "releases/tea/v2.zip")
+    elif damage == "outside":
+        with tarfile.open(file, "a") as tar:
+            tar.add(data / "secrets" / "redis", "../outside")
     else:
         with tarfile.open(file, "w") as tar:
             tar.add(data / "secrets" / "redis", "x")
