@@ -118,7 +118,7 @@ def test_a_file_is_imported_with_its_faults_by_line(carol, asked):
 def test_the_list_takes_the_same_statements_for_one_query_and_for_many(
     carol, cast, tea, asked, django_assert_num_queries
 ):
-    with django_assert_num_queries(5) as captured:
+    with django_assert_num_queries(6) as captured:
         carol.get(URL)
     for n in range(2, 60):
         cast.query(tea, f"q{n}", asked.persona)
