@@ -39,7 +39,7 @@ help:
 	@echo "make compose-test  run docker-compose.yml: a study, upgrade, restarts, kills, backup and restore"
 	@echo "make docs    build the documents as a site with search, into build/docs"
 	@echo "make wheel   build the platform, the statistics and the client into dist/"
-	@echo "make release check tag and changelog of this version, then build its wheels and SBOM"
+	@echo "make release tag this version, and build wheels, image, SBOM and their signed sums (SIGNING_KEY)"
 	@echo "make sbom    list what the lock installs, into var/sbom.json (CycloneDX)"
 	@echo "make lint    ruff, the import contracts, the templates' format and mypy"
 	@echo "make dev     only install what the four above need"
@@ -103,13 +103,17 @@ wheel: $(INSTALLED_DEV)
 	for part in . ./agreement ./client; do \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PIP_WHEEL) $$part || exit 1; done
 
-# What a tag vX.Y.Z publishes; the image is `make image`.
+# What a tag vX.Y.Z publishes, in dist/. SIGNING_KEY is a private key of ssh; `ssh-keygen -Y verify`
+# checks the signature.
 release: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks.release
 	rm -rf dist
-	$(MAKE) wheel sbom
+	$(MAKE) wheel sbom image
 	cp var/sbom.json dist/sbom.json
+	$(RUN) -m tests.containers.engine --save dist/attune-image.tar
 	cd dist && sha256sum * > SHA256SUMS
+	if [ -n "$(SIGNING_KEY)" ]; then ssh-keygen -Y sign -q -f "$(SIGNING_KEY)" -n attune dist/SHA256SUMS; \
+		else echo "SHA256SUMS is not signed: SIGNING_KEY names no key." >&2; fi
 
 # Pure modules alone: their tests need no database, so none is started.
 mutants: $(INSTALLED_DEV)

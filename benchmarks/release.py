@@ -1,4 +1,4 @@
-"""Whether this commit may be released: `python -m benchmarks.release`, of `make release`."""
+"""Look whether this commit may be released, and tag it: part of `make release`."""
 
 import datetime
 import re
@@ -18,13 +18,16 @@ def git(*words: str) -> str:
     return done.stdout.strip()
 
 
-def faults(version: str, tags: list[str], changed: str, root: Path = ROOT) -> list[str]:
-    """What keeps `version` from being released, a sentence each."""
+def faults(version: str, tagged: str, changed: str, root: Path = ROOT) -> list[str]:
+    """What keeps `version` from being released, a sentence each.
+
+    `tagged` is another commit that has this version's tag, "" for none.
+    """
     found = []
     if changed:
         found.append("There are changes that are not committed.")
-    if f"v{version}" not in tags:
-        found.append(f"This commit has no tag v{version}.")
+    if tagged:
+        found.append(f"v{version} is the tag of {tagged}: raise the version.")
     changelog = (root / "CHANGELOG.md").read_text("utf-8")
     entry = re.search(rf"^## \[{re.escape(version)}\] - (.+)$", changelog, re.MULTILINE)
     try:
@@ -41,5 +44,10 @@ def faults(version: str, tags: list[str], changed: str, root: Path = ROOT) -> li
 
 
 if __name__ == "__main__":
-    tags = git("tag", "--points-at", "HEAD").split()
-    sys.exit("\n".join(faults(__version__, tags, git("status", "--porcelain"))) or None)
+    head, tag = git("rev-parse", "HEAD"), f"v{__version__}"
+    tagged = git("rev-list", "-n1", tag) if git("tag", "--list", tag) else ""
+    elsewhere = tagged if tagged != head else ""
+    if words := faults(__version__, elsewhere, git("status", "--porcelain")):
+        sys.exit("\n".join(words))
+    if not tagged:
+        git("tag", "--annotate", tag, "--message", f"Attune {__version__}")

@@ -1,4 +1,4 @@
-"""A version is released from a tagged, clean commit whose changelog names it."""
+"""A version is released once, from a clean commit whose changelog names it."""
 
 import shutil
 
@@ -20,14 +20,14 @@ def root(tmp_path):
     return tmp_path
 
 
-def test_a_tagged_clean_commit_with_a_dated_entry_may_be_released(root):
-    assert faults("1.0.0", ["v1.0.0"], "", root) == []
+def test_a_clean_commit_with_a_dated_entry_may_be_released(root):
+    assert faults("1.0.0", "", "", root) == []
 
 
 def test_each_fault_is_named(root):
-    assert faults("1.1.0", ["v1.0.0"], " M Makefile", root) == [
+    assert faults("1.1.0", "0b1e5f", " M Makefile", root) == [
         "There are changes that are not committed.",
-        "This commit has no tag v1.1.0.",
+        "v1.1.0 is the tag of 0b1e5f: raise the version.",
         "CHANGELOG.md has no entry `## [1.1.0] - YYYY-MM-DD`.",
         "agreement/pyproject.toml has version 1.0.0.",
         "client/pyproject.toml has version 1.0.0.",
@@ -38,6 +38,4 @@ def test_each_fault_is_named(root):
 def test_an_entry_without_a_date_is_none(root):
     changelog = root / "CHANGELOG.md"
     changelog.write_text(changelog.read_text("utf-8").replace("2026-12-01", "Unreleased"), "utf-8")
-    assert faults("1.0.0", ["v1.0.0"], "", root) == [
-        "CHANGELOG.md has no entry `## [1.0.0] - YYYY-MM-DD`."
-    ]
+    assert faults("1.0.0", "", "", root) == ["CHANGELOG.md has no entry `## [1.0.0] - YYYY-MM-DD`."]

@@ -126,4 +126,7 @@ if __name__ == "__main__":
         sys.exit(engine() is None)
     if engine() is None:
         sys.exit("No container engine answers: install podman or docker.")
-    main()
+    if "--save" in sys.argv:
+        run("save", "--output", sys.argv[-1], "attune")
+    else:
+        main()
