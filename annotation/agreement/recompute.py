@@ -20,8 +20,8 @@ from annotation.agreement.models import (
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.statistics import kendall
 from annotation.agreement.task_votes import TaskVotes
-from annotation.agreement.tiers import early_stop, reserve
-from annotation.agreement.tiers.rules import DEFAULT, TierRule, tiers_report
+from annotation.agreement.tiers import early_stop, reserve, rules
+from annotation.agreement.tiers.rules import DEFAULT, TierRule
 from annotation.judging.models import Batch, Item
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
@@ -180,9 +180,11 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
     labels = state.labels[task]
     votes = stored.task_votes(definition, columns=board.votes, declared=labels).votes
     agreement = _agreement(votes, "nominal", labels)
-    tiers = tiers_report(votes, len(labels), rule, collecting=collecting, topped=topped)
-    early_stop.stop(study, task, tiers["items"], len(labels), rule)
-    _store_tiers(study, task, tiers.pop("items"))
+    k = len(labels)
+    judged = rules.judge(votes, k, rule, collecting=collecting, topped=topped)
+    tiers = rules.report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
+    early_stop.stop(study, task, judged, k, rule)
+    _store_tiers(study, task, judged)
     values = {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
     return _store(study, task, digest=digest, closed=not collecting, **values)
 
@@ -249,7 +251,7 @@ def _alone(study: Study, task: str) -> bool:
         return cursor.fetchone()[0]
 
 
-def _store_tiers(study: Study, task: str, judged: list[dict]) -> None:
+def _store_tiers(study: Study, task: str, judged: list[rules.Judged]) -> None:
     """Write the tiers that are new or have changed, mostly a few of very many; drop the others'."""
     items = Item.objects.filter(study=study, batch__task__name=task)
     ItemTier.objects.filter(item__in=items.filter(done=0)).delete()
@@ -259,8 +261,8 @@ def _store_tiers(study: Study, task: str, judged: list[dict]) -> None:
     stored = {name: (pk, tuple(tier)) for name, pk, *tier in rows}
     fresh = []
     for item in judged:
-        pk, old = stored.pop(item["task"])
-        tier = (item["tier"], _winner_of(item["winner"]), item["share"], item["n"])
+        pk, old = stored.pop(item.task)
+        tier = (item.tier, _winner_of(item.winner), float(item.share), item.n)
         if tier != old:
             fresh.append(ItemTier(item_id=pk, **dict(zip(fields, tier, strict=True))))
     unjudged = [pk for pk, old in stored.values() if old[0]]

@@ -23,8 +23,8 @@ from annotation.judging.models import ItemOption, Judgment
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
-from annotation.votes.arrow import from_numpy, from_text, to_numpy
-from annotation.votes.table import Votes, VotesError, votes_from_columns
+from annotation.votes.arrow import to_numpy
+from annotation.votes.table import Votes, VotesError
 
 _NUMBERS = ("judgment", "item", "option", "rater", "batch", "at")
 _COLUMNS = pa.schema(
@@ -266,15 +266,19 @@ def _table(study: Study, columns: QuestionVotes) -> Votes:
     workers = workers_of(raters)
     # The number makes names distinct, and the name sorts them.
     keys = [f"{workers[user]}\t{user}" for user in raters.tolist()]
-    votes = votes_from_columns(
-        {
-            "task": from_text(unit_names).take(from_numpy(unit)),
-            "worker": from_text(keys).take(from_numpy(rater)),
-            "label": from_text(columns.labels).take(from_numpy(columns.label)),
-        }
-    )
-    plain = [key.rpartition("\t")[0] for key in votes.workers]
-    return replace(votes, workers=plain, submitted=columns.at)
+    tasks, task = _in_order(unit_names, unit)
+    keys, worker = _in_order(keys, rater)
+    labels, label = _in_order(columns.labels, columns.label)
+    plain = [key.rpartition("\t")[0] for key in keys]
+    return Votes(tasks, plain, labels, task, worker, label, submitted=columns.at)
+
+
+def _in_order(names: list[str], code: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Names that occur once each in alphabetical order, and the codes of the same rows."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    rank = np.empty(len(names), dtype=np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
+    return [names[place] for place in order], rank[code]
 
 
 def rankings_of(votes: QuestionVotes) -> list[tuple[int, np.ndarray]]:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement.models import EarlyStop, StoppedItem
-from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule, may_stop
+from annotation.agreement.tiers.rules import DEFAULT, STOPS, Judged, TierRule, may_stop
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
@@ -52,21 +52,21 @@ def state(study: Study, task: str) -> dict:
 
 
 @transaction.atomic
-def stop(study: Study, task: str, judged: list[dict], options: int, rule: TierRule) -> int:
-    """Ask nobody more about those of ``judged`` (``Judged.as_json``) that may stop; how many.
+def stop(study: Study, task: str, judged: list[Judged], options: int, rule: TierRule) -> int:
+    """Ask nobody more about those of ``judged`` that may stop; how many.
 
     Held slots stay with their holders. Run again it stops the same items.
     """
     chosen = EarlyStop.objects.filter(study=study, task=task, active=True).exists()
     if not chosen or study.status != Study.Status.OPEN:
         return 0
-    names = [item["task"] for item in judged if _may_stop(item, options, rule)]
+    names = [item.task for item in judged if _may_stop(item, options, rule)]
     return sum(_stop_some(study, task, some) for some in chunks(names, CHUNK))
 
 
-def _may_stop(item: dict, options: int, rule: TierRule) -> bool:
-    counts = list(item["votes"].values())
-    return 2 <= item["n"] < rule.panel and may_stop(counts, options, rule)
+def _may_stop(item: Judged, options: int, rule: TierRule) -> bool:
+    counts = list(item.votes.values())
+    return 2 <= item.n < rule.panel and may_stop(counts, options, rule)
 
 
 def _stop_some(study: Study, task: str, names: list[str]) -> int:
