@@ -1,13 +1,12 @@
 """How every answer of the API is given: bodies are read, lists paged, errors as in RFC 9457."""
 
-import base64
 import json
 import re
 from http import HTTPStatus
 from typing import IO, Any
 
-from django.core.exceptions import PermissionDenied, ValidationError
-from django.db.models import Model, Q, QuerySet
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import Http404
 from rest_framework import exceptions, pagination
 from rest_framework.exceptions import NotFound, ParseError
@@ -19,6 +18,7 @@ from rest_framework.views import set_rollback
 
 from annotation.core import logs, unavailable, uploads
 from annotation.core.errors import DomainError
+from annotation.core.lists import behind, key_of
 
 DEPTH = 50
 
@@ -134,39 +134,15 @@ class Since:
     def page(self, request: Request, rows: QuerySet) -> tuple[list, dict]:
         """The rows of this page, and ``since`` and ``more`` for its answer."""
         size, since = self._size(request), request.query_params.get("since", "")
-        if since:
-            rows = rows.filter(self._after(rows.model, since))
-        page = list(rows.order_by(*self.fields)[: size + 1])
+        page = list(behind(rows, self.fields, since)[: size + 1])
         more, page = len(page) > size, page[:size]
-        return page, {"since": self._name(page[-1]) if page else since, "more": more}
+        return page, {"since": key_of(page[-1], self.fields) if page else since, "more": more}
 
     def _size(self, request: Request) -> int:
         text = request.query_params.get("page_size", "100")
         if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
             raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
         return int(text)
-
-    def _name(self, row: Model) -> str:
-        values = [str(getattr(row, field)) for field in self.fields]
-        return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
-
-    def _after(self, model: type[Model], since: str) -> Q:
-        try:
-            padded = since + "=" * (-len(since) % 4)
-            values = json.loads(base64.b64decode(padded.encode("ascii"), b"-_", validate=True))
-            fields: list[Any] = [
-                model._meta.pk if f == "pk" else model._meta.get_field(f) for f in self.fields
-            ]
-            read = [field.to_python(value) for field, value in zip(fields, values, strict=True)]
-            if None in read or any(isinstance(n, int) and not 0 <= n < 2**63 for n in read):
-                raise ValueError(since)
-        except (ValueError, TypeError, RecursionError, ValidationError) as error:
-            raise DomainError("This since was not given by this list.", code="since") from error
-        after = Q()
-        for n, value in enumerate(read):
-            same = dict(zip(self.fields[:n], read[:n], strict=True))
-            after |= Q(**same, **{f"{self.fields[n]}__gt": value})
-        return after
 
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

@@ -2,4 +2,7 @@ from django.urls import path
 
 from annotation.overview import views
 
-urlpatterns = [path("studies/<slug:slug>/overview/", views.overview, name="overview")]
+urlpatterns = [
+    path("studies/<slug:slug>/overview/", views.overview, name="overview"),
+    path("studies/<slug:slug>/items/", views.table, name="items"),
+]

@@ -114,7 +114,7 @@ def test_the_navigation_shows_the_groups_open_to_the_reader(cast, tea, login):
         return [re.findall(r">([^<>\n]+)</a>", bar) for bar in bars]
 
     assert groups("Rui", "/studies/tea/") == [
-        ["Overview", "Raters", "Results"],
+        ["Overview", "Judging", "Results"],
         ["Results", "Releases"],
     ]
     top, pages = groups("Carol", "/studies/tea/queries/")

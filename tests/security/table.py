@@ -683,6 +683,13 @@ TABLE = {
     ),
     "study": page(result.may_read, SAFE=200),
     "overview": page(study.may_read, SAFE=200),
+    "items": page(
+        batch.may_read,
+        SAFE=200,
+        POST=302,
+        may={"POST": batch.may_change},
+        data=lambda w: {"act": "close", "item": [w.judged.item.external_id]},
+    ),
     "planner": page(result.may_read, SAFE=200),
     # Without a task it shows the form again.
     "gap": page(run.may_read, SAFE=200, POST=200, inert={"POST"}, may={"POST": run.may_start}),

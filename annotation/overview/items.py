@@ -1,0 +1,382 @@
+"""The table of a study's items: searched, filtered, sorted, in pages by key; what can be done."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.db import transaction
+from django.db.models import (
+    Case,
+    Exists,
+    F,
+    FloatField,
+    IntegerField,
+    OuterRef,
+    Q,
+    QuerySet,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Greatest
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
+
+from annotation.accounts.models import User
+from annotation.agreement.tiers.rules import DEFAULT
+from annotation.core import audit
+from annotation.core.errors import DomainError
+from annotation.core.lists import Page, page_after
+from annotation.core.schema import asked
+from annotation.judging.batches.open import ask_for_more
+from annotation.judging.kinds import codes, config_of_task, kind_of
+from annotation.judging.models import (
+    Answer,
+    Batch,
+    Desk,
+    Item,
+    ItemComment,
+    ItemOption,
+    Judgment,
+    Slot,
+)
+from annotation.studies.models import Study
+
+PAGE, EXPORTED = 50, 2_000
+MOST = 10_000
+COUNTERS = ("votes_1", "votes_2", "votes_3", "ties", "nones")
+SORTS = {
+    "": gettext_lazy("in the order of handing out"),
+    "least": gettext_lazy("fewest judgments first"),
+    "split": gettext_lazy("least agreement first"),
+    "newest": gettext_lazy("judged last first"),
+}
+ORDERS = {
+    "": ("position",),
+    "least": ("done", "position"),
+    "split": ("agreement", "position"),
+    "newest": ("-last_judgment", "position"),
+}
+VOTES = {
+    "": gettext_lazy("any"),
+    "none": gettext_lazy("none"),
+    "some": gettext_lazy("some, fewer than planned"),
+    "all": gettext_lazy("as many as planned"),
+}
+AGREEMENTS = {
+    "": gettext_lazy("any"),
+    "unanimous": gettext_lazy("all agree"),
+    "majority": gettext_lazy("more than half agree"),
+    "split": gettext_lazy("no more than half agree"),
+}
+TIERS = {
+    "": gettext_lazy("any"),
+    "medium": gettext_lazy("medium"),
+    "hard": gettext_lazy("hard"),
+    "borderline": gettext_lazy("borderline"),
+    "ambiguous": gettext_lazy("ambiguous"),
+}
+ORIGINS = {
+    "": gettext_lazy("any"),
+    "imported": gettext_lazy("imported"),
+    "collected": gettext_lazy("collected here"),
+}
+STATES = {
+    "": gettext_lazy("any"),
+    "open": gettext_lazy("handed out"),
+    "closed": gettext_lazy("held back"),
+}
+
+
+@schema(frozen=True)
+class Filter:
+    """Which items are listed, and in which order."""
+
+    q: str = asked(gettext_lazy("Words in question or id"), "", max_length=200)
+    answers: str = asked(gettext_lazy("Words in answers"), "", max_length=200)
+    task: str = asked(gettext_lazy("Task"), "", max_length=60)
+    batch: int | None = asked(gettext_lazy("Batch"), None, ge=1, le=2**62)
+    votes: str = asked(gettext_lazy("Judgments"), "", choices=VOTES)
+    label: str = asked(gettext_lazy("Label or class that somebody gave"), "", max_length=100)
+    agreement: str = asked(gettext_lazy("Agreement"), "", choices=AGREEMENTS)
+    tier: str = asked(
+        gettext_lazy("Tier"),
+        "",
+        gettext_lazy("Of items with 7 to 9 votes."),
+        choices=TIERS,
+    )
+    rater: str = asked(gettext_lazy("Annotator (name or e-mail)"), "", max_length=254)
+    flag: str = asked(gettext_lazy("Flag"), "", max_length=40)
+    comment: bool = asked(gettext_lazy("With comments"), False)
+    origin: str = asked(gettext_lazy("Judgments come from"), "", choices=ORIGINS)
+    state: str = asked(gettext_lazy("State"), "", choices=STATES)
+    sort: str = asked(gettext_lazy("Order"), "", choices=SORTS)
+
+
+def listed(study: Study, wanted: Filter) -> QuerySet[Item]:
+    """The items of the study's work that ``wanted`` leaves, with ``agreement``: the share of the
+    votes that the most frequent label has, null where labels are not counted or nobody voted."""
+    rows = Item.objects.filter(study=study, position__isnull=False)
+    most = Greatest(*COUNTERS)
+    rows = rows.annotate(
+        agreement=Case(
+            When(Q(done__gt=0) & Q(_any_counted()), then=Cast(most, FloatField()) / F("done"))
+        )
+    )
+    rows = rows.filter(batch__in=_batches(study, wanted))
+    for name, rule in _RULES.items():
+        if value := getattr(wanted, name):
+            rows = rule(rows, study, value)
+    return rows
+
+
+def _any_counted() -> Q:
+    voted = Q()
+    for name in COUNTERS:
+        voted |= Q(**{f"{name}__gt": 0})
+    return voted
+
+
+def _batches(study: Study, wanted: Filter) -> list[int]:
+    batches = study.batches.filter(purpose=Batch.Purpose.WORK)
+    if wanted.task:
+        batches = batches.filter(task__name=wanted.task)
+    if wanted.batch:
+        batches = batches.filter(pk=wanted.batch)
+    return list(batches.values_list("pk", flat=True))
+
+
+def _search(rows: QuerySet, study: Study, words: str) -> QuerySet:
+    queries = study.queries.filter(text__icontains=words).values("pk")
+    return rows.filter(Q(external_id__icontains=words) | Q(query__in=queries))
+
+
+def _answers(rows: QuerySet, study: Study, words: str) -> QuerySet:
+    answers = study.candidates.filter(text__icontains=words).values("pk")
+    return rows.filter(pk__in=ItemOption.objects.filter(candidate__in=answers).values("item"))
+
+
+def _votes(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    if value == "none":
+        return rows.filter(done=0)
+    return (
+        rows.filter(done__gt=0, done__lt=F("overlap"))
+        if value == "some"
+        else rows.filter(done__gt=0, done__gte=F("overlap"))
+    )
+
+
+def _judged(**by: Any) -> Exists:
+    return Exists(Judgment.objects.standing().filter(slot__item=OuterRef("pk"), **by))
+
+
+def _label(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    answers = Answer.objects.filter(label=value, judgment__slot__item=OuterRef("pk"))
+    return rows.filter(Exists(answers.filter(judgment__in=Judgment.objects.standing())))
+
+
+def _agreement(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    if value == "unanimous":
+        return rows.filter(agreement=1, done__gt=1)
+    above = Q(agreement__gt=0.5) if value == "majority" else Q(agreement__lte=0.5)
+    return rows.filter(above, done__gt=1)
+
+
+def _tier(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    """Items whose own kappa (tiers.rules) lies in the tier; a shared first place is none."""
+    tasks = [task for task in study.tasks.all() if task.kind in codes(COUNTED=True)]
+    labels = {task.pk: len(kind_of(task.kind).labels(config_of_task(task))) for task in tasks}
+    if not labels:
+        return rows.none()
+    count = Case(
+        *(When(batch__task=pk, then=Value(n)) for pk, n in labels.items()),
+        output_field=IntegerField(),
+    )
+    agreeing = sum((F(name) * (F(name) - 1) for name in COUNTERS), Value(0))
+    pairs = F("done") * (F("done") - 1)
+    kappa = Cast(count * agreeing - pairs, FloatField()) / ((count - 1) * pairs)
+    bounds = {
+        "medium": (DEFAULT.medium_above, 1),
+        "hard": (DEFAULT.hard_above, DEFAULT.medium_above),
+        "borderline": (DEFAULT.borderline_above, DEFAULT.hard_above),
+        "ambiguous": (-1, DEFAULT.borderline_above),
+    }
+    low, high = map(float, bounds[value])
+    within = Q(done__gte=DEFAULT.minimum, done__lte=DEFAULT.panel, batch__task__in=labels)
+    # Fractions of small whole numbers: they are at least this far apart.
+    return (
+        rows.filter(within)
+        .annotate(kappa=kappa)
+        .filter(kappa__gt=low + 1e-9, kappa__lte=high + 1e-9)
+    )
+
+
+def _rater(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    people = User.objects.filter(
+        Q(email__iexact=value) | Q(name__iexact=value) | Q(worker=f"{study.slug}:{value}")
+    )
+    slots = Slot.objects.filter(
+        study=study, annotator__in=list(people.values_list("pk", flat=True)), status="done"
+    )
+    return rows.filter(pk__in=slots.values("item"))
+
+
+def _flag(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    return rows.filter(_judged(flags__contains=[value]))
+
+
+def _comment(rows: QuerySet, study: Study, value: bool) -> QuerySet:
+    comments = ItemComment.objects.filter(slot__study=study)
+    return rows.filter(pk__in=comments.values("slot__item"))
+
+
+def _origin(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    return rows.filter(_judged(imported=value == "imported"))
+
+
+def _state(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    waiting = Slot.objects.filter(item=OuterRef("pk"), status__in=["open", "held"])
+    closed = Slot.objects.filter(item=OuterRef("pk"), status="closed")
+    return rows.filter(Exists(waiting)) if value == "open" else rows.filter(Exists(closed))
+
+
+_RULES = {
+    "q": _search,
+    "answers": _answers,
+    "votes": _votes,
+    "label": _label,
+    "agreement": _agreement,
+    "tier": _tier,
+    "rater": _rater,
+    "flag": _flag,
+    "comment": _comment,
+    "origin": _origin,
+    "state": _state,
+}
+
+
+def page_of(study: Study, wanted: Filter, after: str = "") -> Page:
+    """A page of the items that ``wanted`` leaves, after the key that the page before ended with."""
+    rows = listed(study, wanted)
+    if wanted.sort == "split":
+        rows = rows.exclude(agreement=None)
+    page = page_after(rows, ORDERS[wanted.sort], after, PAGE)
+    page.rows = _shown(page.rows)
+    return page
+
+
+def _shown(keys: list) -> list[Item]:
+    """The items of a page with what it says of them."""
+    rows = Item.objects.select_related("batch__task", "query", "attribute").annotate(
+        waiting=Exists(Slot.objects.filter(item=OuterRef("pk"), status__in=["open", "held"])),
+        closed=Exists(Slot.objects.filter(item=OuterRef("pk"), status="closed")),
+    )
+    items = rows.in_bulk([row.pk for row in keys])
+    for row in keys:
+        vars(items[row.pk])["agreement"] = row.agreement
+    return [items[row.pk] for row in keys]
+
+
+def exported(study: Study, wanted: Filter) -> Iterator[tuple]:
+    """Rows of a CSV file of everything that ``wanted`` leaves, the names of its columns first."""
+    yield ("item", "task", "batch", "query", "text", "judgments", "planned", "agreement")
+    order, after = ORDERS[wanted.sort], ""
+    while True:
+        page = page_after(listed(study, wanted), order, after, EXPORTED)
+        for item in _shown(page.rows):
+            about = item.query or item.attribute
+            share = getattr(item, "agreement", None)
+            yield (
+                *(item.external_id, item.batch.task.name, item.batch_id),
+                *(item.query.external_id if item.query else "", about.text if about else ""),
+                *(item.done, item.overlap, "" if share is None else round(share, 4)),
+            )
+        if not page.after:
+            return
+        after = page.after
+
+
+# --- Acts ----------------------------------------------------------------------------------------
+
+
+def act(study: Study, ids: Iterable[str], name: str, *, by: User, **wanted: Any) -> int:
+    """Do ``name`` (of ACTS) to the items of these ids; how many slots it changed."""
+    if study.status == Study.Status.CLOSED:
+        raise DomainError(_("The study is closed: an administrator can open it again."))
+    with transaction.atomic():
+        # Openings and top-ups of the study take the same lock.
+        study = Study.objects.select_for_update().get(pk=study.pk)
+        rows = Item.objects.work().filter(study=study, external_id__in=list(ids)[:MOST])
+        items = list(rows.select_for_update(of=("self",)).order_by("pk"))
+        if not items:
+            raise DomainError(_("Choose items first."))
+        changed = ACTS[name](study, items, **wanted)
+        audit.record(by, f"items.{name}", study, items=len(items), slots=changed)
+    return changed
+
+
+def _open_again(study: Study, items: list[Item]) -> int:
+    """Hand out again what was held back, before new items."""
+    slots = Slot.objects.filter(item__in=items, status=Slot.Status.CLOSED)
+    changed = slots.update(status=Slot.Status.OPEN, returned=True)
+    _look_again(study)
+    return changed
+
+
+def _hold_back(study: Study, items: list[Item]) -> int:
+    """Hand out nothing more of them; what people hold may still be submitted."""
+    slots = Slot.objects.filter(item__in=items, status=Slot.Status.OPEN)
+    return slots.update(status=Slot.Status.CLOSED)
+
+
+def _more_votes(study: Study, items: list[Item], number: int | None = None) -> int:
+    """Ask ``number`` further people about each of them."""
+    if not number or not 1 <= number <= 100:
+        raise DomainError(_("Say how many more judgments each item gets, from 1 to 100."))
+    owned = Item.objects.filter(pk__in=[item.pk for item in items]).exclude(
+        pk__in=Item.objects.shared().filter(study=study).values("pk")
+    )
+    if owned.exists():
+        raise DomainError(_("In this task only a question's owner judges."), code="owner")
+    by_overlap: dict[int, list[Item]] = {}
+    for item in items:
+        by_overlap.setdefault(item.overlap, []).append(item)
+    slots = sum(ask_for_more(group, each + number) for each, group in by_overlap.items())
+    _look_again(study)
+    return slots
+
+
+def _assign(study: Study, items: list[Item], people: str = "") -> int:
+    """Keep an open judgment of each item for each of these annotators (e-mail or name)."""
+    names = [name.strip() for name in people.replace("\n", ",").split(",") if name.strip()]
+    members = study.memberships.filter(role="annotator", left_at=None).select_related("user")
+    known = {key.lower(): m.user for m in members for key in (m.user.email, m.user.name) if key}
+    if missing := [name for name in names if name.lower() not in known]:
+        raise DomainError(_("“%s” is no annotator of this study.") % missing[0][:80])
+    if not names:
+        raise DomainError(_("Name the annotators, separated by commas."))
+    chosen = list({known[name.lower()].pk: known[name.lower()] for name in names}.values())
+    changed = 0
+    for item in items:
+        had = set(item.slots.exclude(annotator=None).values_list("annotator", flat=True))
+        had |= set(item.slots.exclude(reserved_for=None).values_list("reserved_for", flat=True))
+        free = item.slots.select_for_update().filter(status="open", reserved_for=None)
+        wanted = [person for person in chosen if person.pk not in had]
+        for slot, person in zip(free.order_by("ordinal"), wanted, strict=False):
+            slot.reserved_for, slot.returned = person, True
+            slot.save(update_fields=["reserved_for", "returned"])
+            changed += 1
+    _look_again(study)
+    return changed
+
+
+def _look_again(study: Study) -> None:
+    """Who had nothing left looks again."""
+    Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
+
+
+ACTS = {
+    "open": _open_again,
+    "close": _hold_back,
+    "more": _more_votes,
+    "assign": _assign,
+}

@@ -1,0 +1,142 @@
+"""The table of items: what filters leave, pages by key, acts and export."""
+
+import csv
+import io
+
+import pytest
+from django.core.management import call_command
+
+from annotation.core.errors import DomainError
+from annotation.judging.models import Item, ItemComment, Judgment, Slot
+from annotation.overview import items
+from annotation.overview.items import Filter
+
+pytestmark = pytest.mark.django_db
+PAGE = "/studies/tea/items/"
+
+
+@pytest.fixture
+def voted(cast, tea, tmp_path):
+    """Four items: nine votes of one label, five to four, three of nine, and none."""
+    cast.open(tea, items=4, overlap=9)
+    ids = list(Item.objects.order_by("position").values_list("external_id", flat=True))
+    rows = []
+    for item, counts in zip(ids, ((9, 0), (5, 4), (2, 1)), strict=False):
+        shown = list(
+            Item.objects.get(external_id=item).options.values_list(
+                "candidate__external_id", flat=True
+            )
+        )
+        labels = [shown[0]] * counts[0] + [shown[1]] * counts[1]
+        rows += [f"{item},w{n},{label}" for n, label in enumerate(labels)]
+    file = tmp_path / "votes.csv"
+    file.write_text("\n".join(["task,worker,label", *rows]))
+    call_command("import_votes", "tea", str(file))
+    return ids
+
+
+def left(study, **wanted):
+    return [item.external_id for item in items.page_of(study, Filter(**wanted)).rows]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "places"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"q": "BEST-Q2"}, [1]),
+        ({"answers": "answer 1 to best-q3"}, [2]),
+        ({"task": "best", "votes": "none"}, [3]),
+        ({"task": "other"}, []),
+        ({"votes": "some"}, [2]),
+        ({"votes": "all"}, [0, 1]),
+        ({"agreement": "unanimous"}, [0]),
+        ({"agreement": "majority"}, [0, 1, 2]),
+        ({"agreement": "split"}, []),
+        ({"tier": "medium"}, [0]),
+        ({"tier": "ambiguous"}, [1]),
+        ({"tier": "borderline"}, []),
+        ({"label": "2"}, [1, 2]),
+        ({"rater": "w8"}, [0, 1]),
+        ({"rater": "nobody"}, []),
+        ({"origin": "imported"}, [0, 1, 2]),
+        ({"origin": "collected"}, []),
+        ({"state": "open"}, [2, 3]),
+        ({"state": "closed"}, []),
+        ({"sort": "least"}, [3, 2, 0, 1]),
+        ({"sort": "split"}, [1, 2, 0]),
+        ({"sort": "newest"}, [0, 1, 2, 3]),
+    ],
+)
+def test_a_filter_leaves_its_items_in_their_order(voted, tea, wanted, places):
+    assert left(tea, **wanted) == [voted[n] for n in places]
+
+
+def test_flags_and_comments_are_found(voted, tea, cast):
+    judgment = Judgment.objects.filter(slot__item__external_id=voted[1]).first()
+    Judgment.objects.filter(pk=judgment.pk).update(flags=["unsafe"])
+    ItemComment.objects.create(slot=judgment.slot, author=cast.person("Ann"), text="Odd.")
+    assert left(tea, flag="unsafe") == left(tea, comment=True) == [voted[1]]
+    assert left(tea, flag="other") == []
+
+
+@pytest.mark.parametrize("sort", items.SORTS)
+def test_pages_by_key_together_are_the_list(voted, tea, monkeypatch, sort):
+    whole = left(tea, sort=sort)
+    monkeypatch.setattr(items, "PAGE", 1)
+    seen, after = [], ""
+    while True:
+        page = items.page_of(tea, Filter(sort=sort), after)
+        seen += [item.external_id for item in page.rows]
+        after = page.after
+        if not after:
+            break
+    assert seen == whole
+
+
+@pytest.mark.parametrize("after", ["x", "WzFd", "WyJ4IiwyXQ", "W251bGxd"])
+def test_a_place_that_the_list_did_not_give_is_refused(voted, tea, after):
+    with pytest.raises(DomainError):
+        items.page_of(tea, Filter(sort="least"), after)
+
+
+def test_chosen_items_are_held_back_opened_again_and_asked_about_more(voted, tea, cast):
+    by = cast.person("Carol")
+    assert items.act(tea, [voted[3]], "close", by=by) == 9
+    assert left(tea, state="closed") == [voted[3]]
+    assert items.act(tea, [voted[3]], "open", by=by) == 9
+    assert left(tea, state="closed") == []
+    assert items.act(tea, voted[:2], "more", by=by, number=2) == 4
+    assert set(
+        Item.objects.filter(external_id__in=voted[:2]).values_list("overlap", flat=True)
+    ) == {11}
+    with pytest.raises(DomainError, match="how many"):
+        items.act(tea, voted, "more", by=by, number=None)
+    with pytest.raises(DomainError, match="Choose items"):
+        items.act(tea, ["none"], "close", by=by)
+
+
+def test_assigned_items_are_kept_for_their_annotators(voted, tea, cast):
+    by = cast.person("Carol")
+    assert items.act(tea, [voted[3]], "assign", by=by, people="Ann, bo@example.org") == 2
+    assert items.act(tea, [voted[3]], "assign", by=by, people="Ann") == 0
+    slots = Slot.objects.filter(item__external_id=voted[3], reserved_for__isnull=False)
+    assert sorted(slots.values_list("reserved_for__name", flat=True)) == ["Ann", "Bo"]
+    with pytest.raises(DomainError, match="no annotator"):
+        items.act(tea, [voted[3]], "assign", by=by, people="Carol")
+
+
+def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
+    page = carol.get(PAGE, {"votes": "all", "sort": "split"}).content.decode()
+    assert voted[0] in page
+    assert voted[2] not in page
+    lines = b"".join(carol.get(PAGE, {"votes": "all", "format": "csv"}).streaming_content)
+    rows = list(csv.DictReader(io.StringIO(lines.decode())))
+    assert [(row["item"], row["judgments"], row["agreement"]) for row in rows] == [
+        (voted[0], "9", "1.0"),
+        (voted[1], "9", "0.5556"),
+    ]
+    answer = carol.post(PAGE, {"act": "close", "item": voted[3], "query": "votes=none"})
+    assert (answer.status_code, answer.url) == (302, f"{PAGE}?votes=none")
+    assert "held back" in carol.get(answer.url).content.decode()
+    assert carol.get(PAGE, {"batch": "x"}).status_code == 400
+    assert carol.get(PAGE, {"after": "x"}, follow=True).status_code == 200
