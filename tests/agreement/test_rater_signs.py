@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from annotation.agreement.statistics import rater_signs
 
@@ -62,3 +64,14 @@ def test_the_same_vector_of_ratings_again_and_again_is_flagged():
     found = rater_signs.same_vector_flags(worker, ratings, 3)
     assert found["flagged"].tolist() == [False, True, False]
     assert found["share"][1] == pytest.approx(28 / 30, abs=0.04)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), min_size=1, max_size=30))
+def test_a_clone_of_a_rater_ties_with_that_rater(labels):
+    """Rater 1 says what rater 0 says, rater 2 something else: the others of both are alike."""
+    item = np.repeat(np.arange(len(labels)), 3)
+    worker = np.tile([0, 1, 2], len(labels))
+    category = np.array([[first, first, other] for first, other in labels]).ravel()
+    found = rater_signs.agreement_flags(item, worker, category, (len(labels), 3, 3))
+    for figure in ("votes", "agreed", "p", "flagged"):
+        assert found[figure][0] == found[figure][1]
