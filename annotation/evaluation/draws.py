@@ -159,6 +159,9 @@ def _is_collecting(last: Draw) -> bool:
 
 
 def _reached(last: Draw) -> bool:
+    """Whether all intervals are narrow enough: stopping at a width keeps their coverage (Chow and
+    Robbins 1965).
+    """
     quantities = estimates.estimates(last.study, last.task)["quantities"]
     widths = [
         (each.combined.high - each.combined.low) / 2
