@@ -121,7 +121,7 @@ class Annotator(threading.Thread):
         key = {"Idempotency-Key": reason}
         path = f"slots/{slot}/judgment/"
         stored = self._until({200, 201}, lambda: self.program.call(path, body, **key))
-        if (stored["slot"], stored["answer"]["choice"]) != (slot, choice):
+        if (stored["slot"], stored["answer"]["answers"]["choice"]) != (slot, choice):
             raise Trouble(f"{choice} of slot {slot} was acknowledged as {stored}")
         self._note(slot, reason, choice, reason)
         return True

@@ -12,7 +12,7 @@ PAGE = f"/studies/{SLUG}/judge/"
 TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="([^"]+)"')
 SLOT = re.compile(rb'name="slot" value="([^"]+)"')
 KEY = re.compile(rb'name="key" value="([^"]+)"')
-CHOICE = re.compile(rb'name="choice" id="[^"]+" value="([^"]+)"')
+CHOICE = re.compile(rb'name="answer-choice" id="[^"]+"[^>]* value="([^"]+)"')
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 HTMX = FORM | {"HX-Request": "true"}
 TIMEOUT = 30

@@ -171,8 +171,8 @@ def body(slot, said: dict) -> dict:
         depth = {"score": said["depth"], "text": "", "chips": []}
         return {"answers": {"best": best, "polite": polite, "why not": why, "depth": depth}}
     if kind == "feedback":
-        one = {name: {"score": n, "feedback": f"{n} it is"} for name, n in said.items()}
-        return {"answers": {ids["own"]: one}}
+        scores = {name: {"score": n, "text": f"{n} it is"} for name, n in said.items()}
+        return {"answers": {name: {ids["own"]: score} for name, score in scores.items()}}
     return said
 
 

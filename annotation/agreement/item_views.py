@@ -7,8 +7,7 @@ from uuid import UUID
 from annotation.accounts.models import User
 from annotation.agreement.task_votes import TaskVotes
 from annotation.judging.annotator import overview
-from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.kinds.base import Answer
+from annotation.judging.kinds import Answer, config_of_task, kind_of
 from annotation.judging.models import Handback, Item, ItemQuerySet, Judgment
 from annotation.judging.work import comments
 from annotation.studies.models import Study, TaskDefinition

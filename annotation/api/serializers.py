@@ -7,12 +7,20 @@ from django.db.models import F, Q, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from annotation.judging.kinds import KINDS, answers_of, config_of, config_of_task, kind_of, labels
-from annotation.judging.kinds.base import Answer
-from annotation.judging.kinds.body import whole
+from annotation.judging.kinds import (
+    KINDS,
+    Answer,
+    answers_of,
+    config_of,
+    config_of_task,
+    kind_of,
+    labels,
+)
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.judging.work.present import Shown
+from annotation.questions import stored
+from annotation.questions.base import text_in
 from annotation.studies.models import Study
 from annotation.votes.counting import withdrawn_from, worker_name
 
@@ -38,11 +46,6 @@ class ClaimSerializer(serializers.Serializer):
     text = serializers.CharField()
 
 
-class PointSerializer(serializers.Serializer):
-    value = serializers.IntegerField()
-    label = serializers.CharField()
-
-
 class TurnSerializer(serializers.Serializer):
     role = serializers.CharField()
     content = serializers.CharField()
@@ -57,8 +60,8 @@ class SlotSerializer(serializers.Serializer):
     """What an annotator gets to judge (judging.present.Shown); empty is what the kind has not.
 
     ``options`` stand in the order to show them in, ``conversations`` are what the ``attribute`` was
-    extracted from, ``claims`` are those of the ``gold`` response. ``scale`` has the points of a
-    preference, from the first option to the second, or of a score; ``settings`` are the task's.
+    extracted from, ``claims`` are those of the ``gold`` response. ``questions`` are what to answer,
+    each with its ``name``, ``type``, ``text`` and settings; ``settings`` are the task's.
     """
 
     slot = serializers.UUIDField()
@@ -78,8 +81,7 @@ class SlotSerializer(serializers.Serializer):
     )
     gold = serializers.CharField()
     claims = ClaimSerializer(many=True)
-    criteria = serializers.SerializerMethodField()
-    scale = serializers.SerializerMethodField()
+    questions = serializers.SerializerMethodField()
     settings = serializers.DictField(source="config")
     lease_expires_at = serializers.DateTimeField()
 
@@ -87,16 +89,12 @@ class SlotSerializer(serializers.Serializer):
     def get_options(self, shown: Shown) -> list[dict]:
         return [{"id": id, "text": text} for id, text in shown.answers]
 
-    def get_criteria(self, shown: Shown) -> list[str]:
-        return shown.config.get("criteria", [])
-
-    @extend_schema_field(PointSerializer(many=True))
-    def get_scale(self, shown: Shown) -> list[dict]:
-        names = shown.kind.scale(shown.config)
-        return [{"value": n, "label": name} for n, name in enumerate(names, start=1)]
-
-
-BODIES = [whole(kind.Body) for kind in KINDS.values()]
+    @extend_schema_field(serializers.ListField(child=serializers.DictField()))
+    def get_questions(self, shown: Shown) -> list[dict]:
+        return [
+            {"about": question.about, "text": text_in(question.title, shown.question)} | settings
+            for question, settings in zip(shown.questions, stored(shown.questions), strict=True)
+        ]
 
 
 class TrainingSerializer(serializers.Serializer):

@@ -10,7 +10,6 @@ from django.urls import reverse
 from drf_spectacular.utils import (
     OpenApiParameter,
     OpenApiResponse,
-    PolymorphicProxySerializer,
     extend_schema,
 )
 from rest_framework import generics
@@ -23,6 +22,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.api import base, serializers, studies
 from annotation.core.errors import Conflict, DomainError
+from annotation.judging.kinds.body import JudgmentBody
 from annotation.judging.models import Slot
 from annotation.judging.work import present, queue, submit
 from annotation.studies.access import study_for
@@ -40,9 +40,6 @@ EVERY = OpenApiParameter(
     "all", str, enum=["0", "1"], description="`1`: also what was revised and what was taken out."
 )
 SINCE = OpenApiParameter("since", int, description="Only judgments after the one of this id.")
-BODY = PolymorphicProxySerializer(
-    component_name="JudgmentBody", serializers=serializers.BODIES, resource_type_field_name=None
-)
 
 
 class Studies(base.StudyView, generics.ListAPIView):
@@ -115,7 +112,7 @@ class SubmitJudgment(APIView):
 
     @extend_schema(
         parameters=[KEY],
-        request=BODY,
+        request=JudgmentBody,
         responses={201: serializers.StoredSerializer, 200: serializers.StoredSerializer},
     )
     def post(self, request: Request, pk: UUID) -> Response:

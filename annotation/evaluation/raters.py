@@ -131,7 +131,7 @@ def _messages(unit: Unit, order: tuple[int, ...]) -> Callable[[], list[dict]]:
             f"{json.dumps(label)}: {kind.label_words(label, unit.config)}"
             for label in kind.labels(unit.config)
         )
-        asked = unit.config["question"] or kind.QUESTION
+        asked = unit.config["question"] or kind.question
         parts.append(f"Question: {asked}\nLabels:\n{choices}")
         parts.append('Reply with one JSON object and nothing else: {"label": "..."}')
         return [
@@ -157,7 +157,7 @@ def _reader(unit: Unit, order: tuple[int, ...]) -> Callable[[str], str | None]:
         if label not in labels:
             return None
         # The same function turns places into numbers and back: orders are their own inverses.
-        return kind.as_shown(kind.of_label(label), order, unit.config).label
+        return kind.as_shown(kind.of_label(label, unit.config), order, unit.config).label
 
     return read
 

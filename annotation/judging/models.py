@@ -391,7 +391,7 @@ class Judgment(models.Model):
     # Canonical option numbers in the order shown, from the left or top.
     shown = models.JSONField(default=list)
     reason = models.TextField(blank=True)
-    # What is wrong (kinds.common.TAGS), and which of the task's common reasons apply.
+    # What is wrong (kinds.settings.TAGS), and which of the task's common reasons apply.
     flags = models.JSONField(default=list)
     chips = models.JSONField(default=list)
     # Marked passages: {"option", "start", "end", "text", "sign": "+"|"-", "comment"}, in characters

@@ -25,9 +25,7 @@ TYPES: dict[str, type[Question]] = {
     "text": TextQuestion,
 }
 # Those that compare an item's options, by the fewest that they need.
-COMPARING = {"choice": 2, "scale": 2, "ranking": 3}
-# Those whose answers are numbers.
-NUMBERED = ("rating", "scale", "ranking")
+COMPARING = {name: each.COMPARES for name, each in TYPES.items() if each.COMPARES}
 QUESTIONS_LIMIT = 30
 _ANY = (
     LabelQuestion | RatingQuestion | ChoiceQuestion | ScaleQuestion | RankingQuestion | TextQuestion
@@ -65,7 +63,7 @@ def stored(questions: Sequence[Question]) -> list[dict]:
 
 
 def _check_options(question: Question, options: int) -> None:
-    least = COMPARING.get(question.type, int(question.about == "option"))
+    least = question.COMPARES or int(question.about == "option")
     if options < least:
         words = _("it needs items with %(n)d answers or more") % {"n": least}
         raise _refused(question.name, words)
@@ -85,7 +83,7 @@ def _check_condition(question: Question, earlier: Sequence[Question]) -> None:
         words = _("“%(label)s” is no class of “%(question)s”")
         named = {"label": min(unknown), "question": asked.name}
         raise _refused(question.name, words % named)
-    if asked.about == "option" and question.about == "item":
+    if asked.about != "item" and question.about == "item":
         words = _("it is about the item, and “%s” about each answer")
         raise _refused(question.name, words % asked.name)
 

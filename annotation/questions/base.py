@@ -1,8 +1,8 @@
 """What every type of question has: settings, and the way of an answer from a form to its rows.
 
-A question is about an item, or about each of an item's answers (its *options*). Its settings are
-one pydantic model: forms, the API, bundles, releases and imports read them from there. A type knows
-no table and no other type.
+A question is about an item, about each of an item's answers (its *options*), or about each part of
+what the item shows (the claims of a gold response). Its settings are one pydantic model: forms, the
+API, bundles, releases and imports read them from there. A type knows no table and no other type.
 """
 
 import re
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 NAME_LIMIT, TITLE_LIMIT, TEXT_LIMIT = 60, 300, 5_000
 # The scale of the answers; "none" where answers are not compared.
 Level = Literal["nominal", "ordinal", "ranks", "none"]
+# The beginning of the names of a form's fields.
+FIELD = "answer-"
 # PostgreSQL's text and JSON hold neither.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -73,37 +75,52 @@ def text_in(texts: Mapping[str, str], default: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Given:
+class Row:
     """One answer to one question, as a row of ``judging.models.Answer`` holds it."""
 
     question: str
     option: int | None = None
+    part: int | None = None
     label: str = ""
     value: int | None = None
     text: str = ""
     chips: tuple[str, ...] = ()
 
     @property
-    def part(self) -> str:
-        """What it is about within the judgment: "QUESTION", or "NUMBER/QUESTION" of an option."""
-        return self.question if self.option is None else f"{self.option}/{self.question}"
+    def about(self) -> int | None:
+        """The number of the option or the key of the part; None of an answer about the item."""
+        return self.part if self.option is None else self.option
 
     @property
-    def said(self) -> str | int | None:
+    def key(self) -> str:
+        """Its name within the judgment: "QUESTION", or "ABOUT/QUESTION" of an option or a part."""
+        return self.question if self.about is None else f"{self.about}/{self.question}"
+
+    @property
+    def stated(self) -> str | int | None:
         """What is compared with other people's: the label, the number or the ticked classes."""
         return self.label or (", ".join(self.chips) or None if self.value is None else self.value)
 
 
 @dataclass(frozen=True)
 class Options:
-    """An item's options: {canonical number: id}, and their numbers in the order shown."""
+    """What questions can be about: the options {canonical number: id} and their numbers in the
+    order shown, and the keys of the parts in their order.
+    """
 
     ids: Mapping[int, str]
     order: Sequence[int]
+    parts: Sequence[int] = ()
 
     @property
     def numbers(self) -> dict[str, int]:
         return {id: number for number, id in self.ids.items()}
+
+    def named(self, about: str) -> dict[str, int]:
+        """{id in an API body: option or part} in the order shown."""
+        if about == "part":
+            return {str(part): part for part in self.parts}
+        return {self.ids[number]: number for number in self.order}
 
 
 @dataclass(frozen=True)
@@ -138,11 +155,17 @@ class Question(BaseModel):
     # The type's name in the settings, and in a form.
     TITLE: ClassVar["StrOrPromise"]
     LEVEL: ClassVar[Level] = "nominal"
+    # Whether its answers are numbers, and the fewest options that it compares (0: it does not).
+    NUMBERS: ClassVar[bool] = False
+    COMPARES: ClassVar[int] = 0
 
     type: str
     name: Name
     title: Texts = {}
-    about: Literal["item", "option"] = "item"
+    # An explanation beside the title, and the sentence for whoever left it out or answered wrongly.
+    help: Texts = {}
+    reminder: Texts = {}
+    about: Literal["item", "option", "part"] = "item"
     required: bool = True
     asked_when: Condition | None = None
 
@@ -170,106 +193,160 @@ class Question(BaseModel):
 
     # From what was sent to rows
 
-    def read(self, sent: Any, options: Options, asked: Collection[int | None]) -> list[Given]:
-        """The rows of the answers ``sent``: of the item one value, of options {id: value}.
+    def read(self, sent: Any, options: Options, asked: Collection[int | None]) -> list[Row]:
+        """The rows of the answers ``sent``: of the item one value, of options or parts {id: value}.
 
-        ``asked`` are the options (None: the item) that the question is asked about. Raises
+        ``asked`` are the options or parts (None: the item) that the question is asked about. Raises
         DomainError with a sentence for the annotator.
         """
         if self.about == "item":
             return self._one(sent, None, options) if None in asked else []
-        values = sent if isinstance(sent, dict) else {}
-        if unknown := values.keys() - options.numbers.keys():
-            raise self.refused(_("there is no answer “%s”") % str(min(unknown))[:60])
+        values, named = sent if isinstance(sent, dict) else {}, options.named(self.about)
+        if unknown := values.keys() - named.keys():
+            words = _("there is no answer “%s”") % str(min(unknown, key=str))[:60]
+            raise self.refused(words)
         rows = [
             row
-            for number in options.order
-            if number in asked
-            for row in self._one(values.get(options.ids[number]), number, options)
+            for id, about in named.items()
+            if about in asked
+            for row in self._one(values.get(id), about, options)
         ]
-        return sorted(rows, key=lambda row: row.option or 0)
+        return sorted(rows, key=lambda row: row.about or 0)
 
-    def _one(self, value: Any, option: int | None, options: Options) -> list[Given]:
-        if self.is_empty(value):
-            if self.required:
-                raise DomainError(self.missing(self.place(option, options)), code=self.name)
-            return []
-        return [replace(given, option=option) for given in self.given(value, options)]
+    def _one(self, value: Any, about: int | None, options: Options) -> list[Row]:
+        try:
+            if not self.is_empty(value):
+                rows = self.rows(value, options)
+                return [replace(row, **{self.about: about}) for row in rows] if about else rows
+            if not self.required:
+                return []
+            place = self.place(about, options)
+            raise DomainError(text_in(self.reminder) or self.missing(place), code=self.name)
+        except DomainError as refusal:
+            raise self._of_place(refusal, value, about, options) from None
+
+    def _of_place(
+        self, refusal: DomainError, value: Any, about: int | None, options: Options
+    ) -> DomainError:
+        """A refusal that says which of several options or parts it is about."""
+        place, sentence = self.place(about, options), refusal.sentence
+        if self.reminder:  # which may name the place itself
+            sentence = sentence.replace("%(n)d", str(place))
+        elif place and len(options.named(self.about)) > 1 and not self.is_empty(value):
+            sentence = _("Answer %(n)d: %(sentence)s") % {"n": place, "sentence": sentence}
+        return DomainError(sentence, code=self.name)
 
     def is_empty(self, value: Any) -> bool:
         """Whether ``value`` says nothing."""
         return value is None or value == "" or value == [] or value == {}
 
-    def given(self, value: Any, options: Options) -> list[Given]:
+    def rows(self, value: Any, options: Options) -> list[Row]:
         """The rows that one value stands for; DomainError where it is no answer."""
         raise NotImplementedError
 
     def missing(self, place: int) -> str:
-        """The sentence that asks for an answer; ``place`` of the option as shown, 0 of the item."""
+        """The sentence that asks for an answer; ``place`` of what it is about, 0 of the item."""
+        words = {"question": self.words, "n": place}
+        if place and self.about == "part":
+            return _("Answer “%(question)s” for claim %(n)d.") % words
         if place:
-            words = {"question": self.words, "n": place}
             return _("Answer “%(question)s” for answer %(n)d.") % words
         return _("Answer “%(question)s” first.") % {"question": self.words}
 
     def refused(self, why: str) -> DomainError:
         sentence = _("“%(question)s”: %(why)s.") % {"question": self.words, "why": why}
+        sentence = text_in(self.reminder) or sentence
         return DomainError(sentence, code=self.name)
 
-    @staticmethod
-    def place(option: int | None, options: Options) -> int:
-        """The place of an option as shown, from 1; 0 of the item or of an unknown order."""
-        return options.order.index(option) + 1 if option in options.order else 0
+    def place(self, about: int | None, options: Options) -> int:
+        """The place from 1 of an option as shown or of a part; 0 of the item or where unknown."""
+        order = list(options.parts if self.about == "part" else options.order)
+        return order.index(about) + 1 if about in order else 0
 
     # From a form's fields to what an API body has, and back
 
     def field(self, place: int | None = None) -> str:
-        """The name of the form's field, of the option at a place as shown."""
-        return f"answer-{self.name}" if place is None else f"answer-{self.name}/{place}"
+        """The name of the form's field, of the option at a place as shown or of a part."""
+        return f"{FIELD}{self.name}" if place is None else f"{FIELD}{self.name}/{place}"
 
     def sent_by_form(self, data: Mapping[str, Any], options: Options) -> Any:
         """What an API body would have under this question for the fields of a form."""
         if self.about == "item":
             return self.value_of(data, self.field())
         return {
-            options.ids[number]: self.value_of(data, self.field(place))
-            for place, number in enumerate(options.order, start=1)
+            id: self.value_of(data, self.field(place))
+            for place, id in enumerate(options.named(self.about), start=1)
         }
+
+    def sent_bare(self, data: Mapping[str, Any]) -> Any:
+        """The answer in a body that names its questions without ``answers`` around them."""
+        return data.get(self.name)
 
     def value_of(self, data: Mapping[str, Any], field: str) -> Any:
         return data.get(field)
 
-    def typed(self, rows: Sequence[Given], options: Options) -> dict[str, list[str]]:
+    def typed(self, rows: Sequence[Row], options: Options) -> dict[str, list[str]]:
         """The form's fields that would give these rows again."""
         fields: dict[str, list[str]] = {}
         for row in rows:
-            place = None if row.option is None else self.place(row.option, options)
+            place = None if row.about is None else self.place(row.about, options)
             fields |= self.fields_of(row, self.field(place), options)
         return fields
 
-    def fields_of(self, row: Given, field: str, options: Options) -> dict[str, list[str]]:
+    def fields_of(self, row: Row, field: str, options: Options) -> dict[str, list[str]]:
         return {field: [str(self.value(row, options.ids))]}
 
     # From rows to exports and words
 
-    def exported(self, rows: Sequence[Given], ids: Mapping[int, str]) -> Any:
+    def exported(self, rows: Sequence[Row], ids: Mapping[int, str]) -> Any:
         """The answers as exports have them: what ``read`` takes, options under ``ids``."""
         if self.about == "item":
             return self.value(rows[0], ids) if rows else None
+        if self.about == "part":
+            return {str(row.part): self.value(row, ids) for row in rows}
         return {ids[row.option or 0]: self.value(row, ids) for row in rows}
 
-    def value(self, row: Given, ids: Mapping[int, str]) -> Any:
+    def sent(self, rows: Sequence[Row], options: Options) -> Any:
+        """The answers as the API's body has them."""
+        return self.exported(rows, options.ids)
+
+    def value(self, row: Row, ids: Mapping[int, str]) -> Any:
         """One row as exports have it."""
         return row.label or row.value
+
+    def row_of(self, label: str | int, about: int | None = None) -> Row:
+        """The row of a bare label, of what checks expect and curators rule."""
+        row = Row(self.name, value=int(label)) if self.NUMBERS else Row(self.name, label=str(label))
+        return replace(row, **{"part" if self.about == "part" else "option": about})
+
+    def expected(self, value: Any, candidates: Sequence[str], options: int) -> Any:
+        """The label that a bundle's check stands for; ``candidates`` are ids in their order."""
+        label = str(value) if type(value) is int else value
+        if label not in (labels := self.labels(options)):
+            raise DomainError(f"“expected” must be one of {listed(labels)}")
+        return label
+
+    def side(self, label: str) -> str:
+        """The label without its degree: on a scale from one option to another, the side."""
+        return label
+
+    def sides(self, options: int) -> list[str]:
+        """Every value of ``side``."""
+        return self.labels(options)
+
+    def agrees(self, label: Any, expected: Any) -> bool:
+        """Whether a label counts as the expected one."""
+        return label == expected
 
     def label_words(self, label: str) -> str:
         """One of ``labels`` in words."""
         return label
 
-    def said(self, row: Given) -> str:
+    def stated(self, row: Row) -> str:
         """One row in words, without its texts."""
-        return self.label_words(str(row.said))
+        return "" if row.stated is None else self.label_words(str(row.stated))
 
-    def as_shown(self, row: Given, order: Sequence[int]) -> Given:
+    def as_shown(self, row: Row, order: Sequence[int]) -> Row:
         """The row with places as shown (``order``: canonical numbers) instead of numbers."""
         if row.option is None:
             return row
@@ -282,6 +359,15 @@ class Question(BaseModel):
     def context(self, data: Mapping[str, Any], field: str, options: Sequence[str]) -> dict:
         """What the type's template shows of one field; ``options`` are ids in the order shown."""
         return {"typed": self.value_of(data, field)}
+
+
+def listed(names: Collection[str]) -> str:
+    return ", ".join(f"“{name}”" for name in names)
+
+
+def answer_name(number: int) -> str:
+    """An option in words, by its number or place; 0 where the place is unknown."""
+    return _("Answer %(n)d") % {"n": number} if number else _("One of the answers")
 
 
 def many(data: Mapping[str, Any], name: str) -> list:

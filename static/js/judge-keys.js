@@ -45,7 +45,7 @@
 
   // The number of the chosen answer once more: slightly, clearly, much, and round again.
   function louder() {
-    const strengths = [...form().querySelectorAll("[name=strength], [name$='/strength']")];
+    const strengths = [...form().querySelectorAll("[name$='/strength']")];
     if (!strengths.length) return true;
     const next = strengths[(strengths.findIndex((one) => one.checked) + 1) % strengths.length];
     next.checked = true;

@@ -11,7 +11,6 @@ from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.statistics.kendall import concordance, mean_over_items
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.ranking.kind import Answer
 from annotation.votes import stored
 from annotation.votes.table import VotesError
 from tests import everykind
@@ -111,5 +110,6 @@ def test_a_listed_ranking_names_every_answer_once(value, ties, label):
         with pytest.raises(DomainError, match="the best first"):
             kind.expected(value, row, config)
     else:
-        assert kind.expected(value, row, config) == label
-        assert kind.of_label(label) == Answer(tuple((int(n), at) for n, at in label.items()))
+        keys = {f"{number}/ranking": place for number, place in label.items()}
+        assert kind.expected(value, row, config) == keys
+        assert kind.of_label(keys, config).label == keys

@@ -29,7 +29,7 @@ def test_claim_answers_the_slot_and_again_the_same(cast, tea, ann):
             "options",
             "lease_expires_at",
         ),
-        *("question", "attribute", "conversations", "gold", "claims", "criteria", "scale"),
+        *("question", "attribute", "conversations", "gold", "claims", "questions"),
         "settings",
     }
     assert (body["task"], body["kind"], len(body["options"])) == ("best", "selection", 3)
@@ -55,7 +55,7 @@ def test_the_same_key_is_answered_200_with_the_same_body_and_another_body_409(ca
     first, again = ann("POST", path, body, **key), ann("POST", path, body, **key)
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json() == again.json()
-    assert first.json()["answer"] == {"choice": body["choice"], "strength": ""}
+    assert first.json()["answer"] == {"answers": {"choice": body["choice"]}}
     other = ann("POST", path, body | {"choice": slot["options"][0]["id"]}, **key)
     assert (other.status_code, other["Content-Type"]) == (409, "application/problem+json")
     assert Judgment.objects.count() == 1

@@ -86,15 +86,9 @@ CRITERIA = ("Need Alignment", "Content Depth", "Tone", "Explanation Style")
 
 
 def scores(slot, score, words="Because it fits."):
-    item = Slot.objects.get(pk=slot).item
-    return {
-        "answers": {
-            str(option.candidate_id): {
-                name: {"score": score, "feedback": f"{name}: {words}"} for name in CRITERIA
-            }
-            for option in item.options.all()
-        }
-    }
+    ids = [str(option.candidate_id) for option in Slot.objects.get(pk=slot).item.options.all()]
+    answers = {name: {"score": score, "text": f"{name}: {words}"} for name in CRITERIA}
+    return {"answers": {name: dict.fromkeys(ids, answer) for name, answer in answers.items()}}
 
 
 @pytest.fixture

@@ -39,12 +39,9 @@ def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke
     assert texts == ["The night train leaves at ten.", "It has beds.", "Cheap."]
     slot = queue.claim(bespoke, ann)
     first, second, third = response.claims.all()
-    said = {
-        str(first.pk): {"verdict": "keep"},
-        str(second.pk): {"verdict": "edit", "text": "It has twelve beds."},
-        str(third.pk): {"verdict": "drop"},
-    }
-    submit.submit(bespoke, slot, ann, {"claims": said}, key="claims")
+    decided = {str(first.pk): "keep", str(second.pk): "edit", str(third.pk): "drop"}
+    body = {"claims": decided, "edited": {str(second.pk): "It has twelve beds."}}
+    submit.submit(bespoke, slot, ann, body, key="claims")
     assert work.information(work.reviewed(judged, ann)) == [
         "The night train leaves at ten.",
         "It has twelve beds.",
@@ -71,7 +68,7 @@ def split(cast, bespoke, judged, fake):
 
 def decide(study, owner, response, verdict="keep"):
     slot = queue.claim(study, owner)
-    said = {str(claim.pk): {"verdict": verdict} for claim in response.claims.all()}
+    said = {str(claim.pk): verdict for claim in response.claims.all()}
     submit.submit(study, slot, owner, {"claims": said}, key=str(slot))
 
 
@@ -102,7 +99,7 @@ def test_a_review_that_was_begun_is_not_taken_away(cast, bespoke, judged, split)
     ann = cast.person("Ann")
     first = split("All in one.")
     slot = queue.claim(bespoke, ann)
-    drafts.save(bespoke, slot, ann, {f"claim-{first.claims.get().pk}": ["keep"]})
+    drafts.save(bespoke, slot, ann, {"answer-claims/1": ["keep"]})
     second = split("One.", "Two.", again=True)
     assert queue.claim(bespoke, ann) == slot
     decide(bespoke, ann, first)
@@ -159,7 +156,7 @@ def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
     gold.set_claims(response, ["One.", "Two."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
-    said = {str(response.claims.first().pk): {"verdict": "keep"}}
+    said = {str(response.claims.first().pk): "keep"}
     with pytest.raises(submit.DomainError, match="Decide on claim 2"):
         submit.submit(bespoke, slot, ann, {"claims": said}, key="k")
 
@@ -301,19 +298,18 @@ def test_claims_with_other_words_are_dropped_at_once_without_a_script(cast, besp
     response = gold.save(judged, ann, "Take the night train.")
     gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
-    kept, dropped = response.claims.order_by("number")
     page = login(ann)
     page.get("/studies/tea/judge/")
     slot = bespoke.slots.get(status="held", annotator=ann)
-    typed = {"slot": slot.pk, f"claim-{kept.pk}": "edit", f"text-{kept.pk}": "By night."}
+    typed = {"slot": slot.pk, "answer-claims/1": "edit", "answer-edited/1": "By night."}
     filled = page.post("/studies/tea/judge/", {**typed, "fill": "drop"})
     text = " ".join(filled.content.decode().split())
-    assert f'name="claim-{dropped.pk}" value="drop" data-key="3" required checked' in text
-    assert f'name="claim-{kept.pk}" value="edit" data-key="2" required checked' in text
+    assert 'name="answer-claims/2" value="drop" data-key="3" required checked' in text
+    assert 'name="answer-claims/1" value="edit" data-key="2" required checked' in text
     assert ">By night.</textarea>" in text
     assert not Answer.objects.filter(judgment__slot=slot).exists()
-    page.post("/studies/tea/judge/", {**typed, f"claim-{dropped.pk}": "drop", "key": "k"})
-    verdicts = Judgment.objects.get(slot=slot).answers.order_by("part")
+    page.post("/studies/tea/judge/", {**typed, "answer-claims/2": "drop", "key": "k"})
+    verdicts = Judgment.objects.get(slot=slot).answers.filter(question="claims").order_by("part")
     assert list(verdicts.values_list("label", flat=True)) == ["edit", "drop"]
     again = page.post(f"/studies/tea/judged/{slot.pk}/", {**typed, "fill": "drop"})
     assert again.status_code == 200

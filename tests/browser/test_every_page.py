@@ -57,8 +57,9 @@ def fill(cast, study) -> None:
 
 def scored(slot) -> dict:
     criteria = slot.item.batch.task.config["criteria"]
-    one = {name: {"score": 3, "feedback": "It fits."} for name in criteria}
-    return {"answers": {str(option.candidate_id): one for option in slot.item.options.all()}}
+    score = {"score": 3, "text": "It fits."}
+    scores = {str(option.candidate_id): score for option in slot.item.options.all()}
+    return {"answers": dict.fromkeys(criteria, scores)}
 
 
 BODIES = {
@@ -71,7 +72,7 @@ BODIES = {
         "answers": {"good": {str(slot.item.options.get().candidate_id): "Yes"}}
     },
     "claims": lambda slot: {
-        "claims": {str(claim.pk): {"verdict": "keep"} for claim in slot.item.gold.claims.all()}
+        "claims": {str(claim.pk): "keep" for claim in slot.item.gold.claims.all()}
     },
 }
 

@@ -18,7 +18,7 @@ ALL = {
 
 
 def checked(page, name: str) -> str:
-    return page.locator(f"input[name={name}]:checked").get_attribute("value")
+    return page.locator(f"input[name='{name}']:checked").get_attribute("value")
 
 
 def test_every_key_does_what_its_button_says(page, desk):
@@ -27,17 +27,17 @@ def test_every_key_does_what_its_button_says(page, desk):
     options = [pane.get_attribute("data-option") for pane in page.locator(".pane").all()]
     for number, option in enumerate(options, start=1):
         press(str(number))
-        assert checked(page, "choice") == option
+        assert checked(page, "answer-choice") == option
     strengths = []
     for _ in range(4):
         press("3")
-        strengths.append(checked(page, "strength"))
+        strengths.append(checked(page, "answer-choice/strength"))
     assert strengths == ["slightly", "clearly", "much", "slightly"]
-    assert checked(page, "choice") == options[2]
+    assert checked(page, "answer-choice") == options[2]
     press("0")
-    assert checked(page, "choice") == "tie"
+    assert checked(page, "answer-choice") == "tie"
     press("n")
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
     press("f")
     expect(page.get_by_label("Uncomfortable to read")).to_be_focused()
     press("j")
@@ -57,13 +57,13 @@ def test_every_key_does_what_its_button_says(page, desk):
     press("s")
     expect(page.get_by_role("dialog", name="Skip this item?")).to_be_visible()
     press("Escape")
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
     assert Judgment.objects.count() == 0
     press("Control+Enter")
     expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
     press("u")
     expect(page.get_by_role("heading", level=1)).to_contain_text("You judged this on")
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
 
 
 def test_keys_are_changed_and_switched_off_and_stay_so_for_this_person_alone(
@@ -80,20 +80,20 @@ def test_keys_are_changed_and_switched_off_and_stay_so_for_this_person_alone(
     page.keyboard.press("Escape")
     page.reload()
     page.keyboard.press("n")
-    expect(page.locator("input[name=choice]:checked")).to_have_count(0)
+    expect(page.locator("input[name=answer-choice]:checked")).to_have_count(0)
     page.keyboard.press("x")
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
     expect(page.locator(".choices kbd[data-of=none]")).to_have_text("x")
     page.keyboard.press("?")
     page.get_by_label("Use keys of a single letter").uncheck()
     page.keyboard.press("Escape")
     page.keyboard.press("1")
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
     expect(page.locator(".choices kbd[data-of=none]")).to_be_hidden()
     let_in(page, cast.person("Bo"))
     page.goto(JUDGE)
     page.keyboard.press("n")
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
 
 
 def test_a_korean_keyboard_reaches_the_same_keys(page, desk):
@@ -102,7 +102,7 @@ def test_a_korean_keyboard_reaches_the_same_keys(page, desk):
         "document.body.dispatchEvent(new KeyboardEvent('keydown',"
         " {key: 'ㅜ', code: 'KeyN', bubbles: true}))"
     )
-    assert checked(page, "choice") == "none"
+    assert checked(page, "answer-choice") == "none"
 
 
 def test_scores_and_words_for_every_criterion_without_a_mouse(page, desk):

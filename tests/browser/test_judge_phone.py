@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from annotation.judging.kinds.presets import CRITERIA
 from annotation.judging.models import Judgment
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.kinds import open_kind
@@ -168,7 +169,7 @@ def test_with_a_keyboard_the_answer_the_field_and_its_button_are_left(phone):
 def test_a_verdict_does_not_change_the_height_of_the_bar(phone):
     page = phone("attribute")
     heights = set()
-    for choice in page.locator("[name=verdict]").all():
+    for choice in page.locator("[name=answer-verdict]").all():
         choice.check()
         heights.add(page.locator(".decide").bounding_box()["height"])
     assert len(heights) == 1
@@ -254,9 +255,9 @@ def test_missing_words_beside_a_score_are_named_marked_and_focused(page, desk, s
     desk(page, "feedback", items=1, least=3)
     if size == PHONE:
         page.get_by_role("button", name="Score 0/4").click()
-    for place in range(1, 5):
-        page.locator(f"[name=score-1-{place}][value='4']").check()
-        page.locator(f"[name=text-1-{place}]").fill("Good." if place > 1 else "")
+    for place, name in enumerate(CRITERIA, start=1):
+        page.locator(f"[name='answer-{name}/1'][value='4']").check()
+        page.locator(f"[name='answer-{name}/1/text']").fill("Good." if place > 1 else "")
         if size == PHONE and place < 4:
             page.get_by_role("button", name="Next", exact=True).click()
     if size == PHONE:
@@ -297,7 +298,7 @@ def test_a_card_that_was_not_in_view_is_said_once_and_nobody_is_kept_from_submit
     tea.remind_to_read = True
     tea.save()
     page = phone("preference", items=2)
-    page.locator("[name=value]").nth(1).check(force=True)
+    page.locator("[name=answer-preference]").nth(1).check(force=True)
     page.get_by_role("button", name="Answer 2 of 2").tap()
     expect(page.get_by_role("button", name="Answer 2 of 2")).to_have_class("secondary outline seen")
     submit = page.get_by_role("button", name="Submit and next")

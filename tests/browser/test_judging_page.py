@@ -57,7 +57,7 @@ def test_keys_are_silent_while_typing(page, desk):
     desk(page)
     page.get_by_label("Why this one?").press_sequentially("1 n 0")
     expect(page.get_by_label("Why this one?")).to_have_value("1 n 0")
-    expect(page.locator("input[name=choice]:checked")).to_have_count(0)
+    expect(page.locator("input[name=answer-choice]:checked")).to_have_count(0)
 
 
 def test_enter_on_a_choice_submits_and_never_skips(page, desk):

@@ -38,14 +38,11 @@ def claims_item(study):
 
 def judge_claims(study, person, response):
     first, second, third = (str(claim.pk) for claim in response.claims.all())
-    verdicts = {
-        first: {"verdict": "keep"},
-        second: {"verdict": "edit", "text": "It is close."},
-        third: {"verdict": "drop"},
-    }
+    decided = {first: "keep", second: "edit", third: "drop"}
+    answers = {"claims": decided, "edited": {second: "It is close."}}
     slot = study.slots.get(item__external_id="i-claims")
     Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
-    submit(study, slot.pk, person, {"claims": verdicts}, key="claims")
+    submit(study, slot.pk, person, {"answers": answers}, key="claims")
 
 
 def judge_in_full(study, person):

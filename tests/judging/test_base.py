@@ -1,11 +1,10 @@
-"""Every kind of judgment keeps what its interface promises (``kinds.base.Kind``)."""
+"""Every kind of judgment keeps what its interface promises (``kinds.Kind``)."""
 
 import pytest
 from django.template.loader import get_template
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import KINDS, answers_of, config_of_task, labelled, labels
-from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds import KINDS, Kind, answers_of, config_of_task, labelled, labels
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
@@ -13,13 +12,8 @@ from annotation.judging.work import present
 from annotation.studies.models import TaskDefinition
 from tests import everykind
 
-# What the interface has no default for.
-OF_ITS_OWN = (
-    *("plan", "labels", "answer", "Body", "typed"),
-    *("rows", "of_rows", "of_label", "label_words"),
-)
 # A gold response has no row in a bundle: its claims are judged in tests/judging/test_overview.py.
-IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
+IN_BUNDLES = [code for code, kind in KINDS.items() if "gold" not in kind.shows]
 
 
 @pytest.fixture
@@ -38,23 +32,21 @@ def given(study, code):
 
 
 @pytest.mark.parametrize("code", KINDS)
-def test_a_kind_has_all_parts_of_the_interface(code):
+def test_a_kind_is_of_the_one_class_and_has_its_templates(code):
     kind = KINDS[code]
-    assert Kind in type(kind).__mro__ and code == kind.CODE
-    assert [name for name in Kind.__annotations__ if not hasattr(kind, name)] == []
-    assert [name for name in OF_ITS_OWN if name not in vars(type(kind))] == []
+    assert type(kind) is Kind and code == kind.code
     assert get_template(kind.template) and get_template(kind.tour)
-    assert set(kind.ASKS) <= {"query", "options", "attribute", "gold"}
+    assert set(kind.shows) <= {"query", "options", "attribute", "gold"}
 
 
 @pytest.mark.parametrize("code", KINDS)
 def test_default_settings_are_right_and_others_are_refused(code):
     kind = KINDS[code]
     full = kind.check_config({})
-    assert kind.check_config(full) == full and kind.DEFAULTS.items() <= full.items()
+    assert kind.check_config(full) == full and kind.defaults.items() <= full.items()
     assert kind.labels(full)
     least, most = kind.options_range(full)
-    assert (most > 0) == ("options" in kind.ASKS) and least <= most
+    assert (most > 0) == ("options" in kind.shows) and least <= most
     with pytest.raises(DomainError, match="has no setting “colour”"):
         kind.check_config({"colour": "red"})
 
@@ -98,7 +90,8 @@ def test_what_no_file_can_hold_of_a_kind_is_refused(code, db):
     except DomainError as refusal:
         assert refusal.sentence
     else:
-        assert body.keys() <= KINDS[code].Body.model_fields.keys()
+        names = {question.name for question in KINDS[code].questions(judgment.config)}
+        assert body["answers"].keys() <= names
 
 
 def test_the_study_of_every_kind_has_every_kind_that_a_bundle_can_hold():
@@ -111,7 +104,7 @@ def test_an_answer_is_the_same_by_every_way_to_it(judged, code):
     assert rows
     for judgment, answer, kind, config in rows:
         assert kind.answer_of(judgment) == answer
-        assert kind.of_label(answer.label).label == answer.label
+        assert kind.of_label(answer.label, config).label == answer.label
         assert kind.agrees(answer.label, answer.label, config)
         shown = present.show(judgment.slot_id, judgment.annotator)
         typed = present.answered(shown, judgment)
@@ -166,9 +159,9 @@ def test_a_kind_with_scores_has_them_as_rows_of_its_judgments(judged):
         scored[code] = list(parts.values_list("pk", "number", "criterion", "score"))
         answers = answers_of(dict.fromkeys(rows.values_list("pk", flat=True), code))
         assert sorted(scored[code]) == sorted(
-            (pk, part.number, part.criterion, part.score)
+            (pk, row.option, row.question, row.value)
             for pk, answer in answers.items()
-            for part in answer.scores
+            for row in answer.rows
         )
     assert scored and all(scored.values())
 

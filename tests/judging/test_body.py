@@ -1,4 +1,4 @@
-"""Forms and bodies of the API are read by the same rules (``kinds.body``); no database is asked."""
+"""Forms and bodies of the API are read by the same rules; no database is asked."""
 
 import json
 from types import SimpleNamespace
@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import KINDS, config_of
-from annotation.judging.kinds.body import common_columns
+from annotation.judging.kinds.body import JudgmentBody, common_columns
 
-IN_BODIES = [code for code, kind in KINDS.items() if "gold" not in kind.ASKS]
+IN_BODIES = [code for code, kind in KINDS.items() if "gold" not in kind.shows]
 OPTIONS = [SimpleNamespace(pk=n, number=n, candidate=id) for n, id in enumerate("abc", start=1)]
 SETTINGS = {
     "selection": {"options": 3, "tie": True, "strength": True},
@@ -34,26 +34,41 @@ def held(code, **settings):
     return SimpleNamespace(config=config, options=options, shown=[2, 1, 3][: len(options)])
 
 
-def form(**fields) -> QueryDict:
+def form(fields=(), /, **more) -> QueryDict:
     data = QueryDict(mutable=True)
-    for name, value in fields.items():
-        data.setlist(name.replace("_", "-"), value if isinstance(value, list) else [value])
+    for name, value in (dict(fields) | more).items():
+        data.setlist(name, value if isinstance(value, list) else [value])
     return data
 
 
 SAME = [
-    ("selection", form(choice="b", strength="much"), {"choice": "b", "strength": "much"}),
-    ("selection", form(choice="tie", strength="much"), {"choice": "tie"}),
-    ("preference", form(value="5"), {"value": 5}),
-    ("attribute", form(verdict="accepted", cause="other"), {"verdict": "accepted"}),
-    ("relevance", form(relevant="no"), {"relevant": False}),
-    ("ranking", form(place_1="3", place_2="1", place_3="2"), {"ranking": ["a", "c", "b"]}),
+    (
+        "selection",
+        form({"answer-choice": "b", "answer-choice/strength": "much"}),
+        {"choice": "b", "strength": "much"},
+    ),
+    ("selection", form(choice="tie", strength="much"), {"answers": {"choice": "tie"}}),
+    ("preference", form({"answer-preference": "5"}), {"value": 5}),
+    ("preference", form(value="5"), {"answers": {"preference": 5}}),
+    (
+        "attribute",
+        form({"answer-verdict": "accepted", "answer-cause": "other"}),
+        {"verdict": "accepted"},
+    ),
+    ("relevance", form({"answer-relevant": "no"}), {"relevant": False}),
+    (
+        "ranking",
+        form({"answer-ranking/1": "3", "answer-ranking/2": "1", "answer-ranking/3": "2"}),
+        {"ranking": ["a", "c", "b"]},
+    ),
     (
         "feedback",
-        form(score_1_1="1", text_1_1="dull", score_2_1="2", text_2_1="flat", score_3_1="3",
-             text_3_1="fine"),
-        {"answers": {id: {"Tone": {"score": n, "feedback": words}}
-                     for id, n, words in (("b", 1, "dull"), ("a", 2, "flat"), ("c", 3, "fine"))}},
+        form(
+            {f"answer-Tone/{n}": str(n) for n in (1, 2, 3)}
+            | {f"answer-Tone/{n}/text": f"words {n}" for n in (1, 2, 3)}
+        ),
+        {"answers": {"Tone": {id: {"value": n, "text": f"words {n}"}
+                              for id, n in (("b", 1), ("a", 2), ("c", 3))}}},
     ),
 ]  # fmt: skip
 
@@ -73,20 +88,28 @@ REFUSED = [
     ("preference", {"value": 0}, "Choose a place on the scale first."),
     ("attribute", {"verdict": "rejected", "cause": ""}, "Say what is wrong with the attribute."),
     ("relevance", {"relevant": "perhaps"}, "Choose yes or no first."),
-    ("ranking", {"ranking": ["a", ["b", "c"]]}, "Give every answer a place of its own."),
-    ("ranking", {"ranking": ["a", "b"]}, "List every answer once, the best first."),
-    ("ranking", form(place_1="4"), "Give answer 1 a place from 1 to 3."),
-    ("feedback", {"answers": {"b": {"Tone": {"score": 6}}}}, "Score “Tone” of answer 1."),
+    ("ranking", {"ranking": ["a", ["b", "c"]]}, "“Ranking”: give every answer a place of its own."),
+    ("ranking", {"ranking": ["a", "b"]}, "“Ranking”: give every answer a place."),
+    (
+        "ranking",
+        {"ranking": {"a": 4, "b": 1, "c": 2}},
+        "“Ranking”: places are numbers from 1 to 3.",
+    ),
+    ("ranking", {}, "Give every answer a place."),
+    ("feedback", {"answers": {"Tone": {"b": 6}}}, "Answer 1: “Tone”: choose a point from 1 to 5."),
+    ("feedback", {"answers": {"Tone": {}}}, "Score “Tone” of answer 1."),
     (
         "feedback",
-        {"answers": {"b": {"Tone": {"score": 2}}}},
-        "Write feedback on “Tone” of answer 1.",
+        {"answers": {"Tone": {"b": {"score": 2, "text": "well"}, "a": {"score": 2, "text": "so"}}}},
+        "Answer 2: “Tone”: write at least 3 characters.",
     ),
     (
         "feedback",
-        {"answers": {"b": {"Tone": {"score": 2, "feedback": "so"}}}},
-        "Please write at least 3 characters of feedback.",
+        {"answers": {"Tone": {"z": 2}}},
+        "“Tone”: there is no answer “z”.",
     ),
+    ("feedback", {"answers": []}, "answers must be {question: its answer}."),
+    ("feedback", {"answers": {"Depth": {}}}, "There is no question “Depth”. Known: Tone."),
 ]
 
 
@@ -179,20 +202,20 @@ def test_what_is_said_of_the_judging_wrongly_is_refused_and_never_dropped(body, 
 @pytest.mark.parametrize("code", IN_BODIES)
 @given(data=st.data())
 def test_any_json_is_an_answer_or_a_refusal_with_a_sentence(code, data):
-    fields = {
-        **KINDS[code].Body.model_fields,
-        "reason": 0,
-        "marks": 0,
-        "chips": 0,
-        "flags": 0,
-        "flagged": 0,
-        "circumstances": 0,
-    }
-    body = {name: data.draw(json_values) for name in fields}
+    body = {name: data.draw(json_values) for name in JudgmentBody.model_fields}
+    body["answers"] = data.draw(
+        json_values
+        | st.dictionaries(
+            st.sampled_from(
+                [question.name for question in KINDS[code].questions(held(code).config)]
+            ),
+            json_values,
+        )
+    )
     slot = held(code, marks=True, chips=["a"])
     try:
         answer = KINDS[code].read(body, slot)
-        assert answer.label == KINDS[code].of_label(answer.label).label
+        assert answer.label == KINDS[code].of_label(answer.label, slot.config).label
         common_columns(body, slot)
     except DomainError as refusal:
         assert refusal.sentence.strip() and refusal.code

@@ -7,7 +7,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.core.models import AuditEvent
 from annotation.judging.imports import bundles
-from annotation.judging.kinds import common
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item, Slot
 from annotation.personas.models import PersonaVersion
 from annotation.queries.models import Query
@@ -53,7 +53,7 @@ def test_a_bundle_becomes_a_study_open_for_judging(folder):
         "q1-c3",
     ]
     assert item.persona_version.profile["Name"] == "Mina Park"
-    assert item.batch.task.config == common.CONFIG | {
+    assert item.batch.task.config == kind_of("attribute").defaults | {
         "strength": False,
         "options": 3,
         "tie": True,

@@ -169,7 +169,7 @@ def test_expected_scores_name_place_and_criterion(bundle, expected, stored):
         bundles.import_study(bundle)
         assert Item.objects.get(external_id="i-feel").expected == stored
     else:
-        with pytest.raises(BundleError, match="must have scores from 1 to 5 of “1/Tone”"):
+        with pytest.raises(BundleError, match="must have labels of “1/Tone”"):
             bundles.import_study(bundle)
 
 

@@ -37,9 +37,11 @@ def hidden(response, name: str) -> str:
 
 def filled(response, number=1, **more) -> dict:
     """The page's form with one answer chosen."""
-    choices = re.findall(r'name="choice" id="[^"]*" value="([^"]*)"', response.content.decode())
+    choices = re.findall(
+        r'name="answer-choice" id="[^"]*"[^>]* value="([^"]*)"', response.content.decode()
+    )
     fields = {name: hidden(response, name) for name in ("slot", "key")}
-    return fields | {"choice": choices[number - 1], "seconds": "3.5"} | more
+    return fields | {"answer-choice": choices[number - 1], "seconds": "3.5"} | more
 
 
 @pytest.fixture
@@ -110,7 +112,7 @@ def test_a_refused_answer_keeps_what_was_typed_and_chosen(cast, tea, ann):
     page = answer.content.decode()
     assert answer.status_code == 400
     assert "Say in a few words" in page
-    assert re.search(rf'value="{form["choice"]}"[^>]* checked', page)
+    assert re.search(rf'value="{form["answer-choice"]}"[^>]* checked', page)
     long = ann.post(URL, form | {"reason": "w" * 5001})
     assert "w" * 5001 in long.content.decode()
 
@@ -237,7 +239,7 @@ def test_an_incomplete_answer_after_a_lost_lease_keeps_the_words(cast, tea, ann)
     form = filled(ann.get(URL), reason="an hour of thought")
     Slot.objects.update(lease_expires_at=Now() - timedelta(minutes=1))
     queue.expire()
-    answer = ann.post(URL, form | {"choice": ""})
+    answer = ann.post(URL, form | {"answer-choice": ""})
     assert answer.status_code == 404
     assert "an hour of thought" in answer.content.decode()
     assert ann.post(URL, form | {"slot": form["slot"], "key": ""}).status_code == 404

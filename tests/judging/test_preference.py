@@ -41,7 +41,7 @@ def test_an_answer_is_stored_from_option_1_whatever_was_shown_first(order, sent,
 
 
 def test_an_answer_without_a_known_order_stays_as_it_is_stored():
-    assert KIND.as_shown(KIND.of_label("2"), [], FIVE).label == "2"
+    assert KIND.as_shown(KIND.of_label("2", FIVE), [], FIVE).label == "2"
 
 
 def test_no_preference_is_a_vote_for_neither_side_of_the_results(cast, tea, login):

@@ -29,7 +29,7 @@ def fields_of(page: str) -> dict:
         if name and value and (kind and kind[1] in ("hidden", "radio")):
             typed.setdefault(name[1], value[1])
     # The first radio of every answer is the first place, which only one answer can have.
-    typed |= {name: name[-1] for name in typed if name.startswith("place-")}
+    typed |= {name: name[-1] for name in typed if name.startswith("answer-ranking/")}
     for name in re.findall(r'<textarea[^>]* name="([^"]+)"', page):
         typed[name] = "Because it fits."
     return typed

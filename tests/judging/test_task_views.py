@@ -98,8 +98,8 @@ def test_a_name_never_changes_its_kind(carol):
 @pytest.mark.parametrize(
     ("kind", "change", "words"),
     [
-        ("feedback", {"criteria": "\n "}, "This field is required"),
-        ("feedback", {"criteria": "Tone\nTone"}, "criteria must be a list of up to 12 different"),
+        ("feedback", {"criteria": "\n "}, "criteria must be a list of 1 to 12"),
+        ("feedback", {"criteria": "Tone\nTone"}, "criteria must be a list of 1 to 12 different"),
         ("feedback", {"options": 9}, "less than or equal to 5"),
         ("selection", {"options": 5}, "Select a valid choice"),
         ("relevance", {"chips": "x" * 61}, "chips must be a list"),

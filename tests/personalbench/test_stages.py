@@ -10,7 +10,7 @@ from annotation.core.errors import DomainError
 from annotation.core.templatetags.attune import passages
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.attribute.kind import _folded
+from annotation.judging.kinds.presets import folded
 from annotation.judging.models import Desk, Judgment, Slot
 from annotation.judging.work import queue, submit
 from annotation.personas.models import Attribute, Evidence
@@ -26,10 +26,10 @@ def turns(count, *marked):
 
 
 def test_context_is_folded_beyond_a_turn_before_and_after_the_evidence():
-    runs = _folded(turns(8, 4))
+    runs = folded(turns(8, 4))
     assert [(folded, len(run)) for folded, run in runs] == [(True, 3), (False, 3), (True, 2)]
-    assert [folded for folded, _run in _folded(turns(3))] == [False]
-    assert _folded([]) == []
+    assert [folded for folded, _run in folded(turns(3))] == [False]
+    assert folded([]) == []
 
 
 def test_a_passage_is_highlighted_and_stays_text():
@@ -69,7 +69,9 @@ def matter(tea, cast):
 def opened(client) -> dict:
     """{field: attribute} of the screen, and the fields of its form."""
     page = client.get(JUDGE).content.decode()
-    rows = re.findall(r'<legend dir="auto">(.*?)</legend>.*?name="(relevant-[^"]+)"', page, re.S)
+    rows = re.findall(
+        r'<legend dir="auto">(.*?)</legend>.*?name="(answer-relevant-[^"]+)"', page, re.S
+    )
     slot = re.search(r'name="slot" value="([^"]+)"', page)
     return {"rows": {name: words for words, name in rows}, "slot": slot and slot[1], "page": page}
 
@@ -114,7 +116,7 @@ def test_a_missing_vote_stores_nothing_and_keeps_what_was_chosen(matter, cast, l
     refused = client.post(JUDGE, data)
     page = refused.content.decode()
     assert (refused.status_code, Judgment.objects.count()) == (400, 0)
-    chosen = re.findall(r'name="relevant-[^>]* checked', page)
+    chosen = re.findall(r'name="answer-relevant-[^>]* checked', page)
     assert "Choose yes or no first." in page and len(chosen) == 2
 
 
@@ -167,7 +169,9 @@ def test_foreign_slots_in_a_form_change_nothing(matter, cast, login):
     client, other = login(cast.person("Ann")), cast.person("Bo")
     screen = opened(client)
     foreign = queue.claim(matter.study, other)
-    data = answers(screen, **{f"relevant-{foreign}": "yes", "relevant-nonsense": "yes"})
+    data = answers(
+        screen, **{f"answer-relevant-{foreign}": "yes", "answer-relevant-nonsense": "yes"}
+    )
     assert client.post(JUDGE, data).status_code == 302
     assert set(Judgment.objects.values_list("annotator", flat=True)) == {cast.person("Ann").pk}
 

@@ -16,8 +16,7 @@ from django.db.models.functions import Cast, Coalesce
 from annotation.accounts.models import Consent, User
 from annotation.core.rows import chunks
 from annotation.judging.annotator import overview
-from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.kinds.base import Answer
+from annotation.judging.kinds import Answer, config_of_task, kind_of
 from annotation.judging.models import Draft, Handback, ItemComment, Judgment
 from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study

@@ -244,7 +244,7 @@ def _store(request: UserRequest, study: Study) -> HttpResponse:
 def _filled(slot_id: UUID, request: UserRequest) -> QueryDict:
     """The form as a button of the kind fills it in; nothing is stored."""
     shown = present.show(slot_id, request.user)
-    return shown.kind.filled(shown, request.POST)
+    return shown.kind.fill(shown, request.POST)
 
 
 @require_safe
@@ -346,9 +346,11 @@ def _refused(request: UserRequest, study: Study, refusal: DomainError) -> HttpRe
 
 def _words(data: QueryDict) -> str:
     """Whatever a person wrote in a form, to give it back to them."""
-    names = [name for name in data if name == "reason" or name.startswith("text-")]
-    texts = [str(data[name]).strip() for name in names]
-    return "\n\n".join(text for text in texts if text)
+    texts = [(name, str(data[name]).strip()) for name in data]
+    # Beside words a form sends ids, classes and points.
+    written = (text for name, text in texts
+               if name == "reason" or (name.startswith("answer-") and " " in text))  # fmt: skip
+    return "\n\n".join(filter(None, written))
 
 
 def _task(study: Study, value: str | None) -> TaskDefinition:

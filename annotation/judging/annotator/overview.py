@@ -20,8 +20,7 @@ from django.utils.translation import gettext as _
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.judging.kinds import answers_of, config_of_task, kind_of
-from annotation.judging.kinds.base import Answer
+from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
 from annotation.judging.models import Batch, Desk, Judgment
 from annotation.judging.work import comments, queue
 from annotation.studies import messages

@@ -20,7 +20,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.curator import checks
 from annotation.judging.kinds import answers_of, kind_of, labels
-from annotation.judging.kinds.base import Label
+from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Adjudication, Item, Judgment
 from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition

@@ -17,7 +17,7 @@ from annotation.core.pages import page_of
 from annotation.core.schema import form_of
 from annotation.judging.curator import checks
 from annotation.judging.kinds import labels
-from annotation.judging.kinds.base import Field, Label
+from annotation.judging.kinds.kind import Field, Label
 from annotation.judging.models import Checks, Item
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import study_for

@@ -23,7 +23,7 @@ from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import codes, kind_of
-from annotation.judging.kinds.base import Label
+from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Adjudication,
     Batch,

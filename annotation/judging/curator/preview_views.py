@@ -9,6 +9,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.judging.curator import preview
 from annotation.judging.kinds import KINDS, kind_of
+from annotation.judging.kinds.form import form_of
 from annotation.judging.models import Batch
 from annotation.judging.work import present
 from annotation.studies.access import study_for
@@ -56,7 +57,7 @@ def try_form(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.task.may_change)
     data = request.POST.copy()
     data["name"] = data.get("name") or "preview"
-    form = kind_of(data.get("kind") or next(iter(KINDS))).form(data, study=study)
+    form = form_of(kind_of(data.get("kind") or next(iter(KINDS))), data, study=study)
     if not form.is_valid():
         return render(request, "judging/preview_form.html", {"form": form})
 

@@ -20,6 +20,7 @@ from annotation.judging.batches.open import close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
 from annotation.judging.curator.batch_form import BatchForm
 from annotation.judging.kinds import KINDS
+from annotation.judging.kinds.form import form_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch
 from annotation.studies.access import study_for
@@ -44,7 +45,7 @@ def tasks(request: UserRequest, slug: str) -> HttpResponse:
     edited = newest.filter(name=request.GET.get("task", "")).first()
     name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind", ""))
     kind = KINDS.get(name) or next(iter(KINDS.values()))
-    form = kind.form(request.POST if request.method == "POST" else None, study=study, task=edited)
+    form = form_of(kind, request.POST or None, study=study, task=edited)
     if request.method == "POST" and form.is_valid():
         task = form.save(request.user)
         messages.success(request, _("Task %(task)s is defined.") % {"task": task})
@@ -53,8 +54,8 @@ def tasks(request: UserRequest, slug: str) -> HttpResponse:
         "study": study,
         "form": form,
         "edited": edited,
-        "kinds": [(code, kind.NAME) for code, kind in KINDS.items()],
-        "tasks": [(task, KINDS[task.kind].NAME) for task in newest],
+        "kinds": [(code, kind.name) for code, kind in KINDS.items()],
+        "tasks": [(task, KINDS[task.kind].name) for task in newest],
         "batches": _batches(study),
     }
     return render(request, "judging/tasks.html", context, status=400 if form.errors else 200)

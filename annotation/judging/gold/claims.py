@@ -19,10 +19,9 @@ from annotation.candidates.models import Candidate
 from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import open_batch
-from annotation.judging.kinds import KINDS, score_rows
-from annotation.judging.kinds.claims.kind import accepted
-from annotation.judging.kinds.claims.kind import reviews as claim_reviews
-from annotation.judging.models import Draft, Judgment, Slot
+from annotation.judging.kinds import score_rows
+from annotation.judging.kinds.presets import CLAIMS as CLAIM_TASKS
+from annotation.judging.models import Draft, Judgment, JudgmentQuerySet, Slot
 from annotation.queries import gold, scenarios
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
@@ -155,6 +154,17 @@ def information(review: Judgment | None) -> list[str]:
     return accepted(review) if review else []
 
 
+def claim_reviews() -> JudgmentQuerySet:
+    """The judgments that decide on claims."""
+    return Judgment.objects.filter(slot__item__batch__task__kind=CLAIM_TASKS.code)
+
+
+def accepted(review: Judgment) -> list[str]:
+    """The claims that a review accepts, as edited."""
+    parts = CLAIM_TASKS.answer_json(CLAIM_TASKS.answer_of(review), {}, {})
+    return [part["text"] or part["claim"] for part in parts.values() if part["verdict"] != "drop"]
+
+
 def lines(text: str) -> list[str]:
     """The claims in what a model wrote: its lines, without bullets, numbers and headings."""
     bare = (_BULLET.sub("", line).strip().strip("*").strip() for line in text.splitlines())
@@ -196,8 +206,7 @@ def _close_earlier(response: GoldResponse) -> None:
 
 def _open_claims(study: Study) -> None:
     """Open the owner's items of the claims that are new, in every claims task of the study."""
-    kinds = [code for code, kind in KINDS.items() if "gold" in kind.ASKS]
-    tasks = study.tasks.filter(kind__in=kinds).order_by("name", "-version").distinct("name")
+    tasks = study.tasks.filter(kind=CLAIM_TASKS.code).order_by("name", "-version").distinct("name")
     if study.status == Study.Status.OPEN:
         for task in tasks:
             open_batch(study, task)

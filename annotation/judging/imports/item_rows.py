@@ -2,7 +2,7 @@
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.base import Label
+from annotation.judging.kinds.kind import Label
 from annotation.studies.models import TaskDefinition
 
 

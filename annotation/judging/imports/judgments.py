@@ -21,8 +21,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
-from annotation.judging.kinds import answers_of, config_of, config_of_task, kind_of
-from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds import Kind, answers_of, config_of, config_of_task, kind_of
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.models import (
     ANSWERED,
@@ -185,7 +184,7 @@ class Storing:
             slot = self._slot(target, person)
             self._labels[pair] = answer.label
             columns = {"slot_id": slot, "annotator_id": person, **common}
-            self._judged.append((target.kind.rows(answer), columns))
+            self._judged.append((target.kind.stored(answer), columns))
             target.added += 1
             if target.kind.COUNTED:
                 target.counters[Item.COUNTERS[answer.label]] += 1

@@ -1,40 +1,16 @@
-"""The kinds of judgment, one folder each; ``base.Kind`` is their interface."""
+"""The kinds of judgment: presets of questions (``presets``), all of one class (``kind``)."""
 
 from collections.abc import Mapping
-from itertools import groupby
 from typing import Any
 
 from django.db.models import FilteredRelation, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, NullIf
 
-from annotation.core import sql
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import common
-from annotation.judging.kinds.attribute.kind import AttributeKind
-from annotation.judging.kinds.base import Kind
-from annotation.judging.kinds.claims.kind import ClaimsKind
-from annotation.judging.kinds.feedback.kind import FeedbackKind
-from annotation.judging.kinds.preference.kind import PreferenceKind
-from annotation.judging.kinds.questions.kind import QuestionsKind
-from annotation.judging.kinds.ranking.kind import RankingKind
-from annotation.judging.kinds.relevance.kind import RelevanceKind
-from annotation.judging.kinds.selection.kind import SelectionKind
-from annotation.judging.models import Answer
+from annotation.judging.kinds import kind
+from annotation.judging.kinds.kind import Answer, Kind
+from annotation.judging.kinds.presets import KINDS
 from annotation.studies.models import TaskDefinition
-
-KINDS: dict[str, Kind] = {
-    kind.CODE: kind
-    for kind in (
-        SelectionKind(),
-        PreferenceKind(),
-        FeedbackKind(),
-        AttributeKind(),
-        RelevanceKind(),
-        ClaimsKind(),
-        RankingKind(),
-        QuestionsKind(),
-    )
-}
 
 
 def kind_of(name: str) -> Kind:
@@ -47,7 +23,7 @@ def kind_of(name: str) -> Kind:
 
 def config_of(name: str, stored: dict) -> dict:
     """A task's stored settings, with the defaults of those that came after it was defined."""
-    return common.CONFIG | kind_of(name).DEFAULTS | stored
+    return kind_of(name).defaults | stored
 
 
 def config_of_task(task: TaskDefinition) -> dict:
@@ -59,20 +35,18 @@ def codes(**properties: Any) -> list[str]:
     """The names of the kinds with these ``properties``, as ``codes(SHAPE="label")``."""
     return [
         code
-        for code, kind in KINDS.items()
-        if all(getattr(kind, name) == value for name, value in properties.items())
+        for code, each in KINDS.items()
+        if all(getattr(each, name) == value for name, value in properties.items())
     ]
 
 
-def answers_of(kinds: Mapping[int, str]) -> dict[int, Any]:
+def answers_of(kinds: Mapping[int, str]) -> dict[int, Answer]:
     """{judgment's id: its answer} of ``kinds``, {judgment's id: kind}."""
-    rows = Answer.objects.filter(sql.among("judgment", kinds)).order_by("judgment", "pk")
-    by_judgment = groupby(rows, key=lambda row: row.judgment_id)
-    return {pk: KINDS[kinds[pk]].of_rows(list(rows)) for pk, rows in by_judgment}
+    return kind.answers_of({judgment: KINDS[code] for judgment, code in kinds.items()})
 
 
 def score_rows(judgments: QuerySet) -> list[QuerySet]:
-    """``Kind.scores`` of ``judgments`` of any kind, for each kind that has scores."""
+    """``scores`` of ``judgments`` of any kind, for each kind that has scores."""
     return [KINDS[code].scores(judgments) for code in codes(SHAPE="scores")]
 
 
@@ -81,7 +55,7 @@ def labelled(judgments: QuerySet) -> QuerySet:
 
     ``main_answer`` is the answer that the label comes from.
     """
-    questions = [KINDS[code].PRIMARY for code in codes(SHAPE="label")]
+    questions = [each.primary for each in KINDS.values() if each.primary]
     primary = Q(answers__question__in=questions, answers__option=None, answers__part=None)
     # Of an answer on a scale the number is the label, beside a label it is a degree.
     label = Coalesce(

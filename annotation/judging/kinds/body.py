@@ -1,12 +1,10 @@
-"""Bodies of the API, by which forms are read too: the one place for what a valid answer is.
+"""What stands beside the answers of a judgment, in a form as in a body of the API.
 
-A kind's ``Body`` has what this kind alone asks for, ``CommonBody`` what all of them take. Rules may
-ask the task's settings and the item's options through the validation's context.
+Rules ask the task's settings and the item's options through the validation's context.
 """
 
 import re
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
 from django.http import QueryDict
@@ -22,29 +20,18 @@ from pydantic import (
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
-    create_model,
 )
-from pydantic_core import core_schema, from_json
+from pydantic_core import from_json
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import common
-from annotation.judging.kinds.slots import Data, Held
+from annotation.judging.kinds import settings
+from annotation.judging.kinds.kind import Data, Held
 
 REASON_LIMIT = 5_000
 MARKS_LIMIT = 50
 WEEK = 7 * 24 * 3600
 # PostgreSQL's text and JSON hold neither.
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """A text that is one of ``values``."""
-
-    values: Sequence[str]
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> core_schema.CoreSchema:
-        return core_schema.literal_schema(list(self.values))
 
 
 def asked(sentence: Any) -> WrapValidator:
@@ -65,21 +52,12 @@ def context_of(info: ValidationInfo) -> dict[str, Any]:
     return info.context or {}
 
 
-def written(setting: str, least: str = "") -> BeforeValidator:
-    """A text that the task's ``setting`` makes required, optional or off.
-
-    ``least`` is the setting with its fewest characters where it is required.
-    """
-
-    def check(value: Any, info: ValidationInfo) -> str:
-        config = context_of(info)["config"]
-        return text_of(value, config[setting], config[least] if least else 0)
-
-    return BeforeValidator(check)
+def _written(value: Any, info: ValidationInfo) -> str:
+    return text_of(value, context_of(info)["config"]["reason"])
 
 
-def text_of(value: Any, rule: str, least: int = 0) -> str:
-    """``value`` as text; DomainError where ``rule`` is "required" and it is missing or short."""
+def text_of(value: Any, rule: str) -> str:
+    """``value`` as text; DomainError where ``rule`` is "required" and it is missing."""
     if value is not None and not isinstance(value, str):
         raise DomainError(_("The reason must be text."), code="reason")
     text = (value or "").strip()
@@ -87,10 +65,6 @@ def text_of(value: Any, rule: str, least: int = 0) -> str:
         raise DomainError(_("The reason holds a character that cannot be stored."), code="reason")
     if rule == "required" and not text:
         raise DomainError(_("Say in a few words why you chose this answer."), code="reason")
-    if len(text) < least and rule == "required":
-        raise DomainError(
-            _("Please write at least %(n)d characters of feedback.") % {"n": least}, code="reason"
-        )
     if len(text) > REASON_LIMIT:
         raise DomainError(
             _("The reason may have %(n)d characters.") % {"n": REASON_LIMIT}, code="reason"
@@ -103,7 +77,7 @@ def names(field: str, setting: str = "") -> BeforeValidator:
 
     def check(values: Any, info: ValidationInfo) -> list[str]:
         return subset(
-            values, context_of(info)["config"][setting] if setting else common.TAGS, field
+            values, context_of(info)["config"][setting] if setting else settings.TAGS, field
         )
 
     return BeforeValidator(check)
@@ -121,41 +95,25 @@ def subset(values: Any, allowed: Collection[str], field: str) -> list[str]:
     return sorted(set(values))
 
 
-def number(value: Any) -> Any:
-    """The digits of a form as a number; anything else as it is."""
-    digits = isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 4
-    return int(value) if digits else value
-
-
-def _on_scale(value: int, info: ValidationInfo) -> int:
-    if value > context_of(info)["config"]["points"]:
-        raise ValueError
-    return value
-
-
-# A place on the task's scale, in a form as digits.
-Point = Annotated[int, Field(ge=1), AfterValidator(_on_scale), BeforeValidator(number)]
-
-
 class Body(BaseModel):
     """Fields of an answer; what else was sent is left alone."""
 
     model_config = ConfigDict(strict=True)
 
     @classmethod
-    def read(cls, data: Data, held: Held, **words: Any) -> Self:
+    def read(cls, data: Data, held: Held) -> Self:
         """The fields of ``data``, a form or an API body, to the slot ``held`` (work.submit.Held).
 
-        ``words`` complete the sentences. Raises DomainError with a sentence for the annotator.
+        Raises DomainError with a sentence for the annotator.
         """
         values = {}
         for name, field in cls.model_fields.items():
             many = isinstance(data, QueryDict) and field.annotation == list[str]
-            value = common.values_of(data, name) if many else data.get(name)
+            value = data.getlist(name) if many else data.get(name)
             # Where nothing is needed, null is nothing.
             if value is not None or field.is_required():
                 values[name] = value
-        context = {"config": held.config, "options": held.options, **words}
+        context = {"config": held.config, "options": held.options}
         return cls.model_validate(values, context=context)
 
 
@@ -225,10 +183,23 @@ def _places(places: list[str], info: ValidationInfo) -> list[str]:
     return places
 
 
-class CommonBody(Body):
-    """What the body of every kind may have."""
+class JudgmentBody(Body):
+    """A judgment: its answers, and what may stand beside them.
 
-    reason: Annotated[str, written("reason")] = Field("", validate_default=True)
+    Instead of under ``answers`` questions may stand by their names; ``choice`` is the only choice.
+    """
+
+    # Each question reads its own answer.
+    answers: SkipValidation[dict[str, Any]] = Field(
+        {},
+        description="{question: its answer}; of questions about each option or claim {question: "
+        "{its id: answer}}. A choice is an option's id, `tie` or `none` (where the task asks how "
+        "much better, {`choice`, `strength`}); a scale counts from the option shown first; a "
+        "ranking is {option's id: place}; a label a class or a list of them; a rating a number or "
+        "{`score`, `text`, `chips`}; a text a string.",
+    )
+    choice: SkipValidation[str] = Field("", description="An option's id, `tie` or `none`.")
+    reason: Annotated[str, BeforeValidator(_written)] = Field("", validate_default=True)
     flags: Annotated[list[str], names("flags")] = []
     chips: Annotated[list[str], names("chips", "chips")] = []
     marks: Annotated[
@@ -253,16 +224,9 @@ class CommonBody(Body):
     seconds: SkipValidation[float | None] = Field(None, description="Active time.")
 
 
-def entry(fields: Any, *keys: str) -> dict:
-    """What ``fields`` hold under one key after another; {} where that is nothing with fields."""
-    for key in keys:
-        fields = fields.get(key) if isinstance(fields, dict) else None
-    return fields if isinstance(fields, dict) else {}
-
-
 def common_columns(data: Data, held: Held) -> dict[str, Any]:
-    """What every kind stores of a form or an API body."""
-    body = CommonBody.read(data, held)
+    """What every judgment stores of a form or an API body."""
+    body = JudgmentBody.read(data, held)
     numbers = {option.candidate: option.number for option in held.options}
     marks = [
         mark.model_dump() | {"option": numbers[mark.option], "comment": mark.comment.strip()}
@@ -273,8 +237,3 @@ def common_columns(data: Data, held: Held) -> dict[str, Any]:
         circumstances["flagged"] = sorted({held.shown[int(place) - 1] for place in body.flagged})
     columns = {"reason": body.reason, "flags": body.flags, "chips": body.chips, "marks": marks}
     return columns | {"circumstances": circumstances}
-
-
-def whole(body: type[Body]) -> type[BaseModel]:
-    """The body in the API of a kind with this ``Body``."""
-    return create_model(body.__name__, __base__=(body, CommonBody))

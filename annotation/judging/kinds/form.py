@@ -1,29 +1,53 @@
-"""The form that defines a task; each kind adds the fields of its own settings, named like them."""
+"""The form that defines a task: its fields are made from the settings of its kind.
+
+A task with questions of its own has a group of fields for each question, made from the settings of
+the question's type; so a bound stands in one place.
+"""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
+from annotated_types import Ge, Le, MaxLen
 from django import forms
 from django.db import transaction
 from django.db.models import Max
+from django.forms import BoundField
+from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from pydantic.fields import FieldInfo
 
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import in_groups
-from annotation.judging.kinds import common
+from annotation.judging.kinds.kind import Kind
+from annotation.judging.kinds.presets import FIRST, SHOWS
+from annotation.questions import COMPARING, QUESTIONS_LIMIT, TYPES, questions_of, stored
+from annotation.questions.base import (
+    NAME_LIMIT,
+    TITLE_LIMIT,
+    Asking,
+    Question,
+    text_in,
+    whole_number,
+)
 from annotation.studies.models import Study, TaskDefinition
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-ASKED = [
-    ("off", gettext_lazy("not asked")),
-    ("optional", gettext_lazy("optional")),
-    ("required", gettext_lazy("required")),
-]
+ASKED = {
+    "off": gettext_lazy("not asked"),
+    "optional": gettext_lazy("optional"),
+    "required": gettext_lazy("required"),
+}
+ABOUT = [("item", gettext_lazy("the item")), ("option", gettext_lazy("each of its answers"))]
+# What every question has, in the order of the form, and what of all settings is not folded.
+SHARED = ("title", "type", "about", "name", "required", "asked_when")
+ALWAYS = ("title", "type", "about", "classes", "points")
+# Fields of a question, each with the types that have it.
+Fields = list[tuple[BoundField, str]]
 
 
 class Lines(forms.CharField):
@@ -39,38 +63,33 @@ class Lines(forms.CharField):
         return [line for line in lines if line]
 
 
+def field_of(setting: FieldInfo) -> forms.Field:
+    """A form's field for one setting, with the setting's own bounds; empty is the default."""
+    words: dict[str, Any] = {"label": setting.title, "required": False}
+    words |= {"help_text": setting.description or "", "initial": setting.default}
+    choices = get_args(setting.annotation)
+    bounds = {type(rule): rule for rule in setting.metadata}
+    if setting.annotation is bool:
+        return forms.BooleanField(**words)
+    if setting.annotation is int:
+        low, high = bounds[Ge].ge, bounds[Le].le
+        return forms.IntegerField(min_value=low, max_value=high, **words)
+    if setting.annotation is str:
+        return forms.CharField(max_length=bounds[MaxLen].max_length, **words)
+    if choices == get_args(Asking):
+        return forms.ChoiceField(choices=list(ASKED.items()), **words)
+    if choices and all(isinstance(choice, int) for choice in choices):
+        offered = [(n, str(n)) for n in choices]
+        return forms.TypedChoiceField(choices=offered, coerce=int, empty_value=None, **words)
+    return Lines(**words)
+
+
 class TaskForm(forms.Form):
     """What every kind of task has. Saving under a name that exists makes its next version."""
 
     name = forms.SlugField(label=gettext_lazy("Name"), max_length=60)
     overlap = forms.IntegerField(
         label=gettext_lazy("Judgments an item"), min_value=1, max_value=99, initial=9
-    )
-    question = forms.CharField(
-        label=gettext_lazy("The question under the answers"),
-        max_length=300,
-        required=False,
-        help_text=gettext_lazy("Left empty, the one that belongs to this kind of task."),
-    )
-    owner_only = forms.BooleanField(
-        label=gettext_lazy("Only the owner of a query judges"),
-        required=False,
-        help_text=gettext_lazy("One judgment an item, by the person whose query it is."),
-    )
-    reason = forms.ChoiceField(label=gettext_lazy("Written reason"), choices=ASKED)
-    chips = Lines(
-        label=gettext_lazy("Common reasons to tick"),
-        required=False,
-        help_text=gettext_lazy("One a line."),
-    )
-    tags = forms.BooleanField(
-        label=gettext_lazy("Offer tags for what is wrong"), required=False, initial=True
-    )
-    marks = forms.BooleanField(label=gettext_lazy("Let people mark passages"), required=False)
-    hidden = Lines(
-        label=gettext_lazy("Fields of the persona that are not shown"),
-        required=False,
-        help_text=gettext_lazy("One a line, such as Demographics.Age or Preference."),
     )
     guideline = forms.CharField(
         label=gettext_lazy("Guideline (Markdown)"), widget=forms.Textarea, required=False
@@ -87,23 +106,22 @@ class TaskForm(forms.Form):
         self,
         data: Mapping[str, Any] | None = None,
         *,
-        kind: Any,
+        kind: Kind,
         study: Study,
         task: TaskDefinition | None = None,
     ) -> None:
         self.kind, self.study = kind, study
         initial = None
         if task:
-            initial = common.CONFIG | kind.DEFAULTS | task.config
-            initial |= {
-                "name": task.name,
-                "overlap": task.overlap,
-                "guideline": task.guideline,
-            }
+            columns = {name: getattr(task, name) for name in self.COLUMNS}
+            initial = kind.defaults | task.config | columns
         super().__init__(data, initial=initial)
+        for name, setting in kind.settings.model_fields.items():
+            if setting.title:
+                self.fields[name] = field_of(setting)
 
     @property
-    def groups(self) -> Iterator[tuple["StrOrPromise", list[forms.BoundField]]]:
+    def groups(self) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
         """Legend and fields of each group; what only this kind has stands in the first."""
         return in_groups(self, self.GROUPS)
 
@@ -112,7 +130,7 @@ class TaskForm(forms.Form):
         if self.errors:
             return data
         self.newest = self.study.tasks.filter(name=data["name"]).order_by("-version").first()
-        if self.newest and self.newest.kind != self.kind.CODE:
+        if self.newest and self.newest.kind != self.kind.code:
             # Versions of a task are read together.
             self.add_error("name", _("This name is a task of another kind: choose another."))
             return data
@@ -126,7 +144,8 @@ class TaskForm(forms.Form):
 
     def settings(self, data: dict[str, Any]) -> dict[str, Any]:
         """The task's settings that the cleaned ``data`` give."""
-        return {name: data[name] for name in self.fields if name not in self.COLUMNS}
+        names = self.kind.settings.model_fields
+        return {name: data[name] for name in names if data.get(name) is not None}
 
     def next_version(self) -> TaskDefinition:
         """The task as the form gives it, or the next version of it; not stored."""
@@ -134,7 +153,7 @@ class TaskForm(forms.Form):
         return TaskDefinition(
             study=self.study,
             version=(versions.aggregate(v=Max("version"))["v"] or 0) + 1,
-            kind=self.kind.CODE,
+            kind=self.kind.code,
             config=self.config,
             translations=self.newest.translations if self.newest else {},
             **{name: self.cleaned_data[name] for name in self.COLUMNS},
@@ -149,3 +168,215 @@ class TaskForm(forms.Form):
             task.save()
             audit.record(by, "task.define", task, version=task.version)
         return task
+
+
+# {setting: the names of the types that have it}, and the setting of the first of them.
+OF_TYPES: dict[str, list[str]] = {}
+SETTINGS: dict[str, FieldInfo] = {}
+for _type, _class in TYPES.items():
+    for _name, _field in _class.model_fields.items():
+        if _field.title and _name not in Question.model_fields:
+            OF_TYPES.setdefault(_name, []).append(_type)
+            SETTINGS.setdefault(_name, _field)
+
+
+class QuestionsForm(TaskForm):
+    """The form of a task with questions of its own."""
+
+    shows = forms.MultipleChoiceField(
+        label=gettext_lazy("An item shows"),
+        choices=list(SHOWS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        initial=["request", "need", "persona"],
+    )
+    count = forms.IntegerField(
+        widget=forms.HiddenInput, min_value=1, max_value=QUESTIONS_LIMIT, initial=1
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        kind: Kind,
+        study: Study,
+        task: TaskDefinition | None = None,
+    ) -> None:
+        button = data.get("press") if data else None
+        changed = pressed(data, button) if data and button else None
+        super().__init__(None if changed else data, kind=kind, study=study, task=task)
+        # The questions ask; a task has no further one.
+        del self.fields["question"]
+        stored_ones = task.config["questions"] if task else [FIRST]
+        sent = changed or data
+        self.number = _count(sent) if sent else len(stored_ones)
+        for n in range(self.number):
+            self._add(n, stored_ones[n] if n < len(stored_ones) else {})
+        if changed:  # shown as typed, and checked when it is saved
+            self.initial = {
+                name: field.widget.value_from_datadict(changed, MultiValueDict(), name)
+                for name, field in self.fields.items()
+            }
+        self.initial["count"] = self.number
+
+    def _add(self, n: int, given: dict) -> None:
+        """The fields of the question at place ``n``, filled with what is ``given``."""
+        fields = {
+            "name": forms.CharField(
+                label=gettext_lazy("Name in the data"), max_length=NAME_LIMIT, required=False
+            ),
+            "title": forms.CharField(
+                label=gettext_lazy("What people are asked"), max_length=TITLE_LIMIT, required=False
+            ),
+            "type": forms.ChoiceField(
+                label=gettext_lazy("They answer with"),
+                choices=[(name, each.TITLE) for name, each in TYPES.items()],
+            ),
+            "about": forms.ChoiceField(label=gettext_lazy("About"), choices=ABOUT, required=False),
+            "required": forms.BooleanField(
+                label=gettext_lazy("It must be answered"), required=False, initial=True
+            ),
+            "asked_when": forms.CharField(
+                label=gettext_lazy("Asked only when"),
+                required=False,
+                help_text=gettext_lazy(
+                    "An earlier question and its classes, as verdict: no, unsure."
+                ),
+            ),
+            **{name: field_of(setting) for name, setting in SETTINGS.items()},
+        }
+        for name, field in fields.items():
+            for_types = " ".join(OF_TYPES.get(name, ()))
+            if for_types:
+                field.widget.attrs["data-for"] = for_types
+            self.fields[f"q{n}-{name}"] = field
+            if name in given:
+                self.initial[f"q{n}-{name}"] = _shown(name, given[name])
+
+    @property
+    def groups(self) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
+        """The groups of the task, without its questions."""
+        names = ("name", "overlap", "owner_only", "shows", "options", "count")
+        groups = ((self.GROUPS[0][0], names), *self.GROUPS[1:])
+        for legend, fields in in_groups(self, groups):
+            yield legend, [field for field in fields if not field.name.startswith("q")]
+
+    @property
+    def questions(self) -> list[tuple[int, Fields, Fields]]:
+        """(number, what is always asked, (setting, its types) that are folded) of each question."""
+        rows = []
+        for n in range(self.number):
+            every = {name: list(TYPES) for name in SHARED} | OF_TYPES
+            every["about"] = [name for name in TYPES if name not in COMPARING]
+            fields = {name: (self[f"q{n}-{name}"], " ".join(every[name])) for name in every}
+            first = [fields.pop(name) for name in ALWAYS]
+            rows.append((n, first, list(fields.values())))
+        return rows
+
+    def clean(self) -> dict[str, Any]:
+        try:
+            settings = [self._question(n) for n in range(self.number)]
+            options = self.cleaned_data.get("options") or 0
+            self.cleaned_data["questions"] = stored(questions_of(settings, options))
+        except DomainError as refusal:
+            self.add_error(None, refusal.sentence)
+        return super().clean()
+
+    def settings(self, data: dict[str, Any]) -> dict[str, Any]:
+        return super().settings(data) | {"questions": data["questions"]}
+
+    def _question(self, n: int) -> dict[str, Any]:
+        """The settings of the question at place ``n``, as its type takes them."""
+        data = self.cleaned_data
+        type_ = data.get(f"q{n}-type", "")
+        title = data.get(f"q{n}-title", "")
+        row = {"type": type_, "name": data.get(f"q{n}-name") or title[:60], "title": title}
+        row["required"] = data.get(f"q{n}-required", True)
+        if type_ not in COMPARING:
+            row["about"] = data.get(f"q{n}-about") or "item"
+        if condition := data.get(f"q{n}-asked_when"):
+            row["asked_when"] = _condition(condition)
+        for name, types in OF_TYPES.items():
+            value = data.get(f"q{n}-{name}")
+            if type_ in types and value not in (None, ""):
+                row[name] = _classes(value) if name == "classes" else value
+        return row
+
+
+def _classes(lines: list[str]) -> list[dict[str, str]]:
+    """Classes of lines "name = title"; a line without a title is both."""
+    parts = (line.partition("=") for line in lines)
+    return [{"name": name.strip(), "title": title.strip()} for name, _, title in parts]
+
+
+def _count(data: Mapping[str, Any]) -> int:
+    return whole_number(data.get("count"), 1, QUESTIONS_LIMIT) or 1
+
+
+def pressed(data: Mapping[str, Any], button: str) -> Mapping[str, Any]:
+    """The form's data after ``button``: "add", or "drop-N" or "up-N" of the question at place N."""
+    count, (act, _, place) = _count(data), button.partition("-")
+    number = whole_number(place, 0, count - 1)
+    order = list(range(count))
+    if act == "add":
+        order = [*order, count][:QUESTIONS_LIMIT]
+    elif number is not None:
+        order.remove(number)
+        if act == "up":
+            order.insert(max(number - 1, 0), number)
+    order = order or [count]
+    changed: MultiValueDict[str, Any] = MultiValueDict()
+    for name, values in _lists(data):
+        if not name.startswith("q"):
+            changed.setlist(name, values)
+    for new, old in enumerate(order):
+        for name, values in _lists(data):
+            if name.startswith(f"q{old}-"):
+                changed.setlist(f"q{new}-{name.partition('-')[2]}", values)
+        if old == count:
+            changed.setlist(f"q{new}-required", ["on"])
+            changed.setlist(f"q{new}-type", ["label"])
+    changed["count"] = str(len(order))
+    return changed
+
+
+def _lists(data: Mapping[str, Any]) -> list[tuple[str, list]]:
+    if isinstance(data, MultiValueDict):
+        return list(data.lists())
+    return [(name, [value]) for name, value in data.items()]
+
+
+def _condition(text: str) -> dict[str, Any]:
+    question, _, labels = text.partition(":")
+    names = [label.strip() for label in labels.split(",")]
+    return {"question": question.strip(), "labels": [name for name in names if name]}
+
+
+def _shown(name: str, value: Any) -> Any:
+    """A setting as its field shows it."""
+    if name == "title":
+        return text_in(value) if isinstance(value, dict) else value
+    if name == "asked_when":
+        return f"{value['question']}: {', '.join(value['labels'])}"
+    if isinstance(value, list):
+        return [each if isinstance(each, str) else _line(each) for each in value]
+    return value
+
+
+def _line(value: dict) -> str:
+    """A class or the name of a point as a line of the form: "name = title" where these differ."""
+    if "name" not in value:
+        return text_in(value)
+    title = text_in(value.get("title", {}))
+    return f"{value['name']} = {title}" if title and title != value["name"] else value["name"]
+
+
+def form_of(
+    kind: Kind,
+    data: Mapping[str, Any] | None = None,
+    *,
+    study: Study,
+    task: TaskDefinition | None = None,
+) -> TaskForm:
+    """The form that defines a task of a kind, or the next version of ``task``."""
+    own = "questions" in kind.settings.model_fields
+    return (QuestionsForm if own else TaskForm)(data, kind=kind, study=study, task=task)

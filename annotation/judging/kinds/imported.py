@@ -86,7 +86,7 @@ class ImportedJudgment:
 
 @dataclass(frozen=True)
 class ReleasedAnswer:
-    """An answer as a release has it: what ``Kind.answer_json`` and ``detail`` made of a judgment.
+    """An answer as a release has it: ``Kind.answer_json`` and ``Answer.detail`` of a judgment.
 
     ``ids`` is {id of an answer in the release: id of the item's candidate}.
     """

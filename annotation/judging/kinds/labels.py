@@ -6,8 +6,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.kinds.base import Field, Label
-from annotation.judging.kinds.slots import Data
+from annotation.judging.kinds.kind import Data, Field, Label
 from annotation.judging.models import Item
 
 
@@ -21,7 +20,7 @@ def words(item: Item, label: Label | None, order: Sequence[int] | None = None) -
         return []
     task = item.batch.task
     kind, config = kind_of(task.kind), config_of_task(task)
-    answer = kind.of_label(label)
+    answer = kind.of_label(label, config)
     return kind.words(kind.as_shown(answer, order, config) if order else answer, config)
 
 

@@ -23,7 +23,7 @@ from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.core.schema import asked
 from annotation.judging.kinds import answers_of, config_of, kind_of
-from annotation.judging.kinds.base import Label
+from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
 from annotation.studies.models import Study
 

@@ -16,12 +16,13 @@ from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import ordering
-from annotation.judging.kinds import common, config_of, kind_of
-from annotation.judging.kinds.base import Kind
+from annotation.judging.kinds import Kind, config_of, kind_of
+from annotation.judging.kinds.settings import TAGS
 from annotation.judging.models import Judgment
 from annotation.judging.work import queue
 from annotation.personas import schema
-from annotation.queries import owner_queries
+from annotation.queries import owner_queries, scenarios
+from annotation.questions.base import Question
 from annotation.studies.models import Study
 from annotation.studies.wording import localized
 
@@ -160,10 +161,14 @@ class Shown:
         return kind_of(self.kind_name)
 
     @property
+    def questions(self) -> list[Question]:
+        return self.kind.questions(self.config)
+
+    @property
     def question(self) -> str:
         """What is asked: in the task's own words where it has some, else in the kind's."""
         asked = SimpleNamespace(translations=self.translations, config=self.config)
-        return localized(asked, "question") or str(self.kind.QUESTION)
+        return localized(asked, "question") or str(self.kind.question)
 
     @property
     def needs(self) -> list[tuple[str, str]]:
@@ -223,7 +228,10 @@ def _shown(row: Sequence[Any]) -> Shown:
         attribute=attribute or "",
         evidence=evidence or [],
         gold=gold or "",
-        claims=claims or [],
+        claims=[
+            claim | {"missing": scenarios.missing_words(claim["text"], gold or "")}
+            for claim in claims or ()
+        ],
         draft=json.loads(draft) if draft else {},
         done=done or 0,
         in_all=max(round(in_all or 0), (done or 0) + (status == "held")),
@@ -251,14 +259,14 @@ def with_held(shown: Shown, annotator: User) -> Shown:
 def form(shown: Shown, typed: QueryDict) -> dict:
     """What the kind's template needs: its own context, and the tags and chips as ticked."""
     ticked = {name: set(typed.getlist(name)) for name in ("flags", "chips")}
-    tags = common.TAGS.items() if shown.config["tags"] else ()
+    tags = TAGS.items() if shown.config["tags"] else ()
     places = range(1, len(shown.order) + 1) if len(shown.order) > 1 else ()
     flagged = typed.getlist("flagged")
     return {
         "flag_places": tuple((place, str(place) in flagged) for place in places),
         "tags": tuple((name, label, name in ticked["flags"]) for name, label in tags),
         "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
-        **shown.kind.context(shown, typed),
+        **shown.kind.page(shown, typed),
     }
 
 

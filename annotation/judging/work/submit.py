@@ -20,9 +20,8 @@ from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import Kind, config_of, kind_of
-from annotation.judging.kinds.base import Label
 from annotation.judging.kinds.body import common_columns
-from annotation.judging.kinds.slots import Data
+from annotation.judging.kinds.kind import Data, Label
 from annotation.judging.models import ANSWERED, Answer, Batch, Desk, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, screens
 from annotation.studies.models import Study
@@ -346,7 +345,7 @@ def _store(
         revision=replaces.revision + 1 if replaces else 1,
         **common_columns(data, held),
     )
-    _insert(judgment, held.kind.rows(answer))
+    _insert(judgment, held.kind.stored(answer))
     counted = _counted(held, judgment, answer.label) if held.counts else {}
     sql.first(_FINISH, _UNCOUNTED | counted | {"slot": held.slot, "me": annotator.pk})
     return judgment

@@ -20,7 +20,6 @@ from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports.bundles import check_slug
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.claims.kind import ClaimsKind
 from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.papers.bespoke import tables
 from annotation.queries import gold
@@ -147,7 +146,7 @@ class _Import:
         slot = self._item("claims", f"{query.external_id}-claims", query=query, gold=response)
         review = Judgment.objects.create(**_common(slot))
         Answer.objects.bulk_create(
-            Answer(judgment=review, question=ClaimsKind.PRIMARY, part=claim.pk, label="keep")
+            Answer(judgment=review, question="claims", part=claim.pk, label="keep")
             for claim in response.claims.all()
         )
         return len(texts)

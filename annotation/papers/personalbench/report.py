@@ -12,8 +12,7 @@ from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.candidates.strategies import GENERIC
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
-from annotation.judging.kinds.attribute.form import Cause
-from annotation.judging.kinds.attribute.kind import CAUSE
+from annotation.judging.kinds.presets import CAUSE, CAUSES
 from annotation.judging.models import Item, ItemOption
 from annotation.papers.personalbench.mention import explicit, mentioned
 from annotation.studies.models import Study, TaskDefinition
@@ -90,7 +89,7 @@ def _report(study: Study, task: TaskDefinition) -> dict:
 def _causes(study: Study, task: TaskDefinition) -> list[dict]:
     """What is wrong with attributes found problematic: judgments, and per cent of them."""
     counted = Counter(with_causes(study, task).values_list("cause", flat=True))
-    names = dict(Cause.choices)
+    names = CAUSES
     return [
         {"cause": cause, "words": names[cause], "n": n, "share": 100 * n / counted.total()}
         for cause, n in counted.most_common()

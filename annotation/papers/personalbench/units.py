@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext as _
 
 from annotation.evaluation.stages import MODELS, PEOPLE
-from annotation.judging.kinds.attribute.form import Cause
+from annotation.judging.kinds.presets import CAUSES
 from annotation.judging.models import Item
 from annotation.papers.personalbench import report
 from annotation.studies.models import Study, TaskDefinition
@@ -51,7 +51,7 @@ class Wanted:
         if self.show == NO_BETTER:
             return _("the personalised answer is no better")
         if self.cause:
-            return str(dict(Cause.choices).get(self.cause, self.cause))
+            return str(CAUSES.get(self.cause, self.cause))
         if self.mention == "yes":
             return _("the answer mentions the attribute outright")
         return _("the answer does not mention the attribute outright") if self.mention else ""

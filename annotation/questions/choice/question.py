@@ -7,6 +7,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core.errors import DomainError
 from annotation.questions import base
 
 STRENGTHS = {
@@ -18,12 +19,16 @@ STRENGTHS = {
 
 class ChoiceQuestion(base.Question):
     TITLE = gettext_lazy("the best of the answers")
+    COMPARES = 2
 
     type: Literal["choice"] = "choice"
     about: Literal["item"] = "item"
     tie: bool = base.setting(False, title=gettext_lazy("Allow “equally good”"))
     none: bool = base.setting(False, title=gettext_lazy("Allow “none of them”"))
     strength: bool = base.setting(False, title=gettext_lazy("Ask how much better the choice is"))
+
+    # What is said instead of “Equally good” (tie) and “None of them” (none).
+    wording: dict[Literal["tie", "none"], base.Texts] = {}
 
     @property
     def special(self) -> list[str]:
@@ -36,17 +41,24 @@ class ChoiceQuestion(base.Question):
     def is_empty(self, value: Any) -> bool:
         return super().is_empty(value.get("choice") if isinstance(value, dict) else value)
 
-    def given(self, value: Any, options: base.Options) -> list[base.Given]:
+    def rows(self, value: Any, options: base.Options) -> list[base.Row]:
         sent = value if isinstance(value, dict) else {"choice": value}
         choice, strength = sent.get("choice"), sent.get("strength") or ""
-        if choice in self.special:
-            return [base.Given(self.name, label=str(choice))]
+        if isinstance(choice, str) and choice in self.special:
+            return [base.Row(self.name, label=str(choice))]
         if not isinstance(choice, str) or choice not in options.numbers:
             raise self.refused(_("choose one of the answers"))
         if self.strength and strength not in list(STRENGTHS):
-            raise self.refused(_("say how much better it is"))
+            raise DomainError(_("Say how much better it is."), code=self.name)
         degree = list(STRENGTHS).index(strength) + 1 if self.strength else None
-        return [base.Given(self.name, label=str(options.numbers[choice]), value=degree)]
+        return [base.Row(self.name, label=str(options.numbers[choice]), value=degree)]
+
+    def missing(self, place: int) -> str:
+        return _("Choose one of the answers first.")
+
+    def sent_bare(self, data: Mapping[str, Any]) -> Any:
+        choice = data.get("choice", data.get(self.name))
+        return {"choice": choice, "strength": data.get("strength")} if self.strength else choice
 
     def value_of(self, data: Mapping[str, Any], field: str) -> Any:
         choice = data.get(field)
@@ -54,27 +66,36 @@ class ChoiceQuestion(base.Question):
             return choice
         return {"choice": choice, "strength": data.get(f"{field}/strength")}
 
-    def fields_of(self, row: base.Given, field: str, options: base.Options) -> dict[str, list[str]]:
+    def fields_of(self, row: base.Row, field: str, options: base.Options) -> dict[str, list[str]]:
         value = self.value(row, options.ids)
         if not isinstance(value, dict):
             return {field: [value]}
         return {field: [value["choice"]], f"{field}/strength": [value["strength"]]}
 
-    def value(self, row: base.Given, ids: Mapping[int, str]) -> Any:
+    def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         choice = ids.get(int(row.label), row.label) if row.label.isdigit() else row.label
         if not row.value:
             return choice
         return {"choice": choice, "strength": list(STRENGTHS)[row.value - 1]}
 
     def label_words(self, label: str) -> str:
-        special = {"tie": _("Equally good"), "none": _("None of them"), "0": _("One of them")}
-        return special.get(label) or _("Answer %(n)s") % {"n": label}
+        wording = base.text_in(self.wording.get(label, {}))  # type: ignore[call-overload]
+        special = wording or {"tie": _("Equally good"), "none": _("None of them")}.get(label)
+        return special or base.answer_name(int(label))
 
-    def said(self, row: base.Given) -> str:
+    def expected(self, value: Any, candidates: Sequence[str], options: int) -> str:
+        """A candidate's id, ``tie`` or ``none``."""
+        labels = {id: str(n) for n, id in enumerate(candidates, start=1)}
+        labels |= {name: name for name in self.special}
+        if not isinstance(value, str) or value not in labels:
+            raise DomainError(f"“expected” must be one of {base.listed(labels)}")
+        return labels[value]
+
+    def stated(self, row: base.Row) -> str:
         words = self.label_words(row.label)
         return f"{words}, {list(STRENGTHS.values())[row.value - 1]}" if row.value else words
 
-    def as_shown(self, row: base.Given, order: Sequence[int]) -> base.Given:
+    def as_shown(self, row: base.Row, order: Sequence[int]) -> base.Row:
         if not row.label.isdigit():
             return row
         number = int(row.label)

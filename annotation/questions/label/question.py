@@ -65,24 +65,29 @@ class LabelQuestion(base.Question):
             for each in self.classes
         ]
 
-    def given(self, value: Any, options: base.Options) -> list[base.Given]:
+    def rows(self, value: Any, options: base.Options) -> list[base.Row]:
         names = self.labels(0)
+        if isinstance(value, bool):  # of JSON
+            value = "yes" if value else "no"
         chosen = value if self.several and isinstance(value, list) else [value]
         for name in chosen:
             if name not in names:
                 raise self.refused(_("“%s” is none of its classes") % str(name)[:60])
         if self.several:
             ticked = tuple(name for name in names if name in chosen)
-            return [base.Given(self.name, chips=ticked)]
-        return [base.Given(self.name, label=chosen[0])]
+            return [base.Row(self.name, chips=ticked)]
+        return [base.Row(self.name, label=chosen[0])]
+
+    def sent_bare(self, data: Mapping[str, Any]) -> Any:
+        return self.value_of(data, self.name)
 
     def value_of(self, data: Mapping[str, Any], field: str) -> Any:
         return base.many(data, field) if self.several else data.get(field)
 
-    def fields_of(self, row: base.Given, field: str, options: base.Options) -> dict[str, list[str]]:
+    def fields_of(self, row: base.Row, field: str, options: base.Options) -> dict[str, list[str]]:
         return {field: list(row.chips) if self.several else [row.label]}
 
-    def value(self, row: base.Given, ids: Mapping[int, str]) -> Any:
+    def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         return list(row.chips) if self.several else row.label
 
     def label_words(self, label: str) -> str:

@@ -16,6 +16,7 @@ POINTS = (2, 9)
 class RatingQuestion(base.Question):
     TITLE = gettext_lazy("points on a scale")
     LEVEL = "ordinal"
+    NUMBERS = True
 
     type: Literal["rating"] = "rating"
     points: int = base.setting(
@@ -53,16 +54,20 @@ class RatingQuestion(base.Question):
         return self.comment == "off" and not self.chips
 
     def is_empty(self, value: Any) -> bool:
-        score = value.get("score") if isinstance(value, dict) else value
-        return super().is_empty(score)
+        return super().is_empty(_score(value) if isinstance(value, dict) else value)
 
-    def given(self, value: Any, options: base.Options) -> list[base.Given]:
+    def missing(self, place: int) -> str:
+        if not place:
+            return super().missing(place)
+        return _("Score “%(criterion)s” of answer %(n)d.") % {"criterion": self.words, "n": place}
+
+    def rows(self, value: Any, options: base.Options) -> list[base.Row]:
         sent = value if isinstance(value, dict) else {"score": value}
-        score = base.whole_number(sent.get("score"), 1, self.points)
+        score = base.whole_number(_score(sent), 1, self.points)
         if score is None:
             raise self.refused(_("choose a point from 1 to %(n)d") % {"n": self.points})
         return [
-            base.Given(self.name, value=score, text=self._comment(sent), chips=self._ticked(sent))
+            base.Row(self.name, value=score, text=self._comment(sent), chips=self._ticked(sent))
         ]
 
     def _comment(self, sent: dict) -> str:
@@ -86,14 +91,14 @@ class RatingQuestion(base.Question):
             "chips": base.many(data, f"{field}/chips"),
         }
 
-    def fields_of(self, row: base.Given, field: str, options: base.Options) -> dict[str, list[str]]:
+    def fields_of(self, row: base.Row, field: str, options: base.Options) -> dict[str, list[str]]:
         return {
             field: [str(row.value)],
             f"{field}/text": [row.text],
             f"{field}/chips": list(row.chips),
         }
 
-    def value(self, row: base.Given, ids: Mapping[int, str]) -> Any:
+    def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         if self._plain:
             return row.value
         return {"score": row.value, "text": row.text, "chips": list(row.chips)}
@@ -102,9 +107,17 @@ class RatingQuestion(base.Question):
         named = self.names and base.text_in(self.names[int(label) - 1])
         return f"{label} ({named})" if named else label
 
+    def agrees(self, label: Any, expected: Any) -> bool:
+        """A point beside the expected one counts as the same."""
+        return type(label) is int and abs(label - expected) <= 1
+
     def context(self, data: Mapping[str, Any], field: str, options: Sequence[str]) -> dict:
         chosen, ticked = data.get(field), base.many(data, f"{field}/chips")
         names = [base.text_in(name) for name in self.names] or [""] * self.points
         scale = [(n, name, str(n) == chosen) for n, name in enumerate(names, start=1)]
         chips = [(chip, chip in ticked) for chip in self.chips]
         return {"scale": scale, "comment": data.get(f"{field}/text", ""), "chips": chips}
+
+
+def _score(sent: Mapping[str, Any]) -> Any:
+    return sent.get("score", sent.get("value"))

@@ -16,6 +16,8 @@ class ScaleQuestion(base.Question):
 
     TITLE = gettext_lazy("how much better one of two answers is")
     LEVEL = "ordinal"
+    NUMBERS = True
+    COMPARES = 2
 
     type: Literal["scale"] = "scale"
     about: Literal["item"] = "item"
@@ -40,17 +42,39 @@ class ScaleQuestion(base.Question):
     def labels(self, options: int) -> list[str]:
         return [str(n) for n in range(1, self.points + 1)]
 
-    def given(self, value: Any, options: base.Options) -> list[base.Given]:
+    def rows(self, value: Any, options: base.Options) -> list[base.Row]:
         """``value`` counts from the answer shown first."""
         point = base.whole_number(value, 1, self.points)
         if point is None:
             raise self.refused(_("choose a point from 1 to %(n)d") % {"n": self.points})
-        return [self.as_shown(base.Given(self.name, value=point), options.order)]
+        return [self.as_shown(base.Row(self.name, value=point), options.order)]
 
-    def fields_of(self, row: base.Given, field: str, options: base.Options) -> dict[str, list[str]]:
+    def missing(self, place: int) -> str:
+        return _("Choose a place on the scale first.")
+
+    def sent_bare(self, data: Mapping[str, Any]) -> Any:
+        return data.get(self.name, data.get("value"))
+
+    def sent(self, rows: Sequence[base.Row], options: base.Options) -> Any:
+        """Counted from the answer shown first."""
+        return self.exported([self.as_shown(row, options.order) for row in rows], options.ids)
+
+    def side(self, label: str) -> str:
+        """1, 2 or tie: which of the two options is better."""
+        value, middle = int(label), self.points // 2 + 1
+        return "1" if value < middle else "2" if value > middle else "tie"
+
+    def sides(self, options: int) -> list[str]:
+        return ["1", "2", "tie"]
+
+    def agrees(self, label: Any, expected: Any) -> bool:
+        """The same side counts as the same."""
+        return label is not None and self.side(str(label)) == self.side(str(expected))
+
+    def fields_of(self, row: base.Row, field: str, options: base.Options) -> dict[str, list[str]]:
         return {field: [str(self.as_shown(row, options.order).value)]}
 
-    def as_shown(self, row: base.Given, order: Sequence[int]) -> base.Given:
+    def as_shown(self, row: base.Row, order: Sequence[int]) -> base.Row:
         if row.value is None or list(order[:1]) != [2]:
             return row
         return replace(row, value=self.points + 1 - row.value)

@@ -28,12 +28,9 @@ class TextQuestion(base.Question):
     def is_empty(self, value: Any) -> bool:
         return value is None or (isinstance(value, str) and not value.strip())
 
-    def given(self, value: Any, options: base.Options) -> list[base.Given]:
+    def rows(self, value: Any, options: base.Options) -> list[base.Row]:
         text = base.checked_text(self, value, self.shortest, self.longest)
-        return [base.Given(self.name, text=text)]
+        return [base.Row(self.name, text=text)]
 
-    def value(self, row: base.Given, ids: Mapping[int, str]) -> Any:
+    def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         return row.text
-
-    def said(self, row: base.Given) -> str:
-        return ""

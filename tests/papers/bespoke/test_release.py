@@ -80,7 +80,7 @@ def test_every_published_table_and_column_is_there(cast, bespoke, judged, releas
     gold.set_claims(response, ["It leaves at ten."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
-    said = {str(response.claims.get().pk): {"verdict": "keep"}}
+    said = {str(response.claims.get().pk): "keep"}
     submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
     gold.save_rubric(judged, "Calm.", author=ann)
     folder = released()
@@ -382,7 +382,7 @@ def test_a_release_imported_and_released_again_says_the_same(
     gold.set_claims(response, ["It leaves at ten.", "It has beds."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
-    said = {str(claim.pk): {"verdict": "keep"} for claim in response.claims.all()}
+    said = {str(claim.pk): "keep" for claim in response.claims.all()}
     submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
     gold.save_rubric(judged, "Calm.", author=ann)
     first = released("parquet")

@@ -1,0 +1,461 @@
+"""What presets have of their own in files: settings that a file shows, answers as published.
+
+Where a ``Files`` says nothing, an answer in a file is what the API's body has.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+from annotation.judging.kinds.imported import (
+    NO_ANSWER,
+    ImportedFile,
+    ImportedJudgment,
+    ReleasedAnswer,
+)
+from annotation.queries.models import GoldClaim
+from annotation.questions.base import NAME_LIMIT, Question
+from annotation.questions.label.question import CLASSES_LIMIT
+from annotation.questions.rating.question import POINTS as RATING_POINTS
+
+Config = dict[str, Any]
+Answers = dict[str, Any]
+POINTS_LIMIT, CRITERIA_LIMIT, OPTIONS_LIMIT = RATING_POINTS[1], 12, 8
+POINTS = 5
+# Classes of files that are in order where all three places occur.
+_ORDERED = {"no": 0, "unsure": 1, "maybe": 1, "neutral": 1, "yes": 2}
+# Points of a rating as a file has them.
+_POINTS = frozenset("123456789")
+
+
+def answers_of_release(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    """{question: answer} as a release has it, with this study's ids of the options."""
+    by_name = {question.name: question for question in questions}
+    return {
+        name: _with_own_ids(value, by_name[name], released) if name in by_name else value
+        for name, value in released.parts.items()
+    }
+
+
+@dataclass(frozen=True)
+class Files:
+    """How one preset appears in files; answers are {question: answer}."""
+
+    config: Callable[[ImportedFile], Config | None]
+    imported: Callable[[ImportedJudgment, Sequence[Question]], Answers]
+    released: Callable[[ReleasedAnswer, Sequence[Question]], Answers] = answers_of_release
+    published_config: Callable[[Callable[[str], list[str]], bool], Config] = lambda texts, by: {}
+    answered_config: Callable[[ReleasedAnswer], Config] = lambda released: {}
+    # An answer and its label as published, with {canonical number: id} of its options.
+    answer: Callable[[Any, dict[int, str]], Any] | None = None
+    label: Callable[[Any, dict[int, str]], Any] | None = None
+
+
+def wider(config: Config, file: ImportedFile, made: Config) -> dict[str, Config]:
+    """{name in WIDER: settings} by which a task of ``config`` would take all of ``file``.
+
+    ``made`` are the settings of a task that was made for the file.
+    """
+    if "questions" in config:
+        return _wider_questions(config, file)
+    settings: dict[str, Config] = {}
+    for setting, name in (("tie", "ties"), ("ties", "ties"), ("none", "none")):
+        if made.get(setting) and config.get(setting) is False:
+            settings[name] = {setting: True}
+    criteria = config.get("criteria")
+    if criteria and (new := [name for name in made.get("criteria", ()) if name not in criteria]):
+        settings["criteria"] = {"criteria": [*criteria, *new]}
+    return settings
+
+
+# A choice
+
+
+def choice_config(file: ImportedFile) -> Config | None:
+    if file.has("attribute") or file.has("score") or file.orders or file.size not in (2, 3):
+        return None
+    special = {name: name in file.labels for name in NO_ANSWER}
+    return {"reason": "optional", "options": file.size} | special
+
+
+def choice_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    if judgment.scores:
+        raise DomainError(_("the item's task asks for a choice, and this line has scores"))
+    return {questions[0].name: judgment.choice(judgment.label)}
+
+
+def choice_published(texts: Callable[[str], list[str]], attribute: bool) -> Config:
+    options, labels = len(texts("candidates")), texts("labels")
+    return {"options": options} | {name: name in labels for name in NO_ANSWER}
+
+
+def choice_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    label = released.text
+    choice = label if label in NO_ANSWER else released.candidate(label)
+    return {questions[0].name: {"choice": choice, "strength": released.detail}}
+
+
+# A scale
+
+
+def scale_config(file: ImportedFile) -> Config | None:
+    compares = file.size == 2 and file.rated == 1 and len(file.criteria) == 1
+    if file.has("attribute") or not file.has("score") or not compares:
+        return None
+    points = 7 if max(-file.low, file.high - 4) > 2 else 5
+    return {"reason": "optional", "points": points}
+
+
+def scale_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    stated = next(iter(judgment.scores.values()), judgment.label)
+    points = judgment.config["points"]
+    try:
+        value = int(stated)
+    except ValueError:
+        raise _no_place(stated) from None
+    if judgment.signed:  # 0 is the middle of the scale
+        value += points // 2 + 1
+    if not 1 <= value <= points:
+        raise _no_place(stated)
+    return {questions[0].name: value}
+
+
+def scale_published(texts: Callable[[str], list[str]], attribute: bool) -> Config:
+    return {"points": len(texts("labels")), "attribute": attribute}
+
+
+def scale_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    if not released.text.isdecimal():
+        raise _no_place(released.text)
+    return {questions[0].name: int(released.text)}
+
+
+def _no_place(stated: object) -> DomainError:
+    return DomainError(_("“%s” is no place on the scale") % str(stated)[:60])
+
+
+# A ranking
+
+
+def ranking_config(file: ImportedFile) -> Config | None:
+    if file.has("attribute") or file.has("score") or not file.orders or file.size == 1:
+        return None
+    ties = any("=" in label for label in file.orders)
+    return {"reason": "optional", "options": file.size, "ties": ties}
+
+
+def ranking_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    """Of an order such as "A>C=B"."""
+    groups = [
+        [judgment.choice(name.strip()) for name in group.split("=")]
+        for group in judgment.label.split(">")
+    ]
+    return {questions[0].name: groups}
+
+
+def ranking_answered(released: ReleasedAnswer) -> Config:
+    places = released.answer.values() if isinstance(released.answer, dict) else ()
+    return {"ties": len(set(map(str, places))) < len(places)}
+
+
+def ranking_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    places = {released.candidate(name): place for name, place in released.parts.items()}
+    for place in places.values():
+        if type(place) is not int:
+            raise _no_place(place)
+    return {questions[0].name: places}
+
+
+def ranking_answer(answer: Any, ids: Mapping[int, str]) -> dict[str, int]:
+    """{option's id: place}."""
+    return {ids[row.option]: row.value for row in answer.rows}
+
+
+# Classes
+
+
+def classes_imported(words: Mapping[str, str], causes: Sequence[str] = (), cause: str = "") -> Any:
+    """Reads a class in the ``words`` of other tools; any but the first needs a ``cause``."""
+
+    def imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+        label = judgment.label.lower()
+        label = words.get(label, label)
+        more = {questions[1].name: cause} if label in causes else {}
+        return {questions[0].name: label} | more
+
+    return imported
+
+
+def classes_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    more = {question.name: released.detail for question in questions[1:] if released.detail}
+    return {questions[0].name: released.text} | more
+
+
+# Criteria
+
+
+def criteria_config(file: ImportedFile) -> Config | None:
+    if file.has("attribute") or not (file.has("score") or file.size == 1):
+        return None
+    if not file.has("score") and not file.has("label"):
+        return {"feedback": "optional"}
+    if not file.has("score") and not all(label.isdecimal() for label in file.labels):
+        return None
+    # A label alone is the score on a criterion of its column's name.
+    criteria = file.criteria or (file.label_name,)
+    # At least the points that are usual; of yes and no 3 would do.
+    numbers = [float(label) for label in file.labels if label.isdecimal()]
+    points = min(max(POINTS, int(max([file.high, *numbers]))), POINTS_LIMIT)
+    shown = {"options": min(file.size, 5), "feedback": "optional", "points": points}
+    return shown | {"criteria": list(criteria[:CRITERIA_LIMIT])}
+
+
+def criteria_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    criteria, scores = judgment.config["criteria"], judgment.scores
+    points = judgment.config["points"]
+    if not scores:
+        if len(criteria) > 1:
+            raise DomainError(_("a label stands for no score: the task has several criteria"))
+        scores = {f"1/{criteria[0]}": judgment.label}
+    answers: dict[str, dict] = defaultdict(dict)
+    for name, value in scores.items():
+        place, criterion = name.split("/", 1)
+        if criterion not in criteria:
+            raise DomainError(_("the task has no criterion “%s”") % criterion[:60])
+        candidate, number = judgment.answer(place), str(value)
+        if not number.isdecimal() or not 1 <= int(number) <= points:
+            words = {"score": number[:60], "criterion": criterion, "n": points}
+            raise DomainError(_outside(value) % words)
+        answers[criterion][candidate] = {"score": int(number)}
+    return answers
+
+
+def _outside(score: int | float | str) -> str:
+    """The sentence about a score that is no point of the task's scale."""
+    if isinstance(score, float):
+        return _(
+            "the score %(score)s of “%(criterion)s” is no whole number from 1 to %(n)d, and people "
+            "choose a point of a scale: import other scores of answers as scores"
+        )
+    if isinstance(score, int) and score > POINTS_LIMIT:
+        return _(
+            "the score %(score)s of “%(criterion)s” is not 1 to %(n)d, and no scale has more than "
+            "9 points: import other scores of answers as scores"
+        )
+    return _("the score %(score)s of “%(criterion)s” is not 1 to %(n)d")
+
+
+def criteria_published(texts: Callable[[str], list[str]], attribute: bool) -> Config:
+    shown = {"criteria": texts("criteria"), "options": len(texts("candidates"))}
+    return shown | {"feedback": "off"}
+
+
+def criteria_answered(released: ReleasedAnswer) -> Config:
+    answers = released.answer.values() if isinstance(released.answer, dict) else ()
+    parts = [part for parts in answers if isinstance(parts, dict) for part in parts.values()]
+    scores = [score for score in parts if isinstance(score, dict)]
+    points = [n for score in scores if type(n := score.get("score")) is int]
+    chips = {chip for score in scores for chip in score.get("chips") or () if chip}
+    shown: Config = {"feedback_chips": sorted(chips)} if chips else {}
+    if any(score.get("feedback") for score in scores):
+        shown["feedback"] = "optional"
+    return shown | ({"points": max(points)} if points else {})
+
+
+def criteria_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    answers: dict[str, dict] = defaultdict(dict)
+    for name, scores in released.parts.items():
+        candidate = released.candidate(name)
+        if not isinstance(scores, dict) or not all(isinstance(s, dict) for s in scores.values()):
+            raise DomainError(_("the answer has no parts"))
+        for criterion, score in scores.items():
+            answers[criterion][candidate] = score | {"text": score.get("feedback")}
+    return answers
+
+
+def criteria_answer(answer: Any, ids: Mapping[int, str]) -> dict[str, dict]:
+    """{id: {criterion: {"score", "feedback", "chips"}}}."""
+    scores: dict[str, dict] = defaultdict(dict)
+    for row in answer.rows:
+        score = {"score": row.value, "feedback": row.text, "chips": list(row.chips)}
+        scores[ids[row.option]][row.question] = score
+    return dict(scores)
+
+
+def criteria_label(answer: Any, ids: Mapping[int, str]) -> dict[str, int]:
+    """{"ID/CRITERION": score}."""
+    return {f"{ids[row.option]}/{row.question}": row.value for row in answer.rows}
+
+
+# Claims
+
+
+def claims_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    """A label has the verdicts in the claims' order ("keep, drop") or is JSON, {number: verdict
+    or {"verdict", "text"}}.
+    """
+    label = judgment.label
+    try:
+        verdicts = json.loads(label) if label.lstrip().startswith("{") else label.split(",")
+    except (ValueError, RecursionError):
+        raise DomainError(_("“%s” is no JSON") % label[:60]) from None
+    if isinstance(verdicts, list):
+        verdicts = {str(n): verdict.strip() for n, verdict in enumerate(verdicts, start=1)}
+    return _verdicts(verdicts, judgment.gold, questions)
+
+
+def claims_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
+    return _verdicts(released.parts, released.gold, questions)
+
+
+def released_claims(released: ReleasedAnswer) -> dict[int, str]:
+    """The claims that an answer of a release shows, by number."""
+    parts = released.answer.items() if isinstance(released.answer, dict) else ()
+    return {
+        int(number): str(part["claim"])
+        for number, part in parts
+        if number.isdecimal() and isinstance(part, dict) and part.get("claim")
+    }
+
+
+def _verdicts(verdicts: dict, gold: int | None, questions: Sequence[Question]) -> Answers:
+    """The answers of verdicts by their claims' numbers; DomainError for one of no claim."""
+    claims = GoldClaim.objects.filter(response=gold).values_list("number", "pk")
+    ids = {str(number): str(pk) for number, pk in claims}
+    if unknown := sorted(verdicts.keys() - ids.keys()):
+        raise DomainError(_("there is no claim %s") % unknown[0][:60])
+    answers: Answers = {question.name: {} for question in questions}
+    decided, edited = (answers[question.name] for question in questions)
+    for number, verdict in verdicts.items():
+        part = verdict if isinstance(verdict, dict) else {"verdict": verdict}
+        decided[ids[number]] = part.get("verdict")
+        if part.get("verdict") == "edit":
+            edited[ids[number]] = part.get("text")
+    return answers
+
+
+def claims_answer(answer: Any, ids: Mapping[int, str]) -> dict[str, dict]:
+    """{the claim's number: {"claim", "verdict", "text"}}."""
+    claims = answer.claims or GoldClaim.objects.in_bulk({row.part for row in answer.rows})
+    parts = {pk: {"claim": claim.text, "verdict": "", "text": ""} for pk, claim in claims.items()}
+    rows = [row for row in answer.rows if row.part in parts]
+    for row in rows:
+        parts[row.part] |= {"verdict": row.label} if row.label else {"text": row.text}
+    judged = {row.part: claims[row.part].number for row in rows}
+    return {str(n): parts[pk] for pk, n in sorted(judged.items(), key=lambda pair: pair[1])}
+
+
+def claims_label(answer: Any, ids: Mapping[int, str]) -> dict[str, str]:
+    """{the claim's number: verdict}."""
+    return {n: part["verdict"] for n, part in claims_answer(answer, ids).items()}
+
+
+# Questions of the task's own
+
+
+def questions_config(file: ImportedFile) -> Config | None:
+    """Questions of the file's own; words about single answers are classes of one question."""
+    if file.said:
+        asked = [_asked_in(name, file) for name in file.said]
+        return {"options": min(file.size, OPTIONS_LIMIT), "questions": asked}
+    if file.has("attribute") or file.has("score") or file.size != 1 or not file.labels:
+        return None
+    if all(label.isdecimal() for label in file.labels):
+        return None
+    place = {label: _ORDERED.get(label.lower()) for label in file.labels}
+    ordinal = len(set(place.values())) == 3 and None not in place.values()
+    question = {
+        "type": "label",
+        "name": file.label_name.replace("/", "-").strip()[:60],
+        "classes": sorted(file.labels, key=lambda label: (place[label] or 0, label)),
+        "ordinal": ordinal,
+    }
+    return {"options": 1, "questions": [question], "reason": "optional"}
+
+
+def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
+    """The settings of a question that takes all that a file says to it."""
+    said = file.said[name]
+    about = "option" if name in file.of_answers or file.size == 1 else "item"
+    question: dict[str, Any] = {"name": name.replace("/", "-"), "about": about, "required": False}
+    if all(each in _POINTS for each in said):
+        return question | {"type": "rating", "points": max(2, *map(int, said))}
+    if len(said) <= CLASSES_LIMIT and max(map(len, said)) <= NAME_LIMIT:
+        return question | {"type": "label", "classes": sorted(said)}
+    return question | {"type": "text"}
+
+
+def _wider_questions(config: Config, file: ImportedFile) -> dict[str, Config]:
+    """More classes, ties or criteria, each in the first question that can have them."""
+    first = {question["type"]: question for question in reversed(config["questions"])}
+    choice, label, rating = (first.get(name) for name in ("choice", "label", "rating"))
+    settings = {}
+    for special, name in (("tie", "ties"), ("none", "none")):
+        if choice and special in file.labels and not choice.get(special):
+            settings[name] = _changed(config, choice, {special: True})
+    if label and not choice:
+        new = sorted(file.labels - {each["name"] for each in label["classes"]})
+        added = [{"name": name} for name in new]
+        if new:
+            settings["classes"] = _changed(config, label, {"classes": label["classes"] + added})
+    names = [question["name"] for question in config["questions"]]
+    if rating and (new := [name for name in file.criteria if name not in names]):
+        more = [rating | {"name": name, "text": ""} for name in new]
+        settings["criteria"] = {"questions": [*config["questions"], *more]}
+    return settings
+
+
+def _changed(config: Config, question: dict, settings: dict) -> Config:
+    """The questions with other ``settings`` of one of them."""
+    asked = [each | settings if each is question else each for each in config["questions"]]
+    return {"questions": asked}
+
+
+def questions_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    if judgment.scores:
+        return _imported_parts(judgment, questions)
+    labelled = [question for question in questions if question.type in ("label", "choice")]
+    if not labelled:
+        raise DomainError(_("the task asks for no class, and this line has one"))
+    question = labelled[0]
+    if question.type == "choice":
+        return {question.name: judgment.choice(judgment.label)}
+    if question.about == "option":
+        return {question.name: {judgment.answer("1"): judgment.label}}
+    return {question.name: judgment.label}
+
+
+def _imported_parts(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
+    """{question: answer} of {"PLACE/QUESTION": answer}; place 0 is the item, or its only answer."""
+    by_name = {question.name: question for question in questions}
+    answers: Answers = {}
+    for part, said in judgment.scores.items():
+        place, name = part.split("/", 1)
+        question = by_name.get(name)
+        if question is None:
+            raise DomainError(_("the task has no question “%s”") % name[:60])
+        value = int(said) if isinstance(said, float) and said.is_integer() else said
+        if question.about == "option" or question.level == "ranks":
+            alone = place == "0" and len(judgment.answers) == 1
+            if place == "0" and not alone:
+                raise DomainError(_("“%s” is about each answer: name which one") % name[:60])
+            answers.setdefault(name, {})[judgment.answer("1" if alone else place)] = value
+        else:
+            answers[name] = judgment.choice(str(value)) if question.type == "choice" else value
+    return answers
+
+
+def _with_own_ids(value: Any, question: Question, released: ReleasedAnswer) -> Any:
+    """A released answer with this study's ids of the options; words are never taken for an id."""
+    if question.type == "choice":
+        chosen = value.get("choice") if isinstance(value, dict) else value
+        own = released.ids.get(str(chosen), chosen)
+        return value | {"choice": own} if isinstance(value, dict) else own
+    if isinstance(value, dict) and (question.about == "option" or question.level == "ranks"):
+        return {released.ids.get(name, name): each for name, each in value.items()}
+    return value

@@ -1,0 +1,729 @@
+"""A kind of judgment: a preset of typed questions about what an item shows, and its answers.
+
+What presets differ in is data of a ``Kind`` (``presets`` has all of them); everything else comes
+from the types of its questions. An *answer* is the content of one judgment, with options under
+their canonical numbers. Its *label* is what people agree on or not: of a preset with a ``primary``
+question the label of that question, else {"QUESTION" or "ABOUT/QUESTION": label or number}.
+"""
+
+import functools
+import json
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Protocol
+
+from django.db.models import (
+    Case,
+    Expression,
+    F,
+    OuterRef,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Coalesce
+from django.http import QueryDict
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from annotation.core import sql
+from annotation.core.errors import DomainError
+from annotation.judging import models
+from annotation.judging.kinds import files, personalised, planning, settings
+from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
+from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
+from annotation.judging.models import Item, Judgment
+from annotation.queries.models import GoldClaim
+from annotation.questions import questions_of, stored
+from annotation.questions.base import (
+    FIELD,
+    Measure,
+    Options,
+    Question,
+    Row,
+    answer_name,
+    listed,
+    text_in,
+)
+from annotation.questions.choice.question import STRENGTHS
+from annotation.studies.models import Study, TaskDefinition
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+# A form (a QueryDict, whose fields may have several values) or a body of the API.
+Data = Mapping[str, Any]
+Config = dict[str, Any]
+Label = str | dict[str, Any]
+Planner = Callable[[Study, TaskDefinition, Scope], Iterator[dict]]
+NOTHING: Mapping[int, GoldClaim] = {}
+_KEY = re.compile(r"(?s)(\d+)/(.*)")
+
+
+class Held(Protocol):
+    """A slot whose answer is read; ``shown`` are the options' numbers in the order shown."""
+
+    config: Config
+    options: Sequence[Any]
+    shown: Sequence[int]
+    gold: int | None
+
+
+class Ordered(Protocol):
+    """The options of a slot as shown: their numbers, and their ids with their texts."""
+
+    config: Config
+    order: Sequence[int]
+    answers: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One choice of a form that asks for a label: the part it gives ("" for all of it)."""
+
+    part: str
+    title: str
+    choices: list[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The content of one judgment: the rows of the answers to all questions.
+
+    ``primary`` is the question whose label stands for all of it, ``detail_question`` one that says
+    more about it; ``claims`` are those that parts are, by their keys.
+    """
+
+    rows: tuple[Row, ...]
+    primary: str = ""
+    detail_question: str = ""
+    claims: Mapping[int, GoldClaim] = field(default_factory=dict, compare=False)
+
+    @property
+    def label(self) -> Label:
+        """The label of the primary question, else by keys all that is not free text."""
+        if self.primary:
+            return str(self.of(self.primary).stated)
+        return {row.key: row.stated for row in self.rows if row.stated is not None}
+
+    @property
+    def detail(self) -> str:
+        """What adds to the label: how much better, or why not."""
+        if self.detail_question:
+            return self.of(self.detail_question).label
+        row = self.of(self.primary)
+        return list(STRENGTHS)[row.value - 1] if self.primary and row.label and row.value else ""
+
+    def of(self, question: str) -> Row:
+        """The row of a question about the item; an empty one where it was not answered."""
+        return next((row for row in self.rows if row.question == question), Row(question))
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """One preset of questions; see the module."""
+
+    # Name in the database, in bundles and in the API; the page's template is named like it.
+    code: str
+    # What annotators do, in words, and what the page asks them.
+    name: "StrOrPromise"
+    question: "StrOrPromise"
+    settings: type[settings.Settings]
+    # What its items must have: of "query", "options", "attribute", "gold".
+    shows: tuple[str, ...]
+    # Settings of the questions, as in ``annotation.questions``.
+    asks_for: Callable[[Config], list[dict]]
+    # What plans the items of a task of these settings.
+    planner: Callable[[Config], Planner]
+    files: files.Files
+    primary: str = ""
+    # The question whose label says more about the primary one.
+    detail_question: str = ""
+    shape: str = "label"
+    # Whether answers of several people are compared.
+    compared: bool = True
+    context: Callable[[Any, Data], dict[str, Any]] = lambda shown, typed: {}
+    fill: Callable[[Any, QueryDict], QueryDict] = lambda shown, typed: typed
+
+    # The task
+
+    @property
+    def template(self) -> str:
+        return f"judging/kinds/{self.code}.html"
+
+    @property
+    def tour(self) -> str:
+        return f"judging/tours/{self.code}.html"
+
+    @functools.cached_property
+    def defaults(self) -> Config:
+        return self.settings().model_dump()
+
+    def check_config(self, config: Config) -> Config:
+        """Return ``config`` with its defaults; DomainError names what is wrong with it."""
+        full = settings.check(self.code, self.settings, config)
+        questions = questions_of(self.asks_for(full), full.get("options", 0))
+        return full | ({"questions": stored(questions)} if "questions" in full else {})
+
+    def questions(self, config: Config) -> list[Question]:
+        """The questions of a task, with texts in the reader's language."""
+        full = _Unhashed(self.defaults | config)
+        return _questions(self, repr(config), get_language(), full)
+
+    def primary_question(self, config: Config) -> Question | None:
+        return next((q for q in self.questions(config) if q.name == self.primary), None)
+
+    def asks(self, config: Config) -> tuple[str, ...]:
+        """What the items of a task with this ``config`` must have, as ``shows``."""
+        if "shows" not in config:
+            return self.shows
+        asked = {"request": "query", "attribute": "attribute"}
+        names = [name for shown, name in asked.items() if shown in config["shows"]]
+        return (*names, "options") if config["options"] else tuple(names)
+
+    def options_range(self, config: Config) -> tuple[int, int]:
+        """The least and the greatest number of answers that an item shows.
+
+        The last answers of a query may be fewer, where no question compares them.
+        """
+        most = config.get("options", 0)
+        compared = any(question.COMPARES for question in self.questions(config))
+        return (most if compared else min(1, most)), most
+
+    def together(self, config: Config) -> bool:
+        """Whether all items of one query are judged on one screen, an answer each.
+
+        The fields of such an answer are named after it: ``NAME-SLOT``.
+        """
+        return bool(config.get("together"))
+
+    def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
+        """Rows (for ``batches.open.add_items``) of the items in ``scope`` that ``task`` lacks."""
+        least, _most = self.options_range(task.config)
+        rows = self.planner(task.config)(study, task, scope)
+        return (row for row in rows if len(row.get("candidates", ())) >= least)
+
+    def lacking(
+        self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING
+    ) -> Lacking | None:
+        """What keeps further items from being planned; None where nothing does."""
+        by_attribute = self.planner(task.config) is personalised.plan
+        return personalised.lacking(study, task, scope) if by_attribute else None
+
+    def takes_control(self, config: Config) -> bool:
+        """Whether a generic answer can be hidden among the answers of its items."""
+        return self.planner(config) is planning.compared
+
+    def measures(self, config: Config) -> list[Measure]:
+        """What raters are compared on: "" is the one label of an answer.
+
+        None of answers that are one person's own.
+        """
+        options = config.get("options", 0)
+        primary = self.primary_question(config)
+        if not self.compared:
+            return []
+        if primary:
+            labels = tuple(primary.labels(options))
+            return [Measure("", primary.level, labels, self.primary)]
+        return [each for q in self.questions(config) for each in q.measures(options)]
+
+    def labels(self, config: Config) -> list[str]:
+        """Every label of an answer; of one with several parts, every value of a part, each once."""
+        options = config.get("options", 0)
+        primary = self.primary_question(config)
+        questions = [primary] if primary else self.questions(config)
+        measures = [each for question in questions for each in question.measures(options)]
+        labels = dict.fromkeys(label for each in measures for label in each.labels)
+        return list(labels) or [_("text")]
+
+    def expected(self, value: Any, row: dict, config: Config) -> Label:
+        """The label that ``expected`` of a bundle's check stands for; DomainError for no label.
+
+        Of several parts {"QUESTION" or "NUMBER/QUESTION": label}, with the candidate's place.
+        """
+        candidates, options = row.get("candidates", ()), config.get("options", 0)
+        questions = self.questions(config)
+        if any(question.about == "part" for question in questions):
+            raise DomainError("a check of claims cannot come with a bundle")
+        primary = self.primary_question(config)
+        if primary or (len(questions) == 1 and questions[0].level == "ranks"):
+            return (primary or questions[0]).expected(value, candidates, options)
+        labels = {}
+        for key, question in self._keys(config, range(1, len(candidates) + 1)):
+            labels[key] = question.labels(options)
+        sent = value if isinstance(value, dict) else {}
+        fit = (key in labels and str(label) in labels[key] for key, label in sent.items())
+        if not sent or not all(fit):
+            raise DomainError(f"“expected” must have labels of {listed(labels)}")
+        return sent
+
+    # An answer, from the page to the database
+
+    def read(self, data: Data, held: Held) -> Answer:
+        """The answer of a form or an API body to the slot ``held`` (work.submit.Held).
+
+        Raises DomainError with a sentence for the annotator.
+        """
+        questions = self.questions(held.config)
+        options = _options(held, questions)
+        sent = _sent(data, questions, options)
+        if not isinstance(sent, dict):
+            raise DomainError(_("answers must be {question: its answer}."), code="answers")
+        names = {question.name for question in questions}
+        if unknown := sent.keys() - names:
+            words = _("There is no question “%(name)s”. Known: %(names)s.")
+            named = {"name": min(unknown)[:60], "names": ", ".join(sorted(names))}
+            raise DomainError(words % named, code="answers")
+        rows: list[Row] = []
+        for question in questions:
+            rows += question.read(sent.get(question.name), options, _asked(question, options, rows))
+        return self.answer(rows)
+
+    def stored(self, answer: Answer) -> list[models.Answer]:
+        """The rows of an answer, which lack their judgment and are not stored yet."""
+        return [
+            models.Answer(**{name: getattr(row, name) for name in models.ANSWERED[:-1]},
+                          chips=list(row.chips))
+            for row in answer.rows
+        ]  # fmt: skip
+
+    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
+        """{judgment's id: its answer}."""
+        return answers_of(dict.fromkeys(judgments, self))
+
+    def answer(self, rows: Iterable[Row], claims: Mapping[int, GoldClaim] = NOTHING) -> Answer:
+        return Answer(tuple(rows), self.primary, self.detail_question, claims)
+
+    def answer_of(self, judgment: Judgment) -> Answer:
+        """The answer that one stored judgment holds."""
+        return self.answers([judgment.pk])[judgment.pk]
+
+    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
+        """The form's fields that would give this answer again."""
+        options, fields = _shown_options(shown, answer), {}
+        for question, rows in self._by_question(answer, shown.config):
+            fields |= question.typed(rows, options)
+        return fields
+
+    def sent(self, answer: Answer, shown: Ordered) -> dict[str, Any]:
+        """The answer as the API's body has it, for whoever sent it."""
+        options = _shown_options(shown, answer)
+        by_question = self._by_question(answer, shown.config)
+        return {"answers": {q.name: q.sent(rows, options) for q, rows in by_question if rows}}
+
+    def page(self, shown: Any, typed: Data) -> dict[str, Any]:
+        """The template's variables apart from the shown item: the questions about the item, and
+        for each answer as shown and each part those about it.
+        """
+        ids = [id for id, _text in shown.answers]
+        questions = self.questions(shown.config)
+
+        def fields(about: str, place: int | None = None) -> list[dict[str, Any]]:
+            return [
+                {"question": asked, "field": asked.field(place), "help": text_in(asked.help)}
+                | _when(asked, questions, place)
+                | asked.context(typed, asked.field(place), ids)
+                for asked in questions
+                if asked.about == about
+            ]
+
+        answers = enumerate(shown.answers, start=1)
+        forms = [{"place": place, "id": id, "text": text, "fields": fields("option", place)}
+                 for place, (id, text) in answers]  # fmt: skip
+        parts = [fields("part", place) for place, _claim in enumerate(shown.claims, start=1)]
+        return {
+            "forms": forms,
+            "fields": fields("item"),
+            "claims": [(claim, *asked) for claim, asked in zip(shown.claims, parts, strict=True)],
+            "scored": any(form["fields"] for form in forms),
+            **self.context(shown, typed),
+        }
+
+    # What answers mean
+
+    def of_label(self, label: Label, config: Config) -> Answer:
+        """The answer that a bare label stands for (a ruling, what a check expects)."""
+        questions = {question.name: question for question in self.questions(config)}
+        labels = label if isinstance(label, dict) else {self.primary: label}
+        rows = []
+        for key, value in labels.items():
+            match = _KEY.fullmatch(key)
+            about, name = (int(match[1]), match[2]) if match else (None, key)
+            if name in questions:
+                rows.append(questions[name].row_of(value, about))
+        return self.answer(rows)
+
+    def as_shown(self, answer: Answer, order: Sequence[int], config: Config) -> Answer:
+        """The answer with places as shown (``order``: canonical numbers) instead of numbers."""
+        rows = [
+            question.as_shown(row, order)
+            for question, rows in self._by_question(answer, config)
+            for row in rows
+        ]
+        return self.answer(rows, answer.claims)
+
+    def choice(self, label: Label, config: Config) -> Label:
+        """The label without its degree: on a scale from one option to another, the side."""
+        primary = self.primary_question(config)
+        return primary.side(str(label)) if primary else label
+
+    def choices(self, config: Config) -> list[str]:
+        """Every value of ``choice``."""
+        primary = self.primary_question(config)
+        return primary.sides(config.get("options", 0)) if primary else self.labels(config)
+
+    def agrees(self, label: Label, expected: Label, config: Config) -> bool:
+        """Whether an answer counts as the expected one, part by part."""
+        given, wanted = self.of_label(label, config), self.of_label(expected, config)
+        stated = {row.key: row.stated for row in given.rows}
+        questions = {question.name: question for question in self.questions(config)}
+        return all(
+            questions[row.question].agrees(stated.get(row.key), row.stated) for row in wanted.rows
+        )
+
+    # The same in SQL, of judgments that are ``kinds.labelled``
+
+    def choice_column(self, config: Config) -> Expression | F:
+        """``choice`` of the label."""
+        primary = self.primary_question(config)
+        if primary is None or not primary.NUMBERS:
+            return F("label")
+        middle = config["points"] // 2 + 1
+        return Case(
+            When(main_answer__value__lt=middle, then=Value("1")),
+            When(main_answer__value__gt=middle, then=Value("2")),
+            default=Value("tie"),
+        )
+
+    def detail_column(self) -> Expression:
+        """``detail`` of an answer as text."""
+        if self.detail_question:
+            about = {"judgment": OuterRef("pk"), "question": self.detail_question}
+            labels = models.Answer.objects.filter(**about).values("label")
+            return Coalesce(Subquery(labels), Value(""))
+        degrees = [
+            When(main_answer__value=degree, then=Value(name))
+            for degree, name in enumerate(STRENGTHS, start=1)
+            if self.code == "selection"
+        ]
+        return Case(*degrees, default=Value("")) if degrees else Value("", TextField())
+
+    def scores(self, judgments: QuerySet) -> QuerySet:
+        """``judgments``, a row for each score: what it is about, ``criterion`` and the answer's
+        ``number`` and ``candidate``; ``score``, ``feedback_text``, and ``part``, its own id.
+
+        Only of kinds whose SHAPE is "scores".
+        """
+        if self.shape != "scores":
+            raise TypeError(f"a {self.code} judgment has no scores")
+        # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for
+        # empty.
+        about = {
+            "slot__item__batch__task__kind": self.code,
+            "answers__option__isnull": False,
+            "slot__item__options__number": F("answers__option"),
+        }
+        return judgments.filter(**about).annotate(
+            criterion=F("answers__question"),
+            score=F("answers__value"),
+            feedback_text=F("answers__text"),
+            number=F("answers__option"),
+            candidate=F("slot__item__options__candidate"),
+            part=F("answers__pk"),
+        )
+
+    # Names that the reading of votes goes by
+
+    @property
+    def CODE(self) -> str:  # noqa: N802
+        return self.code
+
+    @property
+    def NAME(self) -> "StrOrPromise":  # noqa: N802
+        return self.name
+
+    @property
+    def ASKS(self) -> tuple[str, ...]:  # noqa: N802
+        return self.shows
+
+    @property
+    def SHAPE(self) -> str:  # noqa: N802
+        return self.shape
+
+    @property
+    def PRIMARY(self) -> str:  # noqa: N802
+        return self.primary or ("ranking" if self.shape == "ranks" else "")
+
+    @property
+    def COLUMN(self) -> str:  # noqa: N802
+        return "value" if self.code == "preference" else "label"
+
+    @property
+    def COUNTED(self) -> bool:  # noqa: N802
+        return self.code == "selection"
+
+    @property
+    def LEVEL(self) -> str:  # noqa: N802
+        levels = {"preference": "ordinal", "feedback": "ordinal", "ranking": "ranks"}
+        return levels.get(self.code, "nominal") if self.compared else "none"
+
+    # In words
+
+    def label_words(self, label: str, config: Config) -> str:
+        """One label in words; options are called "Answer 1", "Answer 2", ..."""
+        primary = self.primary_question(config)
+        return primary.label_words(label) if primary else label
+
+    def words(self, answer: Answer, config: Config) -> list[str]:
+        """An answer in words, a line or more; what was written stands in ``remarks``."""
+        by_question = {q.name: (q, rows) for q, rows in self._by_question(answer, config)}
+        lines: dict[str, list[str]] = defaultdict(list)
+        for question, rows in by_question.values():
+            if question.level == "ranks" and rows:
+                lines[self._named(question, "")].append(question.in_order(rows))  # type: ignore[attr-defined]
+                continue
+            for row in rows:
+                if words := question.stated(row):
+                    about = _about(row, answer, config)
+                    lines[self._named(question, about)].append(self._piece(question, words))
+        joint = ": " if self.primary else ", "
+        return [f"{name}: {joint.join(each)}" if name else joint.join(each)
+                for name, each in lines.items()]  # fmt: skip
+
+    def _named(self, question: Question, about: str) -> str:
+        """The beginning of a line: what it is about, and of own questions which one it answers."""
+        if "questions" not in self.settings.model_fields:
+            return about
+        return f"{about}, {question.words}" if about else question.words
+
+    def _piece(self, question: Question, words: str) -> str:
+        return f"{question.words} {words}" if self.shape == "scores" else words
+
+    def remarks(self, answer: Answer, config: Config) -> list[str]:
+        """What was written about parts of the answer, a line each."""
+        lines = []
+        for question, rows in self._by_question(answer, config):
+            for row in rows:
+                chips = row.chips if row.value is not None else ()
+                about = _about(row, answer, config)
+                named = ", ".join(filter(None, [about, "" if row.part else question.words]))
+                if written := "; ".join(filter(None, [row.text, *chips])):
+                    lines.append(f"{named}: {written}")
+        return lines
+
+    # A form that asks for a label (rulings and checks)
+
+    def fields(self, item: Item, config: Config) -> list[Field]:
+        """What a form must ask to get a label of ``item``."""
+        options = config.get("options", 0)
+        primary = self.primary_question(config)
+        if primary:
+            return [Field("", _("Label"), primary.choices(options))]
+        numbers = [option.number for option in item.options.all()]
+        claims = item.gold.claims.order_by("number") if item.gold else ()
+        parts = list(claims.values_list("pk", flat=True)) if claims else []
+        fields = []
+        for key, question in self._keys(config, numbers, parts):
+            about, slash, _name = key.rpartition("/")
+            named = ""
+            if slash and question.about == "part":
+                named = _("Claim %(n)d") % {"n": parts.index(int(about)) + 1}
+            elif slash:
+                named = answer_name(int(about))
+            words = "" if named and (parts or len(self.questions(config)) == 1) else question.words
+            title = ", ".join(filter(None, [named, words]))
+            fields.append(Field(key, title, question.choices(options)))
+        return fields
+
+    def _keys(
+        self, config: Config, numbers: Collection[int], parts: Collection[int] = ()
+    ) -> Iterator[tuple[str, Question]]:
+        """The key and the question of each label that an answer can have."""
+        for question in self.questions(config):
+            if not question.labels(config.get("options", 0)):
+                continue
+            if question.about == "part":
+                yield from ((f"{part}/{question.name}", question) for part in parts)
+            elif question.about == "option" or question.level == "ranks":
+                yield from ((f"{number}/{question.name}", question) for number in numbers)
+            else:
+                yield question.name, question
+
+    def label_of(self, parts: dict[str, str], config: Config) -> Label:
+        """The label that a form's values by part give; DomainError where they give none."""
+        if "" in parts:
+            return parts[""]
+        answer, label = self.of_label(dict(parts), config), {}
+        for question, rows in self._by_question(answer, config):
+            places = sorted({row.stated for row in rows})  # type: ignore[type-var]
+            ranked = question.level == "ranks"  # without gaps
+            label |= {r.key: places.index(r.stated) + 1 if ranked else r.stated for r in rows}
+        return label
+
+    # Exports: releases, the API, a person's own data
+
+    def label_json(self, label: Label, ids: dict[int, str], config: Config) -> Label:
+        """A label with options under ``ids`` ({canonical number: id})."""
+        answer = self.of_label(label, config)
+        if self.files.label:
+            return self.files.label(answer, ids)
+        return self.answer_json(answer, ids, config)
+
+    def answer_json(self, answer: Answer, ids: dict[int, str], config: Config) -> Any:
+        """An answer with options under ``ids``: its label, or {question: answer}, of questions
+        about each answer {question: {id: answer}}.
+        """
+        if self.files.answer:
+            return self.files.answer(answer, ids)
+        primary = self.primary_question(config)
+        if primary:
+            value = primary.value(answer.of(self.primary), ids)
+            return str(value["choice"] if isinstance(value, dict) else value)
+        by_question = self._by_question(answer, config)
+        return {q.name: q.exported(rows, ids) for q, rows in by_question if rows}
+
+    def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
+        """The settings that an item of a published release shows.
+
+        ``texts(column)`` is a list of its row: "labels", "candidates" or "criteria"; ``attribute``
+        is whether it has one.
+        """
+        return self.files.published_config(texts, attribute)
+
+    def answered_config(self, released: ReleasedAnswer) -> Config:
+        """The settings that an answer of a published release shows; a wrong answer shows none.
+
+        False: the setting was off when this answer was given.
+        """
+        return self.files.answered_config(released)
+
+    def released_claims(self, released: ReleasedAnswer) -> dict[int, str]:
+        """The claims of the item's gold response that an answer of a release shows, by number."""
+        return files.released_claims(released) if "gold" in self.shows else {}
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        """The API's body that stands for an answer of a release; DomainError where there is none.
+
+        The inverse of ``answer_json``: a judgment that is released and imported again is the same.
+        """
+        return {"answers": self.files.released(released, self.questions(released.config))}
+
+    def imported_config(self, file: ImportedFile) -> Config | None:
+        """The settings of a task for the items of ``file``; None where it is of another kind.
+
+        Of several kinds that fit, the first of ``KINDS`` is taken.
+        """
+        return self.files.config(file)
+
+    def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
+        """The API's body that stands for ``judgment``; DomainError where it has none."""
+        return {"answers": self.files.imported(judgment, self.questions(judgment.config))}
+
+    def wider(self, config: Config, file: ImportedFile) -> dict[str, Config]:
+        """{name in WIDER: settings} by which a task of ``config`` would take all of ``file``."""
+        return files.wider(config, file, self.imported_config(file) or {})
+
+    def _by_question(self, answer: Answer, config: Config) -> Iterator[tuple[Question, list[Row]]]:
+        for question in self.questions(config):
+            rows = [row for row in answer.rows if row.question == question.name]
+            yield question, sorted(rows, key=lambda row: row.about or 0)
+
+
+def answers_of(kinds: Mapping[int, Kind]) -> dict[int, Answer]:
+    """{judgment's id: its answer} of ``kinds``, {judgment's id: kind}."""
+    rows = models.Answer.objects.filter(sql.among("judgment", kinds)).order_by("judgment", "pk")
+    by_judgment = {pk: [_row(row) for row in group]
+                   for pk, group in groupby(rows, key=lambda row: row.judgment_id)}  # fmt: skip
+    parts = {row.part for group in by_judgment.values() for row in group if row.part}
+    claims = GoldClaim.objects.in_bulk(parts) if parts else NOTHING
+    return {pk: kinds[pk].answer(group, claims) for pk, group in by_judgment.items()}
+
+
+class _Unhashed(dict):
+    """Settings beside their text, by which they are remembered."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+
+@functools.lru_cache(maxsize=500)
+def _questions(kind: Kind, _text: str, _language: str | None, config: _Unhashed) -> list[Question]:
+    return questions_of(kind.asks_for(config), config.get("options", 0))
+
+
+def _options(held: Held, questions: Sequence[Question]) -> Options:
+    parts: list[int] = []
+    if any(question.about == "part" for question in questions):
+        claims = GoldClaim.objects.filter(response=held.gold).order_by("number")
+        parts = list(claims.values_list("pk", flat=True))
+    return Options({option.number: option.candidate for option in held.options}, held.shown, parts)
+
+
+def _shown_options(shown: Ordered, answer: Answer) -> Options:
+    ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
+    return Options(ids, shown.order, _parts(answer))
+
+
+def _parts(answer: Answer) -> list[int]:
+    """The parts that an answer is about, in their order."""
+    parts = dict.fromkeys(row.part for row in answer.rows if row.part)
+    claims = answer.claims
+    return sorted(parts, key=lambda part: (claims[part].number if part in claims else 0, part))
+
+
+def _sent(data: Data, questions: Sequence[Question], options: Options) -> Any:
+    """{question: its answer} of a form, of a body of the API, or of one that names its questions
+    without ``answers`` around them.
+    """
+    if "answers" in data:
+        return data["answers"]
+    if any(name.startswith(FIELD) for name in data):
+        return {question.name: question.sent_by_form(data, options) for question in questions}
+    return {question.name: question.sent_bare(data) for question in questions}
+
+
+def _asked(question: Question, options: Options, rows: Sequence[Row]) -> list[int | None]:
+    """What the question is asked about (None: the item), after the answers to earlier ones."""
+    about: list[int | None] = [None]
+    if question.about != "item":
+        about = list(options.named(question.about).values())
+    condition = question.asked_when
+    if condition is None:
+        return about
+    met = {
+        row.about
+        for row in rows
+        if row.question == condition.question and row.label in condition.labels
+    }
+    return about if None in met else [number for number in about if number in met]
+
+
+def _row(row: models.Answer) -> Row:
+    chips = tuple(row.chips)
+    return Row(row.question, row.option, row.part, row.label, row.value, row.text, chips)
+
+
+def _when(question: Question, questions: Sequence[Question], place: int | None) -> dict[str, Any]:
+    """The field and the labels that a conditional question waits for."""
+    condition = question.asked_when
+    if condition is None:
+        return {}
+    (asked,) = (other for other in questions if other.name == condition.question)
+    of = asked.field(place if asked.about != "item" else None)
+    return {"when": of, "labels": json.dumps(condition.labels)}
+
+
+def _about(row: Row, answer: Answer, config: Config) -> str:
+    """What a row is about in words; "" of the item, and of its only answer."""
+    if row.part:
+        return _("Claim %(n)d") % {"n": _parts(answer).index(row.part) + 1}
+    return "" if row.option is None or config["options"] == 1 else answer_name(row.option)
