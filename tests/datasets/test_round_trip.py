@@ -207,7 +207,7 @@ def test_what_cannot_be_brought_back_is_named_and_counted(mix, _data, capsys):
     reasons = {fault["line"]: fault["reason"] for fault in report["rejected"]}
     assert reasons == {
         first: "the answer has no parts",
-        first + 1: "Score “Tone” of answer 1.",
+        first + 1: "“Tone”: choose a point from 1 to 7.",
         first + 2: "Choose a place on the scale first.",
         first + 3: "the item has no answer “c-nowhere”",
         first + 4: "“1” is no place on the scale",

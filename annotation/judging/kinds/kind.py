@@ -11,7 +11,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -225,13 +225,12 @@ class Kind:
         None of answers that are one person's own.
         """
         options = config.get("options", 0)
-        primary = self.primary_question(config)
         if not self.compared:
             return []
-        if primary:
-            labels = tuple(primary.labels(options))
-            return [Measure("", primary.level, labels, self.primary)]
-        return [each for q in self.questions(config) for each in q.measures(options)]
+        primary = self.primary_question(config)
+        questions = [primary] if primary else self.questions(config)
+        measures = [each for question in questions for each in question.measures(options)]
+        return [replace(measures[0], name="")] if self.shape in ("label", "ranks") else measures
 
     def labels(self, config: Config) -> list[str]:
         """Every label of an answer; of one with several parts, every value of a part, each once."""
@@ -584,7 +583,8 @@ class Kind:
         primary = self.primary_question(config)
         if primary:
             value = primary.value(answer.of(self.primary), ids)
-            return str(value["choice"] if isinstance(value, dict) else value)
+            value = value["choice"] if isinstance(value, dict) else value
+            return str(value) if primary.NUMBERS else value
         by_question = self._by_question(answer, config)
         return {q.name: q.exported(rows, ids) for q, rows in by_question if rows}
 
