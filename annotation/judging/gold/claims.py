@@ -21,7 +21,8 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import score_rows
 from annotation.judging.kinds.presets import CLAIMS as CLAIM_TASKS
-from annotation.judging.models import Draft, Judgment, JudgmentQuerySet, Slot
+from annotation.judging.kinds.reviews import accepted, claim_reviews
+from annotation.judging.models import Draft, Judgment, Slot
 from annotation.queries import gold, scenarios
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
@@ -152,17 +153,6 @@ def reviewed(query: Query, owner: User) -> Judgment | None:
 def information(review: Judgment | None) -> list[str]:
     """The gold information: the claims that the owner accepted, as edited; [] before the review."""
     return accepted(review) if review else []
-
-
-def claim_reviews() -> JudgmentQuerySet:
-    """The judgments that decide on claims."""
-    return Judgment.objects.filter(slot__item__batch__task__kind=CLAIM_TASKS.code)
-
-
-def accepted(review: Judgment) -> list[str]:
-    """The claims that a review accepts, as edited."""
-    parts = CLAIM_TASKS.answer_json(CLAIM_TASKS.answer_of(review), {}, {})
-    return [part["text"] or part["claim"] for part in parts.values() if part["verdict"] != "drop"]
 
 
 def lines(text: str) -> list[str]:
