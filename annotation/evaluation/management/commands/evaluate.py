@@ -1,18 +1,16 @@
 """`manage.py evaluate --release DIR --endpoint NAME --setting persona`"""
 
 import json
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import endpoints
-from annotation.core import learned
 from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
 from annotation.core.rows import bar
-from annotation.evaluation import fine_tuning, runs, scores_file, training
+from annotation.evaluation import measuring, runs
 from annotation.evaluation.models import Run
 from annotation.evaluation.pairs import HALVES, RULES, TIERS
 from annotation.evaluation.prompts import SETTINGS
@@ -51,10 +49,11 @@ class Command(RefusingCommand):
             runs.check_limit(options["limit"])
             if options["endpoint"] is not None:
                 run = self._ask(**options)
-            elif options["scores"]:
-                run = _scores(**options)
             else:
-                run = _learned(**options)
+                fields = {name: options[name] for name in ("setting", "limit")} | _named(options)
+                measure = measuring.scored if options["scores"] else measuring.trained
+                source = options["scores"] or options["model"]
+                run = measure(options["release"], source, **fields)
         except TakenOver as error:
             raise CommandError("Another process has taken this run over.") from error
         if run is not None:
@@ -108,31 +107,6 @@ def _named(options: dict) -> dict:
     """What the model and its group are called, where it was said."""
     named = {"model": options["name"][:200], "group": options["group"][:40]}
     return {key: value for key, value in named.items() if value}
-
-
-def _fields(release: Path, setting: str, limit: int | None, name: str, options: dict) -> dict:
-    fields = {"setting": setting, "limit": limit, "model": name[:200]}
-    return fields | {"folder": str(release.resolve())} | _named(options)
-
-
-def _scores(release: Path, scores: Path, setting: str, limit: int | None, **options: Any) -> Run:
-    benchmark, values = runs.opened(release), scores_file.read(scores)
-    fields = _fields(release, setting, limit, scores.stem, options)
-    run = runs.request(runs.register(benchmark, release), Run.Kind.SCORES, start=True, **fields)
-    return runs.score_run(run, benchmark, values)
-
-
-def _learned(release: Path, model: Path, setting: str, limit: int | None, **options: Any) -> Run:
-    benchmark = runs.opened(release)
-    if model.is_dir():
-        rate, card = fine_tuning.load(model)
-    else:
-        fitted, card = learned.load(model, "reward")
-        rate = partial(training.rewards, fitted)
-    plan = runs.Learned(benchmark, rate, card, setting, limit)
-    fields = _fields(release, setting, limit, model.stem, options)
-    run = runs.request(runs.register(benchmark, release), Run.Kind.LEARNED, start=True, **fields)
-    return runs.learned_run(run, plan)
 
 
 def _words(result: dict) -> str:

@@ -7,9 +7,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from annotation.candidates import endpoints
 from annotation.core import learned
 from annotation.core.commands import RefusingCommand
-from annotation.evaluation import fine_tuning, pairs, runs, training
+from annotation.core.rows import bar
+from annotation.evaluation import corpora, fine_tuning, measuring, pairs, runs, tables, training
 
 
 def share(text: str) -> float:
@@ -51,12 +53,27 @@ class Command(RefusingCommand):
         parser.add_argument("--batch", type=int, default=defaults.batch, metavar="PAIRS")
         parser.add_argument("--epochs", type=float, default=defaults.epochs)
         parser.add_argument("--length", type=int, default=defaults.length, metavar="TOKENS")
+        parser.add_argument(
+            "--test",
+            metavar="DIR",
+            type=Path,
+            help="of reward: print the accuracy on this release of a model trained on --pairs and "
+            "of one trained on these and --release; --out is a folder then",
+        )
+        parser.add_argument(
+            "--pairs", metavar="FILE", type=Path, help="pairs of another corpus, such as HelpSteer2"
+        )
+        parser.add_argument("--min-gap", type=float, default=2, metavar="N", help="of --pairs")
+        parser.add_argument("--endpoint", metavar="NAME", help="with --test: the base model's")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(
         self, *args: Any, kind: str, release: Path, out: Path, hold_out: float, **options: Any
     ) -> None:
         """Train, save with a card, print the result."""
+        if options["test"] or options["pairs"]:
+            self._table(kind, release, out, options)
+            return
         source: Any = runs.opened(release) if kind == "reward" else release
         if options["base"]:
             result = _fine_tuned(kind, source, out, hold_out, options)
@@ -67,6 +84,29 @@ class Command(RefusingCommand):
             result = trained.card["result"]
             self.stderr.write(f"Written to {out}, with its card {out.name}.md")
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
+
+    def _table(self, kind: str, release: Path, out: Path, options: dict) -> None:
+        if kind != "reward" or not (options["test"] and options["pairs"]):
+            raise CommandError("--test and --pairs go together, with reward.", returncode=2)
+        other = corpora.read(options["pairs"], options["min_gap"])
+        personal, test = runs.opened(release), options["test"]
+        base = None
+        if options["endpoint"]:
+            base = measuring.asked(test, endpoints.get(options["endpoint"]), "persona", bar)
+            if base.status != base.Status.DONE:
+                raise CommandError(runs.unfinished(base))
+
+        def make(pairs: pairs.Benchmark, path: Path, is_joined: bool) -> None:
+            self.stderr.write(f"Training on {len(pairs.pairs):,} pairs")
+            if options["base"]:
+                batch = {"batch": options["batch"] * (2 if is_joined else 1)}
+                _fine_tuned(kind, pairs, path, 0.0, options | batch)
+            else:
+                trained = training.reward(pairs)
+                learned.save(path.with_suffix(".npz"), trained.model, trained.card)
+
+        table, results = measuring.reward_table(test, other, personal, out, make, base)
+        self.stdout.write(json.dumps(results) if options["json"] else tables.as_csv(table))
 
 
 def _fine_tuned(
