@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
-from annotation.agreement.statistics.coefficient import Coefficient
-from annotation.agreement.statistics.intervals import wilson
+from annotation.agreement.statistics.coefficient import Coefficient, wilson
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 from annotation.votes import counting, stored

@@ -13,8 +13,7 @@ from annotation.agreement.statistics import cohen, icc, kappas, krippendorff
 from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.coefficient import undefined, with_resamples
 from annotation.agreement.statistics.kappas import Patterns
-from annotation.votes.arrow import constant, from_numpy, from_text
-from annotation.votes.table import Votes, VotesError, categories
+from annotation.votes.table import Votes, VotesError, categories, constant, from_numpy, from_text
 
 RESAMPLES = 1000
 # What a stored report holds; another number makes every result due again.

@@ -20,8 +20,8 @@ from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.board import Board, Figure
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.figures.progress import tier_rows
 from annotation.agreement.figures.scores import rating_figures
-from annotation.agreement.figures.tiers import tier_rows
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP

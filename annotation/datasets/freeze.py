@@ -29,11 +29,10 @@ from annotation.datasets import folders, layouts, owners, records
 from annotation.datasets.card import card
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
-from annotation.datasets.decided import Decided, patterns, voters
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.models import Release
-from annotation.datasets.records import Pair, Verdict
+from annotation.datasets.records import Decided, Pair, Verdict, patterns, voters
 from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands

@@ -11,8 +11,7 @@ import numpy as np
 import scipy
 
 from annotation.agreement.statistics.bootstrap import over_groups, resampled_weights
-from annotation.agreement.statistics.coefficient import CONFIDENCE
-from annotation.agreement.statistics.intervals import wilson
+from annotation.agreement.statistics.coefficient import CONFIDENCE, wilson
 
 RESAMPLES = 1000
 RIDGE = 1e-3

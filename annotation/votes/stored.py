@@ -23,8 +23,7 @@ from annotation.judging.models import ItemOption, Judgment
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
-from annotation.votes.arrow import to_numpy
-from annotation.votes.table import Votes, VotesError
+from annotation.votes.table import Votes, VotesError, to_numpy
 
 _NUMBERS = ("judgment", "item", "option", "rater", "batch", "at")
 _COLUMNS = pa.schema(

@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -17,8 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
-
-from annotation.votes.arrow import from_numpy, from_text, to_numpy
 
 REQUIRED = ("task", "worker", "label")
 OPTIONAL = ("submitted_at", "seconds")
@@ -485,3 +483,31 @@ def _refuse(votes: Votes, wrong: Sequence[bool], fault: str) -> None:
         row = int(np.argmax(np.asarray(wrong)[votes.label]))
         label = votes.labels[votes.label[row]]
         raise VotesError(f"{votes.where(row)}: the label {label[:80]!r} {fault}")
+
+
+def to_numpy(column: pa.Array) -> np.ndarray:
+    """Values of an Arrow column of whole numbers or truth values without gaps, as NumPy."""
+    if pa.types.is_boolean(column.type):
+        return to_numpy(pc.cast(column, pa.uint8())).view(bool)
+    kind = np.dtype(str(column.type))
+    values = np.frombuffer(column.buffers()[1], dtype=kind, count=column.offset + len(column))
+    return values[column.offset :]
+
+
+def from_numpy(values: np.ndarray) -> pa.Array:
+    """An Arrow column over a NumPy array of int32, int64 or float64; nothing is copied."""
+    kind = {"int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64()}
+    values = np.ascontiguousarray(values)
+    buffers = [None, pa.py_buffer(values)]
+    return pa.Array.from_buffers(kind[values.dtype.name], len(values), buffers)
+
+
+def from_text(texts: Iterable[str]) -> pa.Array:
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(encoded))]
+    return pc.cast(pa.Array.from_buffers(pa.large_string(), len(encoded), buffers), pa.string())
+
+
+def constant(text: str) -> pa.Scalar:
+    return from_text([text])[0]

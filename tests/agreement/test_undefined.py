@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from annotation.agreement.report import agreement_report, json_pieces
-from annotation.agreement.statistics import correlation, intervals, kappas
+from annotation.agreement.statistics import coefficient, correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from tests.agreement.conftest import as_json, make_votes
@@ -34,8 +34,8 @@ def test_one_vote_an_item_is_null_everywhere_and_valid_json():
 
 
 def test_nothing_counted_has_no_interval_and_constant_scores_no_correlation():
-    assert intervals.wilson(0, 0).reason == "nothing was counted"
-    assert intervals.clopper_pearson(0, 0).value is None
+    assert coefficient.wilson(0, 0).reason == "nothing was counted"
+    assert coefficient.clopper_pearson(0, 0).value is None
     constant = np.array([[3, 4]])
     for found in (correlation.spearman(constant), correlation.pearson(constant, [1], [1, 2])):
         assert found.value is None

@@ -1,12 +1,12 @@
 """The figures of a task of selections, in the order of its page."""
 
-from annotation.agreement.figures import progress, raters, strategies, summary, tiers
+from annotation.agreement.figures import progress, raters, strategies, summary
 from annotation.agreement.figures.board import Board
 
 FIGURES = {
     "agreement": summary.agreement,
-    "tiers": tiers.tiers,
-    "patterns": tiers.vote_patterns,
+    "tiers": progress.tiers,
+    "patterns": progress.vote_patterns,
     "time": progress.over_time,
     "days": progress.by_day,
     "raters": progress.by_rater,
@@ -39,6 +39,6 @@ class SelectionBoard(Board):
 def words() -> dict[str, tuple]:
     """{figure: title, lead and how}."""
     every: dict[str, tuple] = {}
-    for part in (summary, progress, tiers, raters, strategies):
+    for part in (summary, progress, raters, strategies):
         every |= part.words()
     return every

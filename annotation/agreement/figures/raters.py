@@ -7,8 +7,8 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.wording import translated
-from annotation.agreement.statistics import cohen, rater_signs, side_bias
-from annotation.agreement.statistics.intervals import clopper_pearson
+from annotation.agreement.statistics import cohen, rater_signs
+from annotation.agreement.statistics.coefficient import clopper_pearson
 from annotation.core import charts
 from annotation.core.charts import Dot
 
@@ -81,12 +81,12 @@ def sides(board: Board, about: About) -> dict:
     if board.definition.config["options"] != 2:
         return _places(board, about, rows.place[placed])
     item, worker, first = rows.item[placed], rows.worker[placed], rows.place[placed] == 1
-    share, p = side_bias.side_bias(item, first)
+    share, p = rater_signs.side_bias(item, first)
     table: list[tuple] = [
         (_("all"), len(first), int(first.sum()), share.value, share.low, share.high, p, None,
          translated(share.reason))
     ]  # fmt: skip
-    by_rater = side_bias.annotator_side_bias(worker, first, len(rows.workers))
+    by_rater = rater_signs.annotator_side_bias(worker, first, len(rows.workers))
     for code in (code for code in board.busiest if by_rater["votes"][code]):
         n, chose = int(by_rater["votes"][code]), int(by_rater["first"][code])
         share = clopper_pearson(chose, n)
@@ -125,7 +125,7 @@ def rater_flags(board: Board, about: About) -> dict:
         rows.worker[timed], board.pace[timed], np.zeros(timed.sum(), dtype=int), workers
     )
     placed = rows.place > 0
-    side = side_bias.annotator_side_bias(rows.worker[placed], rows.place[placed] == 1, workers)
+    side = rater_signs.annotator_side_bias(rows.worker[placed], rows.place[placed] == 1, workers)
     pairs = board.definition.config["options"] == 2
     table = []
     for code, name in enumerate(rows.workers):

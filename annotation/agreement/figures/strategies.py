@@ -7,7 +7,7 @@ from annotation.agreement.figures.board import About, Board
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.bradley_terry import BradleyTerry, bradley_terry
-from annotation.agreement.statistics.intervals import clopper_pearson
+from annotation.agreement.statistics.coefficient import clopper_pearson
 from annotation.agreement.task_votes import MOST_RATERS, Rows
 from annotation.candidates.strategies import GENERIC
 from annotation.core import charts

@@ -16,9 +16,8 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement.statistics import rater_signs, side_bias
-from annotation.agreement.statistics.coefficient import Coefficient
-from annotation.agreement.statistics.intervals import holm, wilson
+from annotation.agreement.statistics import rater_signs
+from annotation.agreement.statistics.coefficient import Coefficient, holm, wilson
 from annotation.core import sql
 from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
 from annotation.judging.work import hidden_checks
@@ -313,7 +312,7 @@ def side_p(worker: np.ndarray, place: np.ndarray, places: int, workers: int) -> 
     commonest place, times their number (Bonferroni).
     """
     if places == 2:
-        return side_bias.annotator_side_bias(worker, place == 1, workers)["p"]
+        return rater_signs.annotator_side_bias(worker, place == 1, workers)["p"]
     counts = np.zeros((workers, places), dtype=int)
     np.add.at(counts, (worker, place - 1), 1)
     most = counts.max(axis=1)

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 
 from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.conversations import MESSAGES
-from annotation.datasets.decided import Decided
 from annotation.datasets.layouts.soft import soft_table, soft_tables
-from annotation.datasets.records import Attribute, Chunk, Persona
+from annotation.datasets.records import Attribute, Chunk, Decided, Persona
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
 
