@@ -158,7 +158,7 @@ class FrozenItems:
         return read | {
             "task": of_tasks(*(task.name for task in self.tasks)),
             "task_version": of_tasks(*(task.version for task in self.tasks)),
-            "kind": of_tasks(*(task.kind.CODE for task in self.tasks)),
+            "kind": of_tasks(*(task.kind.code for task in self.tasks)),
             "criteria": of_tasks(*(task.criteria for task in self.tasks)),
             "user_id": pa.array([json_text(users[pk][0]) for pk in shown], pa.string()),
             "persona_version": pa.array([users[pk][1] for pk in shown], pa.string()),

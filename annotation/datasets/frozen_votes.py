@@ -29,7 +29,7 @@ from annotation.datasets.options import Options
 from annotation.judging.kinds import Kind, config_of_task, kind_of, labelled
 from annotation.questions.base import Measure
 from annotation.studies.models import TaskDefinition
-from annotation.votes.counting import are_scores, judgments_as_of
+from annotation.votes.counting import are_scores, is_one_label, judgments_as_of
 from annotation.votes.stored import read_judgments
 
 # Numbers of a vote as they are read.
@@ -79,7 +79,6 @@ class Task:
         """The task of the definition ``task``."""
         kind, config = kind_of(task.kind), config_of_task(task)
         measures = tuple(kind.measures(config))
-        single = bool(measures) and not measures[0].name and measures[0].level != "ranks"
         scores = measures if are_scores(measures) and "criteria" in config else ()
         return cls(
             task.name,
@@ -87,7 +86,7 @@ class Task:
             kind,
             config,
             measures,
-            labels=measures[0].labels if single else (),
+            labels=measures[0].labels if is_one_label(measures) else (),
             criteria=tuple(each.name for each in scores),
             stop_below=stop_below.get(task.name),
         )
@@ -106,7 +105,7 @@ class Task:
 
     def as_json(self) -> dict:
         """Its name, version, kind and settings, by which an import makes it again."""
-        about = {"name": self.name, "version": self.version, "kind": self.kind.CODE}
+        about = {"name": self.name, "version": self.version, "kind": self.kind.code}
         return about | {"config": self.config}
 
 

@@ -21,10 +21,11 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run, Verdict
-from annotation.judging.kinds import codes, config_of_task, kind_of
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Batch, Item
 from annotation.personas.schema import as_text, without
 from annotation.studies.models import Study
+from annotation.votes.counting import is_one_label, measures_of
 
 VERSION = "rater/1"
 # UTF-8 bytes a token, and tokens of a verdict: for the plan alone.
@@ -63,7 +64,7 @@ def units(study: Study, task: str, model: str, asked: datetime | None = None) ->
     newest = study.tasks.filter(name=task).order_by("-version").first()
     if newest is None:
         raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
-    if newest.kind not in codes(SHAPE="label") or newest.config.get("owner_only"):
+    if not is_one_label(measures_of(newest)) or newest.config.get("owner_only"):
         raise DomainError(
             "Models rate tasks whose answers are one label and that anybody judges.", code="kind"
         )

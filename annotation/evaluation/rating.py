@@ -8,8 +8,8 @@ from annotation.candidates.endpoints import Endpoint
 from annotation.core.errors import DomainError
 from annotation.evaluation import raters, runs
 from annotation.evaluation.models import Run
-from annotation.judging.kinds import codes
 from annotation.studies.models import Study
+from annotation.votes.counting import is_one_label, measures_of
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,9 @@ def words(wanted: Wanted) -> str:
 
 def tasks_of(study: Study) -> list[str]:
     """The names of the tasks whose items models can judge."""
-    tasks = study.tasks.filter(kind__in=codes(SHAPE="label")).order_by("name", "-version")
-    return [task.name for task in tasks.distinct("name") if not task.config.get("owner_only")]
+    tasks = study.tasks.order_by("name", "-version").distinct("name")
+    shared = (task for task in tasks if not task.config.get("owner_only"))
+    return [task.name for task in shared if is_one_label(measures_of(task))]
 
 
 def runs_of(study: Study) -> list[Run]:

@@ -13,7 +13,6 @@ from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
 from annotation.judging.kinds import config_of, kind_of
 from annotation.judging.models import Batch, Item, ItemOption
-from annotation.questions import questions_of
 from annotation.questions.base import Measure
 from annotation.studies.bundle import BundleError, Report, read_rows
 from annotation.studies.bundle_rows import Verdict as VerdictRow
@@ -42,23 +41,14 @@ def asked(kind_code: str, config: dict) -> dict[str, Asked]:
     "" is the name of the one label of an answer.
     """
     kind, config = kind_of(kind_code), config_of(kind_code, config)
-    measures = kind.measures(config)
-    if kind.SHAPE == "questions":
-        questions = {
-            each.name: each for each in questions_of(config["questions"], config["options"])
-        }
-        return {
-            each.name: Asked(
-                each,
-                each.level == "ranks" or questions[each.question].about == "option",
-                questions[each.question].type == "choice",
-                questions[each.question].type == "scale",
-            )
-            for each in measures
-        }
-    of_options = kind.SHAPE in ("scores", "ranks")
-    scale = kind.choices(config) != kind.labels(config)
-    return {each.name: Asked(each, of_options, kind.COUNTED, scale) for each in measures}
+    questions = {question.name: question for question in kind.questions(config)}
+    made = {}
+    for each in kind.measures(config):
+        question = questions[each.question]
+        of_options = each.level == "ranks" or question.about == "option"
+        type = question.type
+        made[each.name] = Asked(each, of_options, type == "choice", type == "scale")
+    return made
 
 
 @transaction.atomic
@@ -192,7 +182,9 @@ def _items(study: Study) -> dict[str, _Target]:
         "external_id", "pk", "batch__task", "batch__task__kind", "batch__task__config"
     ):
         if task not in tasks:
-            tasks[task] = asked(kind, config), kind_of(kind).PRIMARY
+            every = asked(kind, config)
+            # Of one label an answer the question may be named or not.
+            tasks[task] = every, every[""].measure.question if "" in every else ""
         if tasks[task][0]:
             targets[name] = _Target(pk, *tasks[task], options.get(pk, {}))
     return targets

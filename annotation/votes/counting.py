@@ -74,7 +74,7 @@ def _left(gone: list[int], label: str = "") -> Coalesce:
         slot__item=OuterRef("pk"), annotator__in=gone
     )
     if label:
-        asked = [kind_of(code).PRIMARY for code in TIERED]
+        asked = [kind_of(code).primary for code in TIERED]
         judgments = judgments.filter(answers__question__in=asked, answers__label=label)
     count = judgments.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
@@ -206,6 +206,11 @@ def are_scores(measures: Sequence[Measure]) -> bool:
     """Whether these are points on a scale for each of some criteria, and nothing else."""
     scores = (each.name and each.level == "ordinal" and is_numbered(each) for each in measures)
     return bool(measures) and all(scores)
+
+
+def is_one_label(measures: Sequence[Measure]) -> bool:
+    """Whether an answer is one label, and not an order of answers or several of them."""
+    return [each.name for each in measures] == [""] and measures[0].level != "ranks"
 
 
 def scored_tasks(study: Study) -> list[TaskDefinition]:

@@ -173,7 +173,7 @@ class KindBoard(Board):
     @property
     def question(self) -> str:
         """What the task asks, in a few words."""
-        return str(self.kind.NAME)
+        return str(self.kind.name)
 
     # What is disputed. Its page shows rows of values, and no tiers.
 
