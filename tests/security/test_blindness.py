@@ -105,8 +105,7 @@ def test_no_page_and_no_answer_of_the_api_holds_a_trace_of_origin_or_of_others_v
     keys |= {
         "question",
         "settings",
-        "criteria",
-        "scale",
+        "questions",
         "attribute",
         "conversations",
         "gold",
