@@ -22,7 +22,7 @@ from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
 from annotation.core.errors import Conflict
 from annotation.core.schema import serializer_of
-from annotation.datasets import freeze, remove, tasks, uploads
+from annotation.datasets import freeze, tasks, uploads, withdrawals
 from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.datasets.views import zip_response
@@ -107,7 +107,7 @@ class ReleaseDetail(APIView):
     def delete(self, request: Request, pk: UUID) -> Response:
         """Delete a release that nobody has fetched; 409 where somebody has."""
         release = release_for(request.user, pk, policies.release.may_delete)
-        remove.delete(release, by=request.user)
+        withdrawals.delete(release, by=request.user)
         return Response(status=204)
 
 

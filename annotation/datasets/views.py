@@ -13,7 +13,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.datasets import folders, freeze, layouts, remove, tasks, uploads, withdrawals
+from annotation.datasets import folders, freeze, layouts, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.studies.access import may_create, member_of, study_for
@@ -80,7 +80,7 @@ def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
         context = {"study": study, "release": release}
         return render(request, "datasets/delete_release.html", context)
     with refusals.as_message(request):
-        remove.delete(release, by=request.user)
+        withdrawals.delete(release, by=request.user)
         messages.success(request, _("Release %(n)d is deleted.") % {"n": version})
     return redirect("releases", slug)
 

@@ -1,7 +1,8 @@
-"""Effects of a withdrawal on releases: unfetched ones are written again without the person.
+"""Releases that are deleted, and what a withdrawal does to them.
 
-A release that somebody has fetched cannot be called back: it stays as it is, and its page has the
-times of the first fetch and of withdrawals since.
+Unfetched ones are written again without the person. A release that somebody has fetched cannot be
+called back: it stays as it is, and its page has the times of the first fetch and of withdrawals
+since.
 """
 
 from functools import partial
@@ -11,9 +12,11 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.dispatch import receiver
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit, jobs
+from annotation.core.errors import Conflict
 from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.judging.annotator.leaving import withdrawn
@@ -64,3 +67,30 @@ def _write_anew(release: Release) -> None:
 
     folders.withdraw(release)
     tasks.notify(release.pk)
+
+
+@transaction.atomic
+def delete(release: Release, *, by: User) -> None:
+    """Delete ``release`` with its files; one row in the audit log.
+
+    Conflict where somebody has fetched it, and so may cite it, or where it is being written.
+    """
+    # A download notes itself in this row before it begins.
+    release = Release.objects.select_for_update().select_related("study").get(pk=release.pk)
+    if release.fetched_at:
+        raise Conflict(
+            _("Release %d was fetched and stays: whoever has it must be able to look it up.")
+            % release.version,
+            code="fetched",
+        )
+    if release.status == Release.Status.RUNNING:
+        raise Conflict(
+            _("Release %d is being written: delete it when that has ended.") % release.version,
+            code="under_way",
+        )
+    counts = (release.manifest or {}).get("counts", {})
+    audit.record(by, "release.delete", release, version=release.version, counts=counts)
+    paths = (folders.zip_of(release), folders.folder_of(release))
+    release.delete()
+    for path in paths:
+        transaction.on_commit(partial(folders.delete, path))

@@ -10,8 +10,7 @@ from django.utils import timezone
 
 from annotation.core.errors import DomainError
 from annotation.datasets import choices, folders, freeze, writers
-from annotation.datasets.check import check
-from annotation.datasets.difference import compare
+from annotation.datasets.check import check, compare
 from annotation.datasets.models import Release
 from annotation.datasets.release_import import import_release
 from annotation.datasets.shards import JOURNAL, Journal

@@ -3,8 +3,10 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from annotation.candidates.models import Candidate
 from annotation.core import learned
@@ -102,3 +104,15 @@ def test_one_profile_under_two_names_is_one_person(tmp_path):
              "persona": {"A": n % 2}} for n in range(12)]  # fmt: skip
     write_lines(tmp_path / "pairs.jsonl", rows)
     assert train("reward", tmp_path, tmp_path / "rm.npz")["folds"] == 2
+
+
+def test_bm25_ranks_as_the_words_that_are_shared_and_rare():
+    documents = ["the tea is green", "the tea is black and strong", "the rain in spain"]
+    corpus = training.Corpus(documents)
+    scores = corpus.scores(["green tea"] * 3, documents)
+    assert scores.argmax() == 0
+    assert scores[2] == 0
+    order = TfidfVectorizer().fit(documents)
+    near = (order.transform(documents) @ order.transform(["green tea"]).T).toarray().ravel()
+    assert np.argsort(scores).tolist() == np.argsort(near).tolist()
+    assert training.words("我爱喝茶 and Tea 3") == ["我", "爱", "喝", "茶", "and", "tea", "3"]

@@ -19,9 +19,13 @@ from annotation.datasets.released.base import (
     Place,
     Rows,
     bare_persona,
+    decimal_of,
+    list_of,
+    revision_of,
+    texts_of,
     user_of,
+    whole_of,
 )
-from annotation.datasets.released.values import decimal_of, list_of, revision_of, texts_of, whole_of
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.kinds.imported import ReleasedAnswer
 

@@ -1,10 +1,17 @@
 from pathlib import Path
 
+from django.utils.translation import gettext_lazy
+
 from annotation.datasets.papers import Card, Paper
+from annotation.imports.recipes import Recipe
 from annotation.papers.bespoke import judge, layout, reader, tables
-from annotation.papers.bespoke.mapping import RECIPE
 from annotation.papers.bespoke.strategies import STRATEGIES
 
+RECIPE = Recipe(
+    gettext_lazy("BESPOKE queries"),
+    {"prompt": ("query",), "id": (["user", "query-id"], ["user", "query_id"])},
+    {"persona": ("user",), "need": ("gold_information_need",)},
+)
 PAPER = Paper(
     name="bespoke",
     title="BESPOKE: Benchmark for Search-Augmented Large Language Model Personalization via "

@@ -1,11 +1,23 @@
 from pathlib import Path
 
+from django.utils.translation import gettext_lazy
+
 from annotation.datasets.papers import Card, Paper
 from annotation.evaluation import prompts
+from annotation.imports.recipes import Recipe
 from annotation.papers.personafeedback import layout, reader
-from annotation.papers.personafeedback.mapping import RECIPE
 from annotation.papers.personafeedback.strategies import STRATEGIES
 
+RECIPE = Recipe(
+    gettext_lazy("PersonaFeedback pairs"),
+    {
+        "persona": ("user_id",),
+        "prompt": ("question",),
+        "answer_a": ("chosen",),
+        "answer_b": ("reject", "rejected"),
+    },
+    {"type": ("type",), "scenario": ("scenario",)},
+)
 PAPER = Paper(
     name="personafeedback",
     title="PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization",

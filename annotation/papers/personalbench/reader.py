@@ -5,8 +5,15 @@ from typing import Any
 
 from annotation.core.errors import DomainError
 from annotation.datasets.release_files import json_of, text_of
-from annotation.datasets.released.base import RULINGS, Layout, Place, Rows, digest_of
-from annotation.datasets.released.values import decimal_of, list_of
+from annotation.datasets.released.base import (
+    RULINGS,
+    Layout,
+    Place,
+    Rows,
+    decimal_of,
+    digest_of,
+    list_of,
+)
 
 POINTS = (5, 7)
 SOURCES = "attributes from conversations of several sources: that of the first stands for all"

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.datasets.difference import compare
+from annotation.datasets.check import compare
 
 
 class Command(RefusingCommand):

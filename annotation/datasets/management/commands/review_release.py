@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.datasets.review import review
+from annotation.datasets.check import review
 
 
 class Command(RefusingCommand):
