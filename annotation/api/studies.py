@@ -8,6 +8,7 @@ from django.db.models import OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import PermissionDenied
@@ -21,10 +22,10 @@ from annotation.api.rows import PAGES, RowsPage
 from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.schema import serializer_of, taken
+from annotation.core.schema import built, serializer_of, taken
 from annotation.judging.batches.open import Opening, close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
-from annotation.judging.curator import removal
+from annotation.judging.curator import definition, removal
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
@@ -104,13 +105,16 @@ class InvitationBody(serializers.Serializer):
     email = serializers.EmailField(default="", allow_blank=True)
 
 
+CloneBody = serializer_of(definition.Clone, title="CloneBody")
 BatchBody = serializer_of(Opening, title="BatchBody")
 
 
 def create_study(request: Request) -> Response:
-    """Make a study; whoever asks becomes its administrator."""
+    """Make a study, of a whole definition where the body has `tasks`."""
     if not may_create(request.user):
         raise PermissionDenied
+    if isinstance(request.data.get("tasks"), list):
+        return once(request, lambda: (201, _of_definition(request)))
     fields = validated(StudyBody, request.data)
     fields["languages"] = fields["languages"] or ["en"]
 
@@ -120,6 +124,13 @@ def create_study(request: Request) -> Response:
         return 201, StudySerializer(study).data
 
     return once(request, create)
+
+
+def _of_definition(request: Request) -> dict:
+    """The study of a whole definition, as ``GET …/clone/`` gives it."""
+    study = definition.make(dict(request.data), request.user)
+    study.role = Role.ADMINISTRATOR
+    return StudySerializer(study).data
 
 
 def change_study(request: Request, slug: str) -> Response:
@@ -267,6 +278,31 @@ class Batches(StudyView):
             return 201, first | ({"also": others} if others else {})
 
         return once(request, open_)
+
+
+class Clones(StudyView):
+    scope = "admin"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="definition")
+    def get(self, request: Request, slug: str) -> Response:
+        """The study's definition: what `study.json` of a bundle has."""
+        study = study_for(request.user, slug, policies.study.may_administer)
+        return Response(definition.definition_of(study))
+
+    @extend_schema(
+        parameters=[KEY], request=CloneBody, responses={201: StudySerializer}, operation_id="clone"
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Begin a study as this one is, with the `parts` that are named."""
+        study = study_for(request.user, slug, policies.study.may_administer)
+        wanted = built(definition.Clone, validated(CloneBody, request.data))
+
+        def act() -> tuple[int, dict]:
+            made = definition.clone(study, wanted, by=request.user)
+            made.role = Role.ADMINISTRATOR
+            return 201, StudySerializer(made).data
+
+        return once(request, act)
 
 
 class RemovalBody(serializers.Serializer):

@@ -34,6 +34,7 @@ of_study = [
     path(
         "tasks/<slug:task>/early-stop/", curation.EarlyStopOfTask.as_view(), name="api-early-stop"
     ),
+    path("clone/", studies.Clones.as_view(), name="api-clone"),
     path("members/", studies.Members.as_view(), name="api-members"),
     path("invitations/", studies.Invitations.as_view(), name="api-invitations"),
     path("invitations/<int:pk>/", studies.OneInvitation.as_view(), name="api-invitation"),

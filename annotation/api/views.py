@@ -54,7 +54,7 @@ class Studies(base.StudyView, generics.ListAPIView):
 
     @extend_schema(parameters=[base.KEY], request=studies.StudyBody)
     def post(self, request: Request) -> Response:
-        """Make a study; whoever asks becomes its administrator."""
+        """Make a study, of a whole definition where the body has `tasks`; you administer it."""
         return studies.create_study(request)
 
 

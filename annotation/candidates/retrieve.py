@@ -17,9 +17,10 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
 from annotation.candidates.models import Retrieval
-from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name
+from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, without_persona
 from annotation.core import audit, characters
 from annotation.core.embed import embed
+from annotation.core.errors import DomainError
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.queries.models import Query
@@ -41,6 +42,22 @@ def faults(
     if Retrieval.Source.WEB in sources and not settings.SEARCH_URL:
         refused["sources"] = _("No web search is configured: set ATTUNE_SEARCH_URL.")
     return refused
+
+
+def check(wanted: dict[str, Any]) -> None:
+    """DomainError where these columns of a Retrieval, from a file, cannot be."""
+    known = {
+        "sources": set(Retrieval.Source.values),
+        "strategies": set(without_persona()),
+        "results": set(range(1, 21)),
+    }
+    for name, value in wanted.items():
+        values = value if isinstance(value, list) else [value]
+        if name not in known or not all(entry in known[name] for entry in values):
+            raise DomainError(f"“retrieval” has a {name[:40]} that cannot be.", code="retrieval")
+    named = {name: wanted.get(name) or [] for name in ("sources", "strategies")}
+    for sentence in faults(**named, oracle=False).values():
+        raise DomainError(sentence, code="retrieval")
 
 
 def settings_of(study: Study) -> Retrieval:

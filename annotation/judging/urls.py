@@ -57,4 +57,6 @@ urlpatterns = [
     path("studies/<slug:slug>/", include(of_study)),
     path("", annotator_views.home, name="home"),
     path("studies/new/", study_views.new, name="study-new"),
+    path("studies/<slug:slug>/clone/", study_views.clone, name="clone"),
+    path("studies/<slug:slug>/definition/", study_views.definition_, name="definition"),
 ]

@@ -191,6 +191,10 @@ class Study(Row):
     consent: Translated = ""
     languages: Annotated[list[Code], TEXTS] = []
     tasks: Annotated[list[dict], says("must be a list of objects")] = []
+    # Columns of the study, fields of hidden_checks.Rates, and columns of candidates.Retrieval.
+    settings: Annotated[dict, says("must be an object")] = {}
+    checks: Annotated[dict, says("must be an object")] = {}
+    retrieval: Annotated[dict, says("must be an object")] = {}
 
 
 class Task(Row):

@@ -449,6 +449,13 @@ TABLE = {
     # Nobody is setting one up.
     "totp-picture": page(set(), args=_none, refused=404, SAFE=200),
     # --- Studies -------------------------------------------------------------------------------
+    "clone": page(
+        study.may_administer,
+        SAFE=200,
+        POST=302,
+        data=lambda w: {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
+    ),
+    "definition": page(study.may_administer, SAFE=200),
     "study-new": page(
         study.may_create,
         among=ANYWHERE,
@@ -988,6 +995,12 @@ TABLE = {
         POST=201,
         data=lambda w: {"name": "nine", "kind": "relevance"},
         may={"POST": task.may_change},
+    ),
+    "api-clone": api(
+        study.may_administer,
+        SAFE=200,
+        POST=201,
+        data=lambda w: {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
     ),
     "api-members": api(
         member.may_manage,

@@ -1,19 +1,28 @@
 """Create a study: choose what kind, then name it."""
 
+import json
 from collections.abc import Iterable
 
 from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_safe
 
+from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.judging.curator import recipes
-from annotation.studies.access import may_create
+from annotation.core import downloads, refusals
+from annotation.core.errors import DomainError
+from annotation.core.schema import form_of
+from annotation.judging.curator import definition, recipes
+from annotation.studies.access import may_create, study_for
 from annotation.studies.forms import NewStudyForm
+
+DEFINITION_LIMIT = 10 * 1024 * 1024
+CloneForm = form_of(definition.Clone)
 
 
 @require_http_methods(["GET", "POST"])
@@ -24,6 +33,8 @@ def new(request: UserRequest) -> HttpResponse:
     offered = recipes.recipes()
     name = request.POST.get("recipe") or request.GET.get("recipe", "")
     posted = request.method == "POST"
+    if file := request.FILES.get("definition"):
+        return _from_file(request, file)
     if name not in offered and not posted:
         return render(request, "studies/recipes.html", {"recipes": _worded(offered.values())})
     recipe = offered.get(name, offered["empty"])
@@ -39,6 +50,37 @@ def new(request: UserRequest) -> HttpResponse:
             form.add_error("slug", _("Somebody took this address just now: choose another."))
     context = {"form": form, "recipe": recipe, "title": recipe.title[language]}
     return render(request, "studies/new.html", context, status=400 if form.errors else 200)
+
+
+def _from_file(request: UserRequest, file: UploadedFile) -> HttpResponse:
+    """The study of a definition that somebody sends as a file."""
+    with refusals.as_message(request):
+        if (file.size or 0) > DEFINITION_LIMIT:
+            raise DomainError(_("The file is larger than 10 MB: it is no definition."))
+        study = definition.make(file.read(), request.user)
+        return redirect("overview", study.slug)
+    return redirect("study-new")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def clone(request: UserRequest, slug: str) -> HttpResponse:
+    """Begin a study as this one is, with the parts that are ticked."""
+    study = study_for(request.user, slug, policies.study.may_administer)
+    form = CloneForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with refusals.in_form(form):
+            made = definition.clone(study, form.schema, by=request.user)
+            return redirect("overview", made.slug)
+    context = {"study": study, "form": form}
+    return render(request, "studies/clone.html", context, status=400 if form.errors else 200)
+
+
+@require_safe
+def definition_(request: UserRequest, slug: str) -> HttpResponse:
+    """The study's definition as one file."""
+    study = study_for(request.user, slug, policies.study.may_administer)
+    text = json.dumps(definition.definition_of(study), ensure_ascii=False, indent=1)
+    return downloads.attachment(f"{slug}.json", "application/json", text)
 
 
 def _language() -> str:

@@ -5,6 +5,7 @@ A bundle with a fault leaves nothing behind, and the same bundle again changes n
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +14,27 @@ from django.db import transaction
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.candidates import results
-from annotation.candidates.models import Candidate
+from annotation.candidates import results, retrieve
+from annotation.candidates.models import Candidate, Retrieval
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
+from annotation.core.schema import built
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import item_rows
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.models import Item, ItemOption
+from annotation.judging.models import Checks, Item, ItemOption
+from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import attributes, curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
 from annotation.studies.bundle import Bundle, BundleError, Report, Task, read_bundle
 from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
 
+SETTINGS = (
+    *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency", "break_minutes"),
+    *("remind_to_read", "match_languages", "card_first"),
+)
 CHUNK = 2_000
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
@@ -66,7 +73,7 @@ def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -
     ``progress(rows, name, total)`` may show how far it is. Returns the study's slug and the numbers
     of its personas, queries, candidates, items and slots.
     """
-    study = _store_study(bundle, by)
+    study = store_study(bundle, by)
     report = Report()
     for name, keep in STEPS.items():
         rows = progress(bundle.rows(name), name, bundle.counts[name])
@@ -96,7 +103,8 @@ def _check_task(kind: str, config: dict) -> dict:
     return kind_of(kind).check_config(config)
 
 
-def _store_study(bundle: Bundle, by: User | None) -> Study:
+def store_study(bundle: Bundle, by: User | None) -> Study:
+    """The study that study.json describes, made where missing, without the other files' rows."""
     about = {name: bundle.study[name] for name in ("title", "description", "languages")}
     study, made = Study.objects.get_or_create(slug=bundle.study["slug"], defaults=about)
     # Two imports into one study take turns; judging goes on meanwhile.
@@ -107,6 +115,7 @@ def _store_study(bundle: Bundle, by: User | None) -> Study:
         )
     if bundle.study["translations"]:
         about["translations"] = bundle.study["translations"]
+    about |= _settings(study, bundle.study["settings"])
     changed = [name for name, value in about.items() if getattr(study, name) != value]
     for name in changed:
         setattr(study, name, about[name])
@@ -115,7 +124,36 @@ def _store_study(bundle: Bundle, by: User | None) -> Study:
         audit.record(by, "study.import", study, made=made, changed=changed)
     for task in bundle.tasks:
         store_task(study, task)
+    _store_rates(study, bundle.study)
     return study
+
+
+def _settings(study: Study, named: dict) -> dict:
+    """Columns of the study as the bundle names them, checked; BundleError."""
+    if unknown := named.keys() - set(SETTINGS):
+        raise BundleError([f"study.json: there is no setting “{min(unknown)[:60]}”"])
+    values, faults = {}, []
+    for name, value in named.items():
+        try:
+            values[name] = Study._meta.get_field(name).clean(value, study)
+        except ValidationError as error:
+            faults.append(f"study.json: “{name}” {error.messages[0]}")
+    if faults:
+        raise BundleError(faults)
+    return values
+
+
+def _store_rates(study: Study, named: dict) -> None:
+    """The study's checks and the sources of its answers, where the bundle names them."""
+    try:
+        if named["checks"]:
+            rates = asdict(built(Rates, named["checks"]))
+            Checks.objects.update_or_create(study=study, defaults=rates)
+        if wanted := named["retrieval"]:
+            retrieve.check(wanted)
+            Retrieval.objects.update_or_create(study=study, defaults=wanted)
+    except DomainError as refusal:
+        raise BundleError([f"study.json: {refusal.sentence}"]) from refusal
 
 
 def store_task(study: Study, task: Task) -> None:

@@ -1,0 +1,205 @@
+"""A study's definition as one file, a bundle's study.json; and studies made of another's."""
+
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.forms.models import model_to_dict
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
+
+from annotation.accounts.models import User
+from annotation.candidates import retrieve
+from annotation.candidates.models import Candidate
+from annotation.core import audit
+from annotation.core.errors import Conflict
+from annotation.core.schema import asked, fields_of
+from annotation.judging.imports import bundles
+from annotation.judging.models import Checks
+from annotation.judging.work.hidden_checks import Rates
+from annotation.personas.models import Attribute, Memory, PersonaVersion
+from annotation.studies import bundle_rows
+from annotation.studies.bundle import Bundle, BundleError, Report
+from annotation.studies.models import SLUG_LIMIT, TITLE_LIMIT, Membership, Role, Study
+from annotation.studies.wording import newest_tasks
+
+PARTS = {
+    "tasks": gettext_lazy("tasks"),
+    "texts": gettext_lazy("description, consent text and guidelines"),
+    "checks": gettext_lazy("how often training and checks are given"),
+    "material": gettext_lazy("personas, questions and answers"),
+    "people": gettext_lazy("members with their roles"),
+}
+
+
+@schema(frozen=True)
+class Clone:
+    """A study that begins as another one is."""
+
+    title: str = asked(gettext_lazy("Title"), max_length=TITLE_LIMIT)
+    slug: str = asked(gettext_lazy("Address"), max_length=SLUG_LIMIT)
+    parts: list[str] = asked(
+        gettext_lazy("What it takes along"), list(PARTS)[:3], choices=PARTS, flag="part"
+    )
+
+
+def definition_of(study: Study, parts: Collection[str] = PARTS) -> dict[str, Any]:
+    """What ``study.json`` of a bundle says of the study, without material and people."""
+    base = (study.languages or ["en"])[0]
+    texts = "texts" in parts
+    consent = study.consent_text if texts else None
+    definition: dict[str, Any] = {
+        "slug": study.slug,
+        "title": _by_language(base, study.title, _others(study.translations, "title")),
+        "languages": study.languages,
+        "settings": {name: _plain(getattr(study, name)) for name in bundles.SETTINGS},
+    }
+    if texts:
+        others = _others(study.translations, "description")
+        definition["description"] = _by_language(base, study.description, others)
+    if consent:
+        definition["consent"] = _by_language(base, consent.body, consent.translations)
+    if "tasks" in parts:
+        definition["tasks"] = [_task(task, base, texts) for task in newest_tasks(study)]
+        retrieval = retrieve.settings_of(study)
+        definition["retrieval"] = {
+            name: getattr(retrieval, name) for name in ("sources", "strategies", "results")
+        }
+    stored = Checks.objects.filter(study=study).first() if "checks" in parts else None
+    if stored:
+        definition["checks"] = {name: getattr(stored, name) for name in fields_of(Rates)}
+    return definition
+
+
+def _task(task: Any, base: str, texts: bool) -> dict[str, Any]:
+    config = dict(task.config)
+    if asked_ := config.get("question"):
+        config["question"] = _by_language(base, asked_, _others(task.translations, "question"))
+    guideline = _by_language(base, task.guideline, _others(task.translations, "guideline"))
+    named = {"name": task.name, "kind": task.kind, "overlap": task.overlap}
+    return named | ({"guideline": guideline} if texts and task.guideline else {}) | config
+
+
+def _others(translations: dict, field: str) -> dict[str, str]:
+    return {code: fields[field] for code, fields in translations.items() if fields.get(field)}
+
+
+def _by_language(base: str, text: str, others: dict[str, str]) -> str | dict[str, str]:
+    return {base: text, **others} if others else text
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it: amounts of money as text."""
+    return value if isinstance(value, int | str | None) else str(value)
+
+
+def read(definition: bytes | dict) -> Bundle:
+    """A definition that somebody sends, checked; BundleError says what is wrong."""
+    if isinstance(definition, dict):
+        definition = json.dumps(definition, ensure_ascii=False).encode()
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "study.json").write_bytes(definition)
+        return bundles.read(folder)
+
+
+@transaction.atomic
+def make(definition: bytes | dict, by: User | None) -> Study:
+    """A new study of a definition, whose administrator is ``by``; Conflict where it is there."""
+    bundle = read(definition)
+    slug = bundle.study["slug"]
+    if Study.objects.filter(slug=slug).exists():
+        words = _("There is a study of the address “%s” already: choose another.")
+        raise Conflict(words % slug, code="slug")
+    # The rows of the files that the folder did not have.
+    bundle.counts = dict.fromkeys(bundle.counts, 0)
+    study = bundles.store_study(bundle, by)
+    if by:
+        Membership.objects.create(study=study, user=by, role=Role.ADMINISTRATOR)
+    return study
+
+
+@transaction.atomic
+def clone(source: Study, wanted: Clone, *, by: User | None) -> Study:
+    """A study with the parts of ``source`` that are wanted; nobody's judgments or own questions."""
+    definition = definition_of(source, wanted.parts) | {"slug": wanted.slug, "title": wanted.title}
+    study = make(definition, by)
+    if "material" in wanted.parts:
+        report = Report()
+        for name, rows in _MATERIAL.items():
+            bundles.STEPS[name](study, enumerate(rows(source), start=1), report, by)
+            report.finish()
+    if "people" in wanted.parts:
+        members = source.memberships.filter(left_at=None, user__crowd_entry=None)
+        Membership.objects.bulk_create(
+            [
+                Membership(study=study, user_id=user, role=role)
+                for user, role in members.values_list("user", "role")
+                if by is None or user != by.pk
+            ]
+        )
+    audit.record(by, "study.clone", study, source=source.slug, parts=sorted(wanted.parts))
+    return study
+
+
+def _row(row_type: type[bundle_rows.Row], values: dict) -> dict:
+    row, faults = row_type.read(values)
+    if faults:
+        raise BundleError([f"{values.get('id', '')}: {words}" for words in faults.values()])
+    return row
+
+
+def _personas(study: Study) -> Iterator[dict]:
+    newest = PersonaVersion.objects.filter(persona__study=study, persona__dropped_at=None)
+    newest = newest.order_by("persona", "-version").distinct("persona")
+    for name, profile in newest.values_list("persona__external_id", "profile").iterator():
+        yield {"id": name, "profile": profile}
+
+
+def _memories(study: Study) -> Iterator[dict]:
+    rows = Memory.objects.filter(persona__study=study, persona__dropped_at=None).order_by("pk")
+    for name, text in rows.values_list("persona__external_id", "text").iterator():
+        yield {"persona": name, "text": text}
+
+
+def _queries(study: Study) -> Iterator[dict]:
+    rows = study.queries.filter(replaced_at=None, owner=None, persona__dropped_at=None)
+    for query in rows.select_related("persona").order_by("pk").iterator():
+        names = ("text", "messages", "need", "type", "scenario")
+        values = {name: getattr(query, name) for name in names}
+        persona = query.persona and query.persona.external_id
+        yield _row(bundle_rows.Query, {"id": query.external_id, "persona": persona, **values})
+
+
+def _candidates(study: Study) -> Iterator[dict]:
+    rows = study.candidates.filter(
+        query__replaced_at=None,
+        query__owner=None,
+        query__persona__dropped_at=None,
+        status=Candidate.Status.DONE,
+    ).exclude(text="")
+    for candidate in rows.select_related("query").order_by("created_at", "pk").iterator():
+        names = ("text", "model", "strategy", "urls")
+        values = {name: getattr(candidate, name) for name in names}
+        values |= {"id": candidate.external_id, "query": candidate.query.external_id}
+        yield _row(bundle_rows.Candidate, values)
+
+
+def _attributes(study: Study) -> Iterator[dict]:
+    rows = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
+    for attribute in rows.select_related("persona").order_by("pk").iterator():
+        values = model_to_dict(attribute, ("text", "confidence", "model"))
+        values |= {"id": attribute.external_id, "persona": attribute.persona.external_id}
+        yield _row(bundle_rows.Attribute, values)
+
+
+_MATERIAL: dict[str, Callable[[Study], Iterator[dict]]] = {
+    "personas": _personas,
+    "memories": _memories,
+    "queries": _queries,
+    "candidates": _candidates,
+    "attributes": _attributes,
+}

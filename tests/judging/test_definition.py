@@ -1,0 +1,117 @@
+"""A study's definition as a file, and studies that begin as another one is."""
+
+import json
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+
+from annotation.accounts.models import ApiToken
+from annotation.core.errors import Conflict
+from annotation.judging.curator import definition
+from annotation.judging.curator.definition import PARTS, Clone, clone, definition_of, make
+from annotation.judging.models import Checks, Item
+from annotation.personas.models import Memory
+from annotation.studies.bundle import BundleError
+from annotation.studies.models import Study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def full(cast, tea):
+    """A study in two languages with a task, checks, material, an item and an owner's question."""
+    tea.languages, tea.edit_hours, tea.currency, tea.pay_per_hour = ["en", "ko"], 5, "EUR", "12.50"
+    tea.description = "All about tea."
+    tea.translations = {"ko": {"title": "차", "description": "차에 대하여"}}
+    tea.save()
+    batch = cast.open(tea, overlap=4, question="Which tea?")
+    task = batch.task
+    task.guideline, task.translations = "Taste.", {"ko": {"guideline": "맛", "question": "어느?"}}
+    task.save()
+    Memory.objects.create(persona=tea.personas.get(), text="Likes oolong.")
+    cast.query(tea, "own", owner=cast.person("Ann"))
+    Checks.objects.create(study=tea, pass_mark=0.8, gold_every=20)
+    tea.refresh_from_db()
+    return tea
+
+
+def test_a_definition_makes_the_same_study_again(full, cast):
+    told = definition_of(full)
+    made = make(json.dumps(told | {"slug": "again"}).encode(), cast.person("Carol"))
+    assert definition_of(made) == told | {"slug": "again"}
+    assert (made.edit_hours, str(made.pay_per_hour), made.translations["ko"]["title"]) == (
+        *(5, "12.50"),
+        "차",
+    )
+    assert made.tasks.get().translations == full.tasks.get().translations
+    assert made.memberships.get().role == "administrator"
+    assert (made.queries.count(), made.items.count()) == (0, 0)
+
+
+def test_a_clone_takes_along_what_is_ticked(full, cast):
+    by = cast.person("Carol")
+    whole = clone(full, Clone("Whole", "whole", list(PARTS)), by=by)
+    assert sorted(whole.queries.values_list("external_id", flat=True)) == ["best-q1"]
+    assert (whole.candidates.count(), whole.personas.count()) == (3, 1)
+    assert Memory.objects.get(persona__study=whole).text == "Likes oolong."
+    assert whole.memberships.count() == full.memberships.count()
+    assert whole.memberships.get(user=by).role == "administrator"
+    assert not Item.objects.filter(study=whole).exists()
+    bare = clone(full, Clone("Bare", "bare", []), by=by)
+    assert (bare.tasks.count(), bare.description, bare.consent_text) == (0, "", None)
+    assert not Checks.objects.filter(study=bare).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"settings": {"edit_hours": 99_999}}, "edit_hours"),
+        ({"settings": {"slug": "x"}}, "no setting “slug”"),
+        ({"checks": {"pass_mark": 2}}, "number from 0 to 1"),
+        ({"retrieval": {"strategies": ["Z9"]}}, "strategies that cannot be"),
+        ({"tasks": [{"name": "x", "kind": "none"}]}, "kind"),
+        ({"title": 4}, "title"),
+    ],
+)
+def test_a_definition_that_cannot_be_is_refused_and_leaves_nothing(full, change, sentence):
+    with pytest.raises(BundleError, match=sentence):
+        make(definition_of(full) | {"slug": "wrong"} | change, None)
+    assert not Study.objects.filter(slug="wrong").exists()
+
+
+def test_no_definition_changes_a_study_that_is_there(full):
+    with pytest.raises(Conflict):
+        make(definition_of(full), None)
+
+
+def test_the_same_by_page_api_and_command(full, cast, client, login, capsys, tmp_path):
+    boss = cast.member("Dora", full, "administrator")
+    browser = login(boss)
+    file = browser.get("/studies/tea/definition/")
+    assert file["Content-Disposition"] == 'attachment; filename="tea.json"'
+    sent = file.content.replace(b'"slug": "tea"', b'"slug": "paged"')
+    upload = SimpleUploadedFile("tea.json", sent)
+    assert browser.post("/studies/new/", {"definition": upload}).url == "/studies/paged/overview/"
+    page = "/studies/tea/clone/"
+    assert 'value="material"' in browser.get(page).content.decode()
+    answer = browser.post(page, {"title": "C", "slug": "cloned", "parts": ["tasks", "people"]})
+    assert answer.url == "/studies/cloned/overview/"
+    assert browser.post(page, {"title": "C", "slug": "cloned"}).status_code == 400
+    _token, key = ApiToken.issue(boss)
+    headers = {"Authorization": f"Bearer {key}"}
+    api = "/api/v1/studies/"
+    body = client.get(f"{api}tea/clone/", headers=headers).json()
+    options = {"headers": headers, "content_type": "application/json"}
+    assert client.post(api, body | {"slug": "sent"}, **options).status_code == 201
+    answer = client.post(f"{api}tea/clone/", {"title": "D", "slug": "fourth"}, **options)
+    assert (answer.status_code, answer.json()["slug"]) == (201, "fourth")
+    call_command("clone_study", "tea")
+    told = json.loads(capsys.readouterr().out)
+    assert told == definition.definition_of(full)
+    path = tmp_path / "study.json"
+    path.write_text(json.dumps(told | {"slug": "filed"}))
+    call_command("clone_study", "--file", str(path))
+    call_command("clone_study", "tea", "fifth", "--part", "material")
+    slugs = Study.objects.values_list("slug", flat=True)
+    assert {"paged", "cloned", "sent", "fourth", "filed", "fifth"} <= set(slugs)
