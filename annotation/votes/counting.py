@@ -225,7 +225,7 @@ def answers_chosen(task: TaskDefinition, labels: list[str]) -> tuple[list[str], 
     A place on a scale from one answer to another chooses its side; 0 stands for no answer.
     """
     kind, config = kind_of(task.kind), config_of_task(task)
-    choices = [kind.choice(label, config) for label in labels]
+    choices = [str(kind.choice(label, config)) for label in labels]
     if not chooses(measures_of(task)[0]) and kind.choices(config) == kind.labels(config):
         return choices, [0] * len(labels)
     return choices, [int(choice) if choice.isdecimal() else 0 for choice in choices]
