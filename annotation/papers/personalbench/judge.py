@@ -436,7 +436,7 @@ def table(results: list[dict]) -> Table:
     rows = [_row(result["model"], f"sees: {result['setting']}", result, str(result["n"]), heads)
             for result in sorted(results, key=lambda result: -result["n"])]  # fmt: skip
     rows += [
-        _row(_("people"), result["model"], _as_people(result), str(result["n"]), heads)
+        _row("people", "single people", _as_people(result), str(result["n"]), heads)
         for result in results[:1]
         if _figure(result, ("agreement", "people"))
     ]
@@ -468,11 +468,25 @@ def systems(results: list[dict], judges: list[dict]) -> Table:
         human = result["people"] | {"relevance": {
             "f1": {"system": _figure(result, ("relevance", "f1", "people"))},
             "selected": result["relevance"]["people_selected"]}}  # fmt: skip
-        line = _row("people", "their own judgments", human, f"{human['n']} of people", heads)
+        line = _row(
+            "people",
+            "their own judgments",
+            human,
+            f"{human['n']} answers of the release, people",
+            heads,
+        )
         rows += [line] if line not in rows else []
     for result in judges:
         name = f"{result['model']} on the release's own answers"
-        rows.append(_row(result["model"], name, result, f"{result['n']} own answers", heads))
+        rows.append(
+            _row(
+                result["model"],
+                name,
+                result,
+                f"{result['n']} answers of the release, {result['model']}",
+                heads,
+            )
+        )
     ranked = frozenset(("Accepted", "Extracted", "Relevance F1", "Rating", "Better"))
     return Table(_("Systems"), [N, "persons", *heads], rows, 2, _("System"), ranked, "answers")
 
