@@ -12,7 +12,7 @@ from annotation.studies.models import Invitation
 from tests import everykind
 from tests.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.browser import axe
-from tests.browser.conftest import PHONE
+from tests.browser.conftest import PHONE, WIDE
 from tests.browser.texts import fill
 from tests.histories.made import fill_history
 
@@ -21,6 +21,22 @@ ENTRANCE = ["login/", "signup/", "password/reset/", "password/reset/done/", "ina
 ENTRANCE += ["password/reset/key/1-set-password/", "confirm-email/none/"]
 ACCOUNT = ["/tokens/", "/accounts/email/", "/accounts/password/change/", "/accounts/logout/"]
 ACCOUNT += ["/accounts/reauthenticate/"]
+
+# At 200 % zoom a window of 1440 px is one of 720, with two dots a pixel.
+SIZES = {
+    "1440": {"viewport": WIDE},
+    "390": {"viewport": PHONE},
+    "zoom": {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2},
+}
+OF_STUDY = {
+    "Ann": ("consent", "guideline", "judge", "mine", "leave", "messages"),
+    "Adam": (
+        *("overview", "personas", "queries", "queries/add", "candidates", "generation", "sources"),
+        *("import", "tasks", "tasks/best/open", "checks", "raters", "adjudicate", "people"),
+        *("crowd", "messages", "comments", "results/best", "results/best/rule", "planner"),
+        *("releases", "settings", "webhooks", "audit", "personas/balance", "personas/split"),
+    ),
+}
 
 
 @pytest.fixture
@@ -222,3 +238,25 @@ def test_the_pages_of_crowds_codes_texts_messages_and_checks_have_no_violation(
     )
     check(page, "/join/", *(f"/studies/tea/{name}/" for name in names))
     check(page, "/studies/tea/audit/", "/studies/tea/ratings/best/", "/accounts/2fa/")
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("language", ["en", "zh-CN", "ko", "es"])
+def test_every_page_in_every_language_has_no_violation(
+    open_page, cast, let_in, busy, language, size
+):
+    cast.member("Adam", busy, "administrator")
+    fill_history(cast.person("Ann"))
+    found = []
+    for person, names in (None, ()), *OF_STUDY.items():
+        page = open_page(locale=language, **SIZES[size])
+        addresses = [f"/accounts/{name}" for name in ENTRANCE]
+        if person:
+            let_in(page, cast.person(person))
+            addresses = [*ACCOUNT, *(f"/history/{name}" for name in ("", "uploads/", "consent/"))]
+            addresses += [f"/studies/tea/{name}/" for name in names] + ["/studies/tea/"]
+        for address in ["/", "/join/", *addresses]:
+            assert page.goto(address).status < 500
+            found += axe.violations(page)
+    assert found == []
