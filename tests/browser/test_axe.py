@@ -32,9 +32,9 @@ OF_STUDY = {
     "Ann": ("consent", "guideline", "judge", "mine", "leave", "messages"),
     "Adam": (
         *("overview", "personas", "queries", "queries/add", "candidates", "generation", "sources"),
-        *("import", "tasks", "tasks/best/open", "checks", "raters", "adjudicate", "people"),
+        *("data", "tasks", "tasks/best/open", "checks", "raters", "adjudicate", "people"),
         *("crowd", "messages", "comments", "results/best", "results/best/rule", "planner"),
-        *("releases", "settings", "webhooks", "audit", "personas/balance", "personas/split"),
+        *("releases", "settings", "webhooks", "audit", "", "personas/board", "personas/split"),
     ),
 }
 
@@ -255,8 +255,8 @@ def test_every_page_in_every_language_has_no_violation(
         if person:
             let_in(page, cast.person(person))
             addresses = [*ACCOUNT, *(f"/history/{name}" for name in ("", "uploads/", "consent/"))]
-            addresses += [f"/studies/tea/{name}/" for name in names] + ["/studies/tea/"]
+            addresses += [f"/studies/tea/{name and name + '/'}" for name in names]
         for address in ["/", "/join/", *addresses]:
-            assert page.goto(address).status < 500
+            assert page.goto(address).status < 400, address
             found += axe.violations(page)
     assert found == []
