@@ -157,7 +157,8 @@ def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
     columns = columns_of(sample)
     for target, names in mapping.columns.items():
         for name in names:
-            if name and paths.column_of(name, columns) not in columns:
+            constant = name.startswith(paths.CONSTANT)
+            if name and not constant and paths.column_of(name, columns) not in columns:
                 words = {"target": target, "name": name[:80], "columns": ", ".join(columns[:30])}
                 raise MappingError(
                     _("“%(target)s” is mapped to “%(name)s”; the file has %(columns)s.") % words

@@ -37,6 +37,13 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         required=False,
         help_text=gettext_lazy("Left empty, a task that is needed is named after its kind."),
     )
+    constants = forms.CharField(
+        label=gettext_lazy("The same for all rows"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        max_length=20_000,
+        help_text=gettext_lazy("One a line, such as: prompt=Which summary is better?"),
+    )
     recipe_name = forms.CharField(
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
     )
@@ -92,7 +99,9 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
             if names:
                 columns[target] = names
         try:
-            data["mapping"] = checked(Mapping(columns, self.words))
+            mapping = Mapping(columns, self.words)
+            texts = self._constants()
+            data["mapping"] = mapping.with_constants(texts) if texts else checked(mapping)
         except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal
         choice, name = data.get("task") or "", data.get("new_task") or ""
@@ -100,6 +109,17 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         data["open_items"] = bool(name) or choice != LATER
         data["task"] = name or choice.removeprefix(OPEN).removeprefix(LATER)
         return data
+
+    def _constants(self) -> dict[str, list[str]]:
+        """{target: [text]} of the lines TARGET=TEXT."""
+        texts = {}
+        for line in (self.cleaned_data.get("constants") or "").splitlines():
+            target, sign, text = line.partition("=")
+            if line.strip() and not sign:
+                raise DomainError(_("“%s” is no line such as prompt=Text.") % line[:60])
+            if line.strip():
+                texts[target.strip()] = [text.strip()]
+        return texts
 
     def targets(self, mapped: bool) -> list:
         """The fields of targets that have a column, or of those that have none."""

@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from django.utils.translation import gettext as _
@@ -139,6 +139,13 @@ class Mapping:
         read = {target: _columns(target, names) for target, names in columns.items()}
         texts = {str(key): str(word) for key, word in values.items()}
         return checked(cls({target: names for target, names in read.items() if names}, texts))
+
+    def with_constants(self, texts: dict[str, list[str]]) -> "Mapping":
+        """This mapping, in which targets are ``texts`` that are the same for all rows."""
+        places = {
+            target: tuple(f"{paths.CONSTANT}{text}" for text in of) for target, of in texts.items()
+        }
+        return checked(replace(self, columns=self.columns | places))
 
     def has(self, *targets: str) -> bool:
         """Whether one of these targets has a column."""

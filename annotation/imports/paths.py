@@ -5,6 +5,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
+CONSTANT = "="
 _NAME = re.compile(r"[^.\[\]]+")
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?\d*)\]")
 
@@ -15,6 +16,8 @@ def steps(path: str) -> tuple[str | int | None, ...]:
 
     ValueError where it is no path.
     """
+    if path.startswith(CONSTANT):
+        return (path,)
     taken: list[str | int | None] = []
     position = 0
     while position < len(path):
@@ -31,10 +34,13 @@ def steps(path: str) -> tuple[str | int | None, ...]:
 def value_at(record: dict, path: str) -> Any:
     """What stands at ``path``; None where nothing does.
 
-    A column called exactly like the path comes first: its name may hold dots and brackets.
+    A column called exactly like the path comes first: its name may hold dots and brackets. "=TEXT"
+    is the TEXT itself, the same in every record.
     """
     if path in record:
         return record[path]
+    if path.startswith(CONSTANT):
+        return path.removeprefix(CONSTANT)
     return _walk(record, steps(path))
 
 

@@ -795,3 +795,16 @@ def test_a_task_in_which_no_item_can_be_opened_is_refused_in_words(bring):
     with pytest.raises(CommandError, match="No item can be opened in the task “duel”"):
         bring("id,prompt\na,Why?\n", "--study", "tea", "--task", "duel")
     assert Query.objects.count() == 0
+
+
+def test_what_is_the_same_for_all_rows_is_a_constant(tmp_path, capsys):
+    path = tmp_path / "summaries.csv"
+    path.write_text("a,b\nShort.,Long.\nDry.,Wet.\n")
+    maps = ("--map", "answer_a=a", "--map", "answer_b=b")
+    same = ("--constant", "prompt=Which = better?")
+    call_command("import_data", str(path), *maps, *same, "--json")
+    report = json.loads(capsys.readouterr().out)
+    assert (report["queries"], report["items"], report["unknown_columns"]) == (1, 2, [])
+    assert Query.objects.get().text == "Which = better?"
+    with pytest.raises(CommandError, match="no target"):
+        call_command("import_data", str(path), *maps, "--constant", "question=Which?")

@@ -249,3 +249,14 @@ def test_a_file_without_answers_says_that_it_opened_no_items(carol, tea):
     carol.post(address, {"action": "import", "map-prompt": "prompt", "task": ""})
     assert run.run(DataImport.objects.get().pk).status == "done"
     assert "No items were opened" in carol.get(address).content.decode()
+
+
+def test_the_page_takes_what_is_the_same_for_all_rows(carol, tea):
+    address = send(carol, b"a,b\nShort.,Long.\n").url
+    sides = {"map-answer_a": "a", "map-answer_b": "b", "action": "import"}
+    wrong = carol.post(address, {**sides, "constants": "Which?"})
+    assert (wrong.status_code, "no line such as" in wrong.content.decode()) == (400, True)
+    answer = carol.post(address, {**sides, "constants": "prompt=Which is better?"})
+    assert answer.status_code == 302
+    assert run.run(DataImport.objects.get().pk).status == "done"
+    assert tea.queries.get().text == "Which is better?"

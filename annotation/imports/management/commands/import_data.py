@@ -45,6 +45,13 @@ class Command(RefusingCommand):
             help="one or more; a column may be a place in it: answers[1].text. Targets: "
             + ", ".join(TARGETS),
         )
+        parser.add_argument(
+            "--constant",
+            metavar="TARGET=TEXT",
+            action="append",
+            default=[],
+            help="what is the same for all rows: prompt='Which is better?'",
+        )
         add_arguments(parser, bring.Options)
         known = parser.add_argument_group("where it comes from", "What is left out is not known.")
         add_arguments(known, bring.Known)
@@ -91,8 +98,12 @@ class Command(RefusingCommand):
             wanted = Study.objects.filter(slug=options["study"]).first()
             if table.format == "bundle":
                 return bring.bring_bundle(wanted, table)
-            wish = {"recipe": options["recipe"], "columns": _columns(options["map"])}
+            columns, same = _columns(options["map"]), _columns(options["constant"])
+            constants = {target: [f"={text}" for text in texts] for target, texts in same.items()}
+            wish = {"recipe": options["recipe"], "columns": columns and columns | constants}
             mapping = bring.mapping_for(table, wish)
+            if same and not columns:
+                mapping = mapping.with_constants(same)
             known = recipes.provenance_of(options["recipe"])
             known |= {name: options[name] for name in Provenance.ASKED if options[name]}
             study = bring.study_of_file(path, options["study"])
