@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 from annotation.datasets.release_files import whole_rows
 from annotation.evaluation.pairs import Benchmark, BenchmarkError, Pair, digest_of
@@ -55,7 +56,8 @@ def _wide(path: Path, min_gap: float) -> Iterator[tuple[str, str, str]]:
         if form is None:
             names = " or ".join(form[0] for form in FORMS)
             raise BenchmarkError(f"{path.name}, line {line}: there is no {names}.")
-        *texts, number = (row.get(name) for name in form)
+        values: list[Any] = [row.get(name) for name in form]
+        *texts, number = values
         whole = isinstance(number, int | float) and not isinstance(number, bool)
         if not whole or not all(isinstance(text, str) for text in [row.get("prompt"), *texts]):
             names = ", ".join(("prompt", *form))

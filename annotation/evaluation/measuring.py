@@ -1,6 +1,6 @@
 """Models measured on a release's folder by who holds it: as commands do, in this process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from annotation.evaluation.models import Run
 Trainer = Callable[[pairs.Benchmark, Path, bool], object]
 
 
-def _request(benchmark: pairs.Benchmark, release: Path, kind: str, fields: Mapping) -> Run:
-    folder = {"folder": str(release.resolve())}
+def _request(benchmark: pairs.Benchmark, release: Path, kind: str, fields: dict) -> Run:
+    folder: dict = {"folder": str(release.resolve())}
     return runs.request(runs.register(benchmark, release), kind, start=True, **(folder | fields))
 
 

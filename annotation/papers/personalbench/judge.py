@@ -94,13 +94,16 @@ def read(folder: Path) -> Judged:
         if chat not in chats.setdefault(row["user"], []):
             chats[row["user"]].append(chat)
     paths = [path for listed in there.values() for path in listed]
-    return Judged(**rows, conversations=chats, digest=digest_of(paths),
-                  release=release_of(Path(folder)))  # fmt: skip
+    judged = (rows["attributes"], rows["relevance"], rows["responses"])
+    return Judged(*judged, chats, digest_of(paths), release_of(Path(folder)))
 
 
 def _transcript(messages: Any) -> str:
-    turns = json.loads(messages) if isinstance(messages, str) else messages or []
-    return "\n".join(f"{turn['role']}: {turn['text']}" for turn in turns)
+    try:
+        turns = json.loads(messages) if isinstance(messages, str) else messages or []
+        return "\n".join(f"{turn['role']}: {turn['text']}" for turn in turns)
+    except (ValueError, KeyError, TypeError) as error:
+        raise BenchmarkError("conversations: “messages” is no list of role and text.") from error
 
 
 # --- What is asked ---------------------------------------------------------------------------

@@ -164,6 +164,9 @@ def test_a_folder_without_the_tables_or_another_arm_is_refused(tmp_path, server)
         call_command("judge", *named, "--generate", "history")
     with pytest.raises(CommandError, match="shown one of: attribute, none"):
         call_command("judge", *named, "--shots", "feedback")
+    write_lines(tmp_path / "conversations.jsonl", [{"user": "u1", "messages": [{"role": "x"}]}])
+    with pytest.raises(CommandError, match="no list of role and text"):
+        call_command("judge", *named)
 
 
 def test_workers_run_the_stages_and_the_page_shows_the_table(
