@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from annotation.agreement.recompute import recompute
+from annotation.candidates.models import Candidate
 from annotation.judging.work import present, queue, submit
 from tests.browser.conftest import PHONE, WIDE
-from tests.browser.texts import fill
+from tests.browser.texts import LONG, fill
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(__file__).parent / "pictures"
@@ -75,6 +76,8 @@ _SHIFT = """() => new Promise((done) => new PerformanceObserver((list) =>
 @pytest.fixture
 def tea_judged(cast, tea):
     fill(cast, tea, reason="optional", tie=True, none=True)
+    # Their order is drawn from ids that differ each time.
+    Candidate.objects.update(text=LONG)
     for name in ("Bo", "Chen"):
         person = cast.person(name)
         slot = queue.claim(tea, person)
