@@ -1,15 +1,11 @@
 """A study's document collection: taken in as JSON lines, HTML, PDF, Markdown or plain text."""
 
-import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from io import BytesIO
 from pathlib import PurePath
 from typing import Any
 
-import lxml.etree
-import lxml.html
 import numpy as np
 from django.core.files.uploadedfile import UploadedFile
 from django.db import connection, transaction
@@ -17,33 +13,25 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Document, DocumentFile, DocumentPassage
+from annotation.candidates.reading import Text
 from annotation.celery import app
-from annotation.core import audit, characters, jobs, records
+from annotation.core import audit, foreign, jobs
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
+from annotation.core.scratch import scratch_folder
 from annotation.histories import search
 from annotation.studies.models import Study
 
 FILE_LIMIT = 50 * 2**20
-TEXT_LIMIT = 2_000_000
-TITLE_LIMIT = 300
-PDF_PAGES = 2_000
 PASSAGE = 1_200
 EMBEDDED_AT_ONCE = 500
 SHOWN_SKIPPED = 20
 READ = "annotation.candidates.tasks.read_documents"
-
-
-@dataclass(frozen=True)
-class Text:
-    """One document as it was read: its id in the file, title, address and plain text."""
-
-    id: str
-    title: str
-    url: str
-    text: str
+READER = "annotation.candidates.reading:messages"
+# What the process that reads even a small file may take of memory: a PDF unfolds.
+ROOM = 128 << 20
 
 
 def too_large() -> DomainError:
@@ -76,9 +64,7 @@ def add(
     if len(data) > FILE_LIMIT:
         raise too_large()
     skipped = []
-    texts = {text.id: text for text in _read(PurePath(name).name, data, skipped)}
-    if not texts:
-        raise DomainError(_("There is no readable text in this file."), code="no_text")
+    texts = _texts(PurePath(name).name, data, skipped)
     stored = {document.external_id: document for document in study.documents.all()}
     fresh = [text for text in texts.values() if not _same(stored.get(text.id), text)]
     # Before the transaction: an open one that only computes holds locks and is ended as idle.
@@ -159,87 +145,21 @@ def parts(text: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-def _read(name: str, data: bytes, skipped: list) -> Iterator[Text]:
-    if data.startswith(b"%PDF-"):
-        yield from _single(name, *_pdf(data))
-        return
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise DomainError(
-            _("The file is neither PDF nor text in UTF-8."), code="encoding"
-        ) from None
-    head = text.lstrip()[:200].lower()
-    if head.startswith("{"):
-        yield from _json_lines(text, skipped)
-    elif head.startswith(("<!doctype", "<html", "<head", "<body", "<?xml", "<!--")):
-        yield from _single(name, *_html(text))
-    else:
-        first = next((line for line in text.splitlines() if line.strip()), "")
-        yield from _single(name, first.lstrip("# ").strip(), text)
-
-
-def _single(name: str, title: str, text: str) -> Iterator[Text]:
-    text = _clean(text)
-    if text:
-        yield Text(name[:200] or "document", _clean(title)[:TITLE_LIMIT] or name, "", text)
-
-
-def _json_lines(text: str, skipped: list) -> Iterator[Text]:
-    """Lines ``{"id"?, "title"?, "url"?, "text"}``."""
-    for number, row in records.json_lines(BytesIO(text.encode())):
-        if isinstance(row, str):
-            skipped.append({"where": f"line {number}", "reason": row})
-            continue
-        if not isinstance(row.get("text"), str):
-            skipped.append({"where": f"line {number}", "reason": "there is no “text”"})
-            continue
-        body = _clean(row["text"])
-        if not body:
-            skipped.append({"where": f"line {number}", "reason": "the text is empty"})
-            continue
-        title, url = (_clean(str(row.get(key) or ""))[:TITLE_LIMIT] for key in ("title", "url"))
-        digest = hashlib.sha256(body.encode()).hexdigest()[:16]
-        yield Text(_clean(str(row.get("id") or digest))[:200], title or body[:80], url, body)
-
-
-def _html(text: str) -> tuple[str, str]:
-    # Entities of a document type are not resolved and nothing is fetched.
-    parser = lxml.html.HTMLParser(no_network=True, huge_tree=False)
-    try:
-        page = lxml.html.document_fromstring(text.encode(), parser=parser)
-    except lxml.etree.LxmlError:
-        return "", ""
-    title = page.findtext(".//title") or ""
-    for element in page.xpath("//head|//script|//style|//noscript|//nav|//template"):
-        element.drop_tree()
-    for element in page.xpath("//p|//li|//h1|//h2|//h3|//h4|//tr|//br|//div"):
-        element.tail = f"\n{element.tail or ''}"
-    return title, page.text_content()
-
-
-def _pdf(data: bytes) -> tuple[str, str]:
-    from pypdf import PdfReader  # ten megabytes, for who reads a PDF
-    from pypdf.errors import PyPdfError
-
-    try:
-        reader = PdfReader(BytesIO(data))
-        if reader.is_encrypted:
-            raise DomainError(_("The PDF is encrypted."), code="encrypted")
-        pages = [page.extract_text() for page in reader.pages[:PDF_PAGES]]
-        title = reader.metadata.get("/Title") or "" if reader.metadata else ""
-    # pypdf meets hostile files with errors of many kinds besides its own.
-    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, RecursionError, OSError):
-        raise DomainError(_("The PDF cannot be read."), code="pdf") from None
-    return str(title), "\n\n".join(pages)
-
-
-def _clean(text: str) -> str:
-    lines = (" ".join(line.split()) for line in characters.clean(text).splitlines())
-    joined = "\n".join(lines)
-    while "\n\n\n" in joined:
-        joined = joined.replace("\n\n\n", "\n\n")
-    return joined.strip()[:TEXT_LIMIT]
+def _texts(name: str, data: bytes, skipped: list) -> dict[str, Text]:
+    """{id: document} of the file, which a process of its own reads."""
+    texts = {}
+    with scratch_folder() as scratch:
+        path = scratch / "file"
+        path.write_bytes(data)
+        for message in foreign.read(READER, path, scratch, ROOM):
+            if "reason" in message:
+                skipped.append(message)
+                continue
+            text = Text(**message)
+            # A file that is one document has the file's name.
+            text = replace(text, id=text.id or name[:200] or "document", title=text.title or name)
+            texts[text.id] = text
+    return texts
 
 
 def request_reading(study: Study, file: UploadedFile, by: User) -> DocumentFile:

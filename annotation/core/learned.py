@@ -243,6 +243,10 @@ def load(path: Path, kind: str) -> tuple[Linear, dict]:
 def load_stream(stream: IO[bytes], name: str, kind: str) -> tuple[Linear, dict]:
     """As ``load``, from a stream called ``name``."""
     try:
+        with zipfile.ZipFile(stream) as packed:
+            if sum(entry.file_size for entry in packed.infolist()) > FILE_LIMIT:
+                raise ModelError(f"{name}: the file is too large for a model.")
+        stream.seek(0)
         with np.load(stream, allow_pickle=False) as archive:
             card = json.loads(archive["card"].tobytes())
             parts = [archive[name].astype(float) for name in ("weights", "middle", "scale")]

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import IO, BinaryIO, Protocol, cast
 
+from annotation.core.foreign import zip_directory
 from annotation.histories import texts
 from annotation.histories.records import Refused
 
@@ -127,9 +128,7 @@ class Upload:
 
     def _of_zip(self, file: BinaryIO, size: int, *, portal: bool) -> list[Member]:
         with damage_refused():
-            # zipfile reads the whole table of contents and makes an object of each entry.
-            end = zipfile._EndRecData(file)  # type: ignore[attr-defined] # not public
-            if end and end[zipfile._ECD_SIZE] > DIRECTORY:  # type: ignore[attr-defined]
+            if zip_directory(file) > DIRECTORY:
                 raise Refused("zip_bomb")
             archive = zipfile.ZipFile(file)
         infos = archive.infolist()

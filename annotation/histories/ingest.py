@@ -9,6 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -22,19 +23,23 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import jobs, memory, sharing, uploads
+from annotation.core import foreign, jobs, sharing, uploads
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
-from annotation.histories import files, formats, marks, redact, search
+from annotation.core.scratch import scratch_folder
+from annotation.histories import files, marks, redact, search
 from annotation.histories.locks import changing
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
-from annotation.histories.records import Refused
+from annotation.histories.records import Record, unpacked
 from annotation.histories.store import STATEMENT_SECONDS, Counts, store_records
 
 log = logging.getLogger(__name__)
 
 # Progress is written, and a cancelled upload noticed, so often.
 TELL_SECONDS = 1
+READER = "annotation.histories.formats:messages"
+# What the process that reads even a small file may take of memory.
+ROOM = 192 << 20
 # A file that nobody finishes sending, or asks about again, is deleted after this.
 PATIENCE = timedelta(days=1)
 # Sessions that are marked in one transaction: so many, or so many characters.
@@ -100,9 +105,8 @@ def uploads_due() -> list[UUID]:
 
 def preview(owner: User, path: Path) -> tuple[str, Counts]:
     """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
-    with changing(owner), path.open("rb") as file, bounded():
+    with changing(owner), opened(path) as reading:
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
-        reading = formats.read(file, lambda done: None)
         counts = store_records(upload, reading)
         transaction.set_rollback(True)
     return reading.source, counts
@@ -158,10 +162,9 @@ def _read(upload: Upload, lease: Lease) -> None:
         raise DomainError(uploads.lost(), code="file_lost") from error
     if _close_repeated(upload, digest):
         return
-    with changing(upload.owner, patiently=True), path.open("rb") as file:
+    with changing(upload.owner, patiently=True):
         lease.check()
-        with bounded():
-            reading = formats.read(file, _progress(lease))
+        with opened(path, _progress(lease)) as reading:
             counts = store_records(upload, reading, lease.check)
         stored = jobs.held(upload).update(
             stored_at=Now(),
@@ -285,15 +288,28 @@ def _unseen(sessions: list[Session]) -> list[marks.Row]:
     return rows + list(messages.values_list("session_id", "pk", "text"))
 
 
-# The readers keep far below this by themselves: it stands behind them.
-ROOM = 256 << 20
+@dataclass
+class Reading:
+    """An export as another process reads it: where it is from, and its records, once."""
+
+    source: str
+    messages: Iterator[Any]
+    progress: Callable[[int], None]
+
+    def __iter__(self) -> Iterator[Record]:
+        for message in self.messages:
+            if isinstance(message, list):
+                yield unpacked(message)
+            else:
+                self.progress(message["done"])
 
 
 @contextmanager
-def bounded(room: int | None = None) -> Iterator[None]:
-    """Let the process grow by ``room`` bytes (ROOM) and no more; Refused("too_large") beyond."""
-    try:
-        with memory.bounded(ROOM if room is None else room):
-            yield
-    except MemoryError:
-        raise Refused("too_large") from None
+def opened(path: Path, progress: Callable[[int], None] = lambda done: None) -> Iterator[Reading]:
+    """The export in the file ``path``; DomainError where it cannot be read, or goes too far."""
+    with scratch_folder() as scratch:
+        messages = foreign.read(READER, path, scratch, ROOM)
+        try:
+            yield Reading(next(messages)["source"], messages, progress)
+        finally:
+            messages.close()

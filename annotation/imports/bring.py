@@ -15,11 +15,11 @@ from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
+from annotation.core.foreign import ForeignFileError
 from annotation.core.records import Rows
 from annotation.core.schema import asked, built, fields_of
 from annotation.imports import conversations, paths, recipes, store
 from annotation.imports import mapping as mappings
-from annotation.imports.limits import TableError
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.tables import Table
 from annotation.judging.imports import bundles
@@ -193,7 +193,9 @@ def bring_bundle(
     bundle = bundles.read(cast(Path, table.folder))
     if study is not None and bundle.study["slug"] != study.slug:
         words = {"slug": bundle.study["slug"], "study": study.slug}
-        raise TableError(_("The bundle is of the study “%(slug)s”, not of “%(study)s”.") % words)
+        raise ForeignFileError(
+            _("The bundle is of the study “%(slug)s”, not of “%(study)s”.") % words
+        )
     totals = bundles.store(bundle, by)
     counts = {name: totals.get(name, 0) for name in COUNTS}
     return totals["study"], Brought(counts, [], 0, [])
@@ -213,4 +215,4 @@ def study_of_file(path: Path, slug: str = "") -> Study:
 def unsupported() -> DomainError:
     """The refusal of a release, which becomes a study of its own."""
     sentence = _("This is a release: “Study from a release”, on “Create a study”, takes it.")
-    return TableError(sentence)
+    return ForeignFileError(sentence)

@@ -25,14 +25,14 @@ from django.utils.translation import gettext as _
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 from annotation.core import memory, records
-from annotation.imports.limits import TableError
+from annotation.core.foreign import ForeignFileError, zip_directory
 
 SAMPLE = 65_536
 # Few: one word of a dictionary may be a megabyte in each.
 PARQUET_ROWS = 16
 # How many times its own size a compressed file may unfold to, from 10 MB on.
 RATIO_LIMIT, RATIO_FROM = 100, 10 * 2**20
-ENTRIES_LIMIT = 10_000
+ENTRIES_LIMIT, DIRECTORY = 10_000, 4 * 2**20
 # Levels of a JSON file; those of a record are fewer (core.records).
 NESTED_LIMIT = 100
 # A sheet is held in memory whole, with its empty cells: at most so many of them, and nine of ten.
@@ -68,7 +68,7 @@ class Scratch:
 
 
 def read(path: Path, scratch: Path, unpacked: int) -> Source:
-    """The table in the file ``path``; TableError, RecordsError where it is none.
+    """The table in the file ``path``; ForeignFileError, RecordsError where it is none.
 
     What a zip or gzip holds, up to ``unpacked`` bytes, is unpacked into ``scratch``.
     """
@@ -79,20 +79,24 @@ def _open(path: Path, scratch: Scratch) -> Source:
     with path.open("rb") as stream:
         head = stream.read(SAMPLE)
     if not head.strip(b" \t\r\n\x00"):
-        raise TableError(_("The file is empty."))
+        raise ForeignFileError(_("The file is empty."))
     for magic, read in _MAGIC.items():
         if head.startswith(magic):
             return read(path, scratch)
     text, encoding, notes = _decoded(head)
     start = text.lstrip().lower()[:200]
     if start.startswith(("<!doctype", "<html", "<?xml", "<head", "<body")):
-        raise TableError(_("This is a web page or XML, not a table. Save it as CSV or JSON lines."))
+        raise ForeignFileError(
+            _("This is a web page or XML, not a table. Save it as CSV or JSON lines.")
+        )
     if start[:1] in ("{", "["):
         if encoding != "utf-8-sig":
             path, notes = _recoded(path, scratch, encoding), notes
         return _json(path, text, notes)
     if "\x00" in text:
-        raise TableError(_("These are no characters: the file is no table that can be read here."))
+        raise ForeignFileError(
+            _("These are no characters: the file is no table that can be read here.")
+        )
     return _csv(path, text, encoding, notes)
 
 
@@ -116,7 +120,7 @@ def _recoded(path: Path, scratch: Scratch, encoding: str) -> Path:
         with path.open(encoding=encoding) as source, copy.open("w", encoding="utf-8") as sink:
             shutil.copyfileobj(source, sink)
     except UnicodeError as error:
-        raise TableError(_("The file begins as UTF-16 and does not go on so.")) from error
+        raise ForeignFileError(_("The file begins as UTF-16 and does not go on so.")) from error
     return copy
 
 
@@ -226,7 +230,7 @@ class _Shallow:
         self._stream, self._depth, self._open = stream, 0, b""
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes; TableError where a bracket in them opens a level too many."""
+        """The next bytes; ForeignFileError where a bracket in them opens a level too many."""
         data = self._stream.read(size)
         begun, self._open = self._open, b""
         text = _STRING.sub(self._passed, begun + data)
@@ -234,7 +238,7 @@ class _Shallow:
         if self._depth + opened > NESTED_LIMIT:
             steps = ((byte in b"[{") - (byte in b"]}") for byte in text)
             if max(accumulate(steps, initial=self._depth)) > NESTED_LIMIT:
-                raise TableError(_("The file is nested too deeply to be a table."))
+                raise ForeignFileError(_("The file is nested too deeply to be a table."))
         self._depth += opened - text.count(b"]") - text.count(b"}")
         return data
 
@@ -251,7 +255,7 @@ def _broken_json() -> Iterator[None]:
         yield
     except (ijson.JSONError, UnicodeError) as error:
         words = " ".join(str(error).split())[:160]
-        raise TableError(_("The JSON is broken: %s") % words) from error
+        raise ForeignFileError(_("The JSON is broken: %s") % words) from error
 
 
 # --- Parquet and Excel ---------------------------------------------------------------------------
@@ -270,7 +274,7 @@ def _parquet(path: Path, scratch: Scratch) -> Source:
             raise
         except (pa.ArrowException, OSError) as error:
             words = _("The Parquet file is broken: %s") % str(error)[:160]
-            raise TableError(words) from error
+            raise ForeignFileError(words) from error
 
     def rows() -> records.Rows:
         number = 0
@@ -289,21 +293,21 @@ def _excel(path: Path, scratch: Scratch) -> Source:
     try:
         with zipfile.ZipFile(path) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > SHEET_LIMIT:
-                raise TableError(_("The Excel file is too large: save it as CSV."))
+                raise ForeignFileError(_("The Excel file is too large: save it as CSV."))
             for entry in archive.namelist():
                 if entry.startswith("xl/worksheets/"):
                     _check_grid(archive, entry)
         book = CalamineWorkbook.from_path(str(path))
         name = next(iter(book.sheet_names), None)
         if name is None:
-            raise TableError(_("The Excel file has no sheet."))
+            raise ForeignFileError(_("The Excel file has no sheet."))
         sheet = book.get_sheet_by_name(name)
     except CalamineError as error:
-        raise TableError(_("The Excel file is broken: %s") % str(error)[:160]) from error
+        raise ForeignFileError(_("The Excel file is broken: %s") % str(error)[:160]) from error
     if merged := sheet.merged_cell_ranges:
         row, column = merged[0][0]
         place = {"n": len(merged), "sheet": name, "row": row + 1, "column": column + 1}
-        raise TableError(
+        raise ForeignFileError(
             _(
                 "The sheet “%(sheet)s” has %(n)d merged cells, the first in row %(row)d, column "
                 "%(column)d: which row they belong to is unclear. Split them and send it again."
@@ -327,7 +331,7 @@ def _check_grid(archive: zipfile.ZipFile, name: str) -> None:
             rest = data[max(last, len(data) - 20) :]
     if rows * columns > max(EMPTY_LIMIT, EMPTY_TIMES * filled):
         words = {"rows": rows, "columns": columns, "filled": filled}
-        raise TableError(
+        raise ForeignFileError(
             _(
                 "A sheet reaches over %(rows)d rows and %(columns)d columns, and only %(filled)d "
                 "of its cells hold anything: delete what stands far away from the table, or save "
@@ -358,7 +362,7 @@ def _sheet_rows(sheet: CalamineSheet) -> records.Rows:
             try:
                 _check_header(header)
             except ValueError as error:
-                raise TableError(str(error)) from error
+                raise ForeignFileError(str(error)) from error
         else:
             yield line, dict(zip(header, cells, strict=False))
 
@@ -385,6 +389,9 @@ def _plain(value: object) -> object:
 
 def _zip(path: Path, scratch: Scratch) -> Source:
     try:
+        with path.open("rb") as file:
+            if zip_directory(file) > DIRECTORY:
+                raise ForeignFileError(_("The zip file holds too many files."))
         with zipfile.ZipFile(path) as archive:
             entries = [entry for entry in archive.infolist() if not _ignored(entry)]
             names = {entry.filename for entry in entries}
@@ -393,7 +400,7 @@ def _zip(path: Path, scratch: Scratch) -> Source:
             _check_size(path, entries, scratch.unpacked)
             return _unzipped(archive, entries, scratch)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise TableError(_("The zip file is broken: %s") % str(error)[:160]) from error
+        raise ForeignFileError(_("The zip file is broken: %s") % str(error)[:160]) from error
 
 
 def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Source:
@@ -408,7 +415,7 @@ def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Sour
             return Source(format_, lambda: iter(()), folder=folder)
     tables = [entry for entry in entries if entry.filename.lower().endswith(TABLE_ENDINGS)]
     if len(tables) != 1:
-        raise TableError(
+        raise ForeignFileError(
             _("The zip file holds %(n)d tables: send one table, or a study bundle.")
             % {"n": len(tables)}
         )
@@ -430,7 +437,7 @@ def _check_size(path: Path, entries: list, limit: int) -> None:
     if total > limit or (total > RATIO_FROM and ratio > RATIO_LIMIT):
         raise bomb()
     if len(entries) > ENTRIES_LIMIT:
-        raise TableError(_("The zip file holds too many files."))
+        raise ForeignFileError(_("The zip file holds too many files."))
 
 
 def _gzip(path: Path, scratch: Scratch) -> Source:
@@ -440,7 +447,7 @@ def _gzip(path: Path, scratch: Scratch) -> Source:
         with gzip.open(path) as source, inner.open("wb") as sink:
             _copy(source, sink, min(limit, scratch.unpacked))
     except (OSError, EOFError) as error:
-        raise TableError(_("The gzip file is broken: %s") % str(error)[:160]) from error
+        raise ForeignFileError(_("The gzip file is broken: %s") % str(error)[:160]) from error
     return _open(inner, scratch)
 
 
@@ -452,15 +459,15 @@ def _copy(source: IO[bytes] | io.BufferedIOBase, sink: IO[bytes], left: int) -> 
         sink.write(piece)
 
 
-def bomb() -> TableError:
-    return TableError(
+def bomb() -> ForeignFileError:
+    return ForeignFileError(
         _("The file unfolds to far more than it is: that is refused. Send it uncompressed.")
     )
 
 
 def _refuse(sentence: Callable[[], str]) -> Callable:
     def read(path: Path, scratch: Scratch) -> Source:
-        raise TableError(sentence())
+        raise ForeignFileError(sentence())
 
     return read
 

@@ -1,10 +1,11 @@
 """Made-up histories, so that these tests need no format: records come from a list."""
 
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.histories import formats, ingest, receive
+from annotation.histories import ingest, receive
 from annotation.histories.records import Conversation, Message, Search
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -45,16 +46,16 @@ def contents(monkeypatch):
         def __iter__(self):
             return iter(self.records)
 
-    def read(file, progress=None):
-        data = file.read()
-        if progress:
-            progress(len(data))
+    @contextmanager
+    def opened(path, progress=lambda done: None):
+        data = path.read_bytes()
+        progress(len(data))
         found = known[data]
         if isinstance(found, Exception):
             raise found
-        return Reading(found)
+        yield Reading(found)
 
-    monkeypatch.setattr(formats, "read", read)
+    monkeypatch.setattr(ingest, "opened", opened)
     return known
 
 

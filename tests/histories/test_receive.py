@@ -268,7 +268,8 @@ KILLED = """
     from pathlib import Path
     settings.DATABASES["default"]["NAME"] = {database!r}
     settings.DATA = Path({data!r})
-    from annotation.histories import formats, ingest
+    from contextlib import contextmanager
+    from annotation.histories import ingest
     from annotation.histories.records import Conversation, Message
 
     class Reading:
@@ -280,7 +281,11 @@ KILLED = """
                     print("half", flush=True)
                     os.read(0, 1)
 
-    formats.read = lambda file, progress=None: Reading()
+    @contextmanager
+    def opened(path, progress):
+        yield Reading()
+
+    ingest.opened = opened
     ingest.run({upload!r})
 """
 

@@ -1,8 +1,6 @@
 """Records into rows: everything once, the newest copy, all of a file or nothing."""
 
 import itertools
-import resource
-import sys
 
 import pytest
 
@@ -143,7 +141,6 @@ def test_a_refused_file_leaves_nothing_but_its_reason(ann, contents, bring, sett
 
 
 def bring_bytes(owner, data):
-    from annotation.histories import ingest, receive
 
     upload = receive.begin(owner, len(data))
     receive.append(owner, upload.pk, 0, data)
@@ -164,28 +161,6 @@ def test_a_file_that_breaks_in_the_middle_stores_none_of_it(ann, contents, setti
     assert list((settings.DATA / "histories").iterdir()) == []
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts a process's memory")
-def test_a_file_that_takes_all_memory_is_refused_and_the_process_lives(
-    ann, contents, monkeypatch, settings
-):
-    monkeypatch.setattr(ingest, "ROOM", 64 << 20)
-    limits = resource.getrlimit(resource.RLIMIT_DATA)
-
-    def records():
-        yield chat("c-1")
-        held = [bytearray(1 << 20) for _ in range(1_000)]
-        yield chat("c-2", str(len(held)))
-
-    contents[b"file"] = records()
-    upload = receive.begin(ann, 4)
-    receive.append(ann, upload.pk, 0, b"file")
-    done = ingest.run(upload.pk)
-    assert (done.status, done.error_code) == ("failed", "too_large")
-    assert not Session.objects.exists()
-    assert resource.getrlimit(resource.RLIMIT_DATA) == limits
-    assert list((settings.DATA / "histories").iterdir()) == []
-
-
 def test_what_was_left_out_is_listed_and_never_endless(ann, bring):
     upload = bring(ann, chat(), *(Skipped(f"line {n}", "junk: x") for n in range(1_005)))
     assert len(upload.skipped) == 1_001
@@ -202,7 +177,6 @@ def test_many_conversations_are_written_in_parts_and_counted_once(ann, bring):
 
 
 def test_a_session_can_be_kept_only_after_it_was_looked_through(ann, bring, monkeypatch):
-    from annotation.histories import ingest
 
     monkeypatch.setattr(ingest, "_mark", lambda upload, lease: None)
     upload = bring(ann, chat("c-1", "ann@example.org"))

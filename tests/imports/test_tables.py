@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from annotation.core.foreign import ForeignFileError
 from annotation.imports import mapping, paths, readers, recipes, shape, tables
-from annotation.imports.limits import TableError
 from annotation.imports.mapping import Mapping, MappingError
 
 ROWS = [{"id": 1, "prompt": "Why?", "note": "a"}, {"id": 2, "prompt": "How, then?", "note": ""}]
@@ -105,7 +105,7 @@ LONG = b'[{"prompt": "' + 70_000 * b'[\\"{' + b'"}]'
     ids=["list", "object", "late"],
 )
 def test_brackets_without_end_are_refused_before_they_take_all_memory(file, content):
-    with pytest.raises(TableError, match="nested too deeply"):
+    with pytest.raises(ForeignFileError, match="nested too deeply"):
         read(file(content))
 
 
@@ -161,7 +161,7 @@ def merged(sheet):
     ids=name_of,
 )
 def test_what_is_no_table_gets_a_sentence(file, content, words):
-    with pytest.raises(TableError) as refusal:
+    with pytest.raises(ForeignFileError) as refusal:
         read(file(content))
     assert words in refusal.value.sentence
 

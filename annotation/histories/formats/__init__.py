@@ -8,10 +8,12 @@ import codecs
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import BinaryIO
 
 from django.utils.translation import gettext as _
 
+from annotation.core.foreign import Limits
 from annotation.histories.archives import Member, Stream, Upload, is_archive
 from annotation.histories.formats import assistants, chatgpt, corpora, google, queries_csv
 from annotation.histories.formats.streams import Document, Entry, Table, Text
@@ -24,6 +26,7 @@ from annotation.histories.records import (
     Search,
     Skipped,
     Visit,
+    packed,
     skipped,
 )
 
@@ -239,3 +242,24 @@ def read(file: BinaryIO, progress: Callable[[int], None] | None = None) -> Readi
     (in two shards), and so may a search: whoever stores them keeps the one updated last.
     """
     return Reading(file, progress)
+
+
+PROGRESS = 1 << 20  # bytes between two messages of how far the reading has come
+
+
+def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[dict | list]:
+    """What the process that reads an export says: its source, records, how far it has come."""
+    done = told = 0
+
+    def note(count: int) -> None:
+        nonlocal done
+        done = count
+
+    with path.open("rb") as file:
+        reading = read(file, note)
+        yield {"source": reading.source}
+        for record in reading:
+            yield packed(record)
+            if done - told > PROGRESS:
+                told = done
+                yield {"done": done}

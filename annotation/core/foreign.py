@@ -1,0 +1,158 @@
+"""Foreign files: each is read by a process of its own (`child`), within limits.
+
+The process has no database and no secrets. Only workers and commands start it, never a web request.
+"""
+
+import json
+import logging
+import signal
+import subprocess
+import sys
+import zipfile
+from collections.abc import Generator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import IO, Any, cast
+
+from django.conf import settings
+from django.utils.translation import get_language
+from django.utils.translation import gettext as _
+
+from annotation.core.errors import DomainError
+
+log = logging.getLogger(__name__)
+MB = 2**20
+# What the smallest file may take: memory, seconds of processor time, and bytes of text.
+ROOM, MOMENT, TEXT = 24 * MB, 10, 2 * MB
+# And how much of each a file may take for a byte, or a megabyte, of its own.
+ROOM_TIMES, SECONDS_A_MB, TEXT_TIMES = 100, 20, 1_000
+# The last words of the process that reads, and the status with which it ends without them.
+END, OUT_OF_MEMORY = "end", 71
+# What is logged of the words that a child ended with.
+ERRORS = 4_000
+HOME = Path(__file__).parents[2]
+ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+}
+
+
+class ForeignFileError(DomainError):
+    """The file cannot be read, or exceeds a limit; a sentence says why."""
+
+    code = "file"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one file: the settings', or less where the file is small."""
+
+    memory: int
+    seconds: int
+    cells: int
+    columns: int
+    cell: int
+    unpacked: int
+    text: int
+
+    @classmethod
+    def of(cls, size: int, room: int = ROOM) -> "Limits":
+        """Those of a file of ``size`` bytes, whose smallest may take ``room`` bytes of memory."""
+        unpacked = settings.IMPORT_UNPACKED_BYTES
+        return cls(
+            memory=min(room + ROOM_TIMES * size, settings.IMPORT_MEMORY_BYTES),
+            seconds=min(MOMENT + SECONDS_A_MB * size // MB, settings.IMPORT_SECONDS),
+            cells=settings.IMPORT_CELLS,
+            columns=settings.IMPORT_COLUMNS,
+            cell=settings.IMPORT_CELL_LENGTH,
+            unpacked=unpacked,
+            text=min(TEXT + TEXT_TIMES * size, unpacked),
+        )
+
+
+def too_large(sentence: str, limit: int) -> ForeignFileError:
+    """The refusal of a file beyond ``limit``."""
+    return ForeignFileError(sentence % {"n": f"{limit:,}"}, code="file_limit")
+
+
+def _out_of_memory(limits: Limits) -> ForeignFileError:
+    sentence = _("Reading the file takes more than %(n)s MB of memory, the limit for its size.")
+    return too_large(sentence, limits.memory // MB)
+
+
+def _out_of_time(limits: Limits) -> ForeignFileError:
+    sentence = _("Reading the file takes more than %(n)s seconds, the limit for its size.")
+    return too_large(sentence, limits.seconds)
+
+
+def _broken(limits: Limits) -> ForeignFileError:
+    """The refusal of a file at which a library crashed."""
+    sentence = _(
+        "The file cannot be read: it is broken, or reading it takes more than %(n)s MB of memory, "
+        "the limit for its size."
+    )
+    return too_large(sentence, limits.memory // MB)
+
+
+def zip_directory(file: IO[bytes]) -> int:
+    """Bytes of a zip's table of contents: zipfile reads all of it, and makes an object an entry."""
+    end = zipfile._EndRecData(file)  # type: ignore[attr-defined] # not public
+    return end[zipfile._ECD_SIZE] if end else 0  # type: ignore[attr-defined]
+
+
+_ENDS = {
+    OUT_OF_MEMORY: _out_of_memory,
+    -signal.SIGABRT: _out_of_memory,
+    -signal.SIGKILL: _out_of_memory,
+    -signal.SIGXCPU: _out_of_time,
+}
+
+
+def command(reader: str, path: Path, scratch: Path, limits: Limits) -> list[str]:
+    """What starts the process in which ``reader`` reads the file ``path``."""
+    words = [reader, str(path.absolute()), str(scratch), json.dumps(asdict(limits))]
+    return [sys.executable, "-m", "annotation.core.child", *words, get_language() or "en"]
+
+
+def read(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Generator[Any]:
+    """What ``reader`` says of the file ``path``, message by message, to its end.
+
+    ``reader`` is "module:function" of a function (path, folder, limits) whose messages are JSON,
+    or bytes of one line of it; what it unpacks lies in ``scratch``. ForeignFileError where it
+    refuses the file, or the file exceeds a limit.
+    """
+    limits = Limits.of(path.stat().st_size, room)
+    folder = Path(mkdtemp(dir=scratch))
+    with (folder / "errors").open("w+b") as errors:
+        process = subprocess.Popen(  # noqa: S603 - our own words
+            command(reader, path, folder, limits),
+            cwd=HOME,
+            env=ENVIRONMENT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        try:
+            for line in cast(IO[bytes], process.stdout):
+                message = json.loads(line.decode("utf-8", "surrogatepass"))
+                if message == END:
+                    return
+                if isinstance(message, dict) and "refusal" in message:
+                    raise ForeignFileError(message["refusal"], code=message["code"])
+                yield message
+            raise _ended(process.wait(), errors, limits)
+        finally:
+            process.kill()
+            process.wait()
+            cast(IO[bytes], process.stdout).close()
+
+
+def _ended(code: int, errors: IO[bytes], limits: Limits) -> ForeignFileError:
+    """The refusal of a file at which the child ended."""
+    if code in _ENDS:
+        return _ENDS[code](limits)
+    errors.seek(0)
+    log.error("the reader of a file ended with %d: %s", code, errors.read()[-ERRORS:].decode())
+    return _broken(limits)
