@@ -7,8 +7,10 @@ that nothing in the markup tells strategies apart and no text can act in the rea
 import functools
 import re
 from difflib import SequenceMatcher
+from urllib.parse import urlsplit
 
 import nh3
+from django.conf import settings
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
@@ -57,6 +59,22 @@ _markdown.disable(["image", "reference"])
 # With the options above these rules never change a text, but each is tried at every line or word.
 _markdown.disable(["html_block", "html_inline", "linkify", "replacements", "smartquotes"])
 mathematics.extend(_markdown)
+
+
+def _leads_out(address: str) -> bool:
+    """Whether a link may be one: in foreign text, none leads to a page of this server."""
+    try:
+        parts = urlsplit(address.strip())
+    except ValueError:
+        return False
+    own = urlsplit(settings.BASE_URL).hostname
+    return parts.scheme == "mailto" or (
+        parts.scheme in ("http", "https") and parts.hostname not in (None, own)
+    )
+
+
+# What is no link stays the text it was written as.
+_markdown.validateLink = _leads_out  # type: ignore[method-assign]
 # SequenceMatcher is quadratic: longer texts are compared line by line.
 WORDS_LIMIT = 4_000
 

@@ -187,3 +187,18 @@ def test_a_profile_is_escaped_at_every_depth():
 
 def test_a_profile_cannot_reverse_its_readers_line():
     assert attune.profile("a\u202eb") == "ab"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/accounts/logout/", "//evil.example/a", "tokens/", "#top", "?a=1", "http:///a"),
+        *("http://127.0.0.1:8000/tokens/", "javascript:alert(1)", "data:text/html,x", "http://["),
+    ],
+)
+def test_no_link_of_a_foreign_text_leads_to_a_page_of_ours(address):
+    assert "href" not in text.render(f"[open]({address})")
+
+
+def test_isolates_are_dropped_as_overrides_are():
+    assert text.render("a\u2066b\u2069\u202ec") == "<p>abc</p>\n"
