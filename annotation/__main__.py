@@ -44,7 +44,8 @@ GROUPS = {
 def _purpose(app: str, name: str) -> str:
     """How a command's help begins, read without importing what the command needs."""
     spec = importlib.util.find_spec(f"{app}.management.commands.{name}")
-    for node in ast.walk(ast.parse(Path(spec.origin).read_text("utf-8"))):
+    source = Path(spec.origin).read_text("utf-8") if spec and spec.origin else ""
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "help":
             words = re.split(r"[.:;]\s| \(|\.$", ast.literal_eval(node.value))[0]
             return textwrap.shorten(words, HELP_WIDTH, placeholder=" …")

@@ -3,7 +3,7 @@
 import base64
 import hashlib
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 from allauth.account.adapter import DefaultAccountAdapter, get_adapter
@@ -46,7 +46,7 @@ class Accounts(DefaultAccountAdapter):
         return f"{key}:{browser}" if browser else key
 
     def get_password_change_redirect_url(self, request: HttpRequest) -> str:
-        if request.user.tokens.filter(revoked_at=None).exists():
+        if cast(User, request.user).tokens.filter(revoked_at=None).exists():
             return reverse("tokens")
         return super().get_password_change_redirect_url(request)
 

@@ -48,7 +48,8 @@ class RecipeField(serializers.ChoiceField):
         super().__init__(choices=list(recipes.by_name()), **kwargs)
 
 
-KnownProvenance = serializer_of(Known, title="KnownProvenance")
+class KnownProvenance(serializer_of(Known)):  # type: ignore[misc]
+    """What is known of where imported data come from."""
 
 
 class ImportStart(serializer_of(Options)):  # type: ignore[misc]

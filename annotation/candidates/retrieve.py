@@ -46,7 +46,7 @@ def faults(
 
 def check(wanted: dict[str, Any]) -> None:
     """DomainError where these columns of a Retrieval, from a file, cannot be."""
-    known = {
+    known: dict[str, set] = {
         "sources": set(Retrieval.Source.values),
         "strategies": set(without_persona()),
         "results": set(range(1, 21)),

@@ -60,4 +60,5 @@ def line(message: Any) -> bytes:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4], Limits(**json.loads(sys.argv[4])), sys.argv[5])
+    READER, PATH, SCRATCH, LIMITS, LANGUAGE = sys.argv[1:]
+    main(READER, PATH, SCRATCH, Limits(**json.loads(LIMITS)), LANGUAGE)

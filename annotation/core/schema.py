@@ -98,7 +98,7 @@ def fields_of(model: Any) -> dict[str, Asked]:
 
 
 def _field_of(name: str, info: FieldInfo) -> Asked:
-    types = [info.annotation]
+    types: list[Any] = [info.annotation]
     if get_origin(info.annotation) in (Union, UnionType):
         types = [kind for kind in get_args(info.annotation) if kind is not NoneType]
         types = [kind for kind in types if kind is not dict] or types

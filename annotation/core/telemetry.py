@@ -20,7 +20,7 @@ from django.http.response import HttpResponseBase
 try:
     from opentelemetry import context, metrics, propagate, trace
 except ImportError:  # without the extra `telemetry`
-    trace = None
+    trace = None  # type: ignore[assignment]
 
 WANTED = (
     bool(os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"))
@@ -67,7 +67,7 @@ def span(name: str, kind: str = "INTERNAL", **attributes: Any) -> Iterator[dict[
         return
     tracer = trace.get_tracer("attune")
     # A message of an exception may quote a row or an answer.
-    silent = {"record_exception": False, "set_status_on_exception": False}
+    silent: dict[str, Any] = {"record_exception": False, "set_status_on_exception": False}
     with tracer.start_as_current_span(name, kind=trace.SpanKind[kind], **silent) as current:
         current.set_attributes(_dotted(attributes))
         try:

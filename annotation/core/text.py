@@ -74,7 +74,7 @@ def _leads_out(address: str) -> bool:
 
 
 # What is no link stays the text it was written as.
-_markdown.validateLink = _leads_out  # type: ignore[method-assign]
+_markdown.validateLink = _leads_out  # type: ignore[assignment, method-assign]
 # SequenceMatcher is quadratic: longer texts are compared line by line.
 WORDS_LIMIT = 4_000
 

@@ -190,8 +190,9 @@ def material_of(
     units: list[Unit] = [(name, None) for name in names.values()]
     if one.of_options:
         units = [(name, number) for name, shown in origins.items() for number in sorted(shown)]
-    drawn = items.exclude(chance=None).values_list("external_id", "chance")
-    return Material(one, votes, verdicts, origins, most, units, dict(drawn))
+    rows = items.exclude(chance=None).values_list("external_id", "chance")
+    drawn = {item: chance for item, chance in rows if chance is not None}
+    return Material(one, votes, verdicts, origins, most, units, drawn)
 
 
 def _quantities(material: Material, judge: str) -> Iterator[Quantity]:

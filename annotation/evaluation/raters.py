@@ -158,7 +158,8 @@ def _reader(unit: Unit, order: tuple[int, ...]) -> Callable[[str], str | None]:
         if label not in labels:
             return None
         # The same function turns places into numbers and back: orders are their own inverses.
-        return kind.as_shown(kind.of_label(label, unit.config), order, unit.config).label
+        own = kind.as_shown(kind.of_label(label, unit.config), order, unit.config)
+        return cast(str, own.label)
 
     return read
 

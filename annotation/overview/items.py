@@ -1,6 +1,6 @@
 """The table of a study's items: searched, filtered, sorted, in pages by key; what can be done."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.db import transaction
@@ -115,7 +115,7 @@ class Filter:
 def listed(study: Study, wanted: Filter) -> QuerySet[Item]:
     """The items of the study's work that ``wanted`` leaves, with ``agreement``: the share of the
     votes that the most frequent label has, null where labels are not counted or nobody voted."""
-    rows = Item.objects.filter(study=study, position__isnull=False)
+    rows: QuerySet = Item.objects.filter(study=study, position__isnull=False)
     most = Greatest(*COUNTERS)
     rows = rows.annotate(
         agreement=Case(
@@ -194,13 +194,13 @@ def _tier(rows: QuerySet, study: Study, value: str) -> QuerySet:
     agreeing = sum((F(name) * (F(name) - 1) for name in COUNTERS), Value(0))
     pairs = F("done") * (F("done") - 1)
     kappa = Cast(count * agreeing - pairs, FloatField()) / ((count - 1) * pairs)
-    bounds = {
+    bounds: dict[str, tuple[Any, Any]] = {
         "medium": (DEFAULT.medium_above, 1),
         "hard": (DEFAULT.hard_above, DEFAULT.medium_above),
         "borderline": (DEFAULT.borderline_above, DEFAULT.hard_above),
         "ambiguous": (-1, DEFAULT.borderline_above),
     }
-    low, high = map(float, bounds[value])
+    low, high = (float(bound) for bound in bounds[value])
     within = Q(done__gte=DEFAULT.minimum, done__lte=DEFAULT.panel, batch__task__in=labels)
     # Fractions of small whole numbers: they are at least this far apart.
     return (
@@ -239,7 +239,7 @@ def _state(rows: QuerySet, study: Study, value: str) -> QuerySet:
     return rows.filter(Exists(waiting)) if value == "open" else rows.filter(Exists(closed))
 
 
-_RULES = {
+_RULES: dict[str, Callable[[QuerySet, Study, Any], QuerySet]] = {
     "q": _search,
     "answers": _answers,
     "votes": _votes,
@@ -258,7 +258,7 @@ def page_of(study: Study, wanted: Filter, after: str = "") -> Page:
     """A page of the items that ``wanted`` leaves, after the key that the page before ended with."""
     rows = listed(study, wanted)
     if wanted.sort == "split":
-        rows = rows.exclude(agreement=None)
+        rows = rows.exclude(agreement=None)  # type: ignore[misc]
     page = page_after(rows, ORDERS[wanted.sort], after, PAGE)
     page.rows = _shown(page.rows)
     return page

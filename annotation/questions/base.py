@@ -217,7 +217,7 @@ class Question(BaseModel):
         try:
             if not self.is_empty(value):
                 rows = self.rows(value, options)
-                return [replace(row, **{self.about: about}) for row in rows] if about else rows
+                return [self._about(row, about) for row in rows] if about else rows
             if not self.required:
                 return []
             place = self.place(about, options)
@@ -314,10 +314,16 @@ class Question(BaseModel):
         """One row as exports have it."""
         return row.label or row.value
 
+    def _about(self, row: Row, about: int | None) -> Row:
+        """The row about a part or an option."""
+        if self.about == "part":
+            return replace(row, part=about)
+        return replace(row, option=about)
+
     def row_of(self, label: str | int, about: int | None = None) -> Row:
         """The row of a bare label, of what checks expect and curators rule."""
         row = Row(self.name, value=int(label)) if self.NUMBERS else Row(self.name, label=str(label))
-        return replace(row, **{"part" if self.about == "part" else "option": about})
+        return self._about(row, about)
 
     def expected(self, value: Any, candidates: Sequence[str], options: int) -> Any:
         """The label that a bundle's check stands for; ``candidates`` are ids in their order."""

@@ -49,7 +49,7 @@ def _open(study: Study) -> None:
     queries = Query.objects.filter(OWNED, study=study, items=None).annotate(
         shown=Count("candidates", shown), asked=Count("candidates", asked)
     )
-    names = tuple(queries.filter(shown__gt=0, asked=0).values_list("external_id", flat=True))
+    names = list(queries.filter(shown__gt=0, asked=0).values_list("external_id", flat=True))
     tasks = study.tasks.filter(config__owner_only=True).order_by("name", "-version")
     for task in tasks.distinct("name") if names else ():
         if "gold" not in KINDS[task.kind].ASKS:

@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Field
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
@@ -135,7 +136,8 @@ def _settings(study: Study, named: dict) -> dict:
     values, faults = {}, []
     for name, value in named.items():
         try:
-            values[name] = Study._meta.get_field(name).clean(value, study)
+            column = cast(Field, Study._meta.get_field(name))
+            values[name] = column.clean(value, study)
         except ValidationError as error:
             faults.append(f"study.json: “{name}” {error.messages[0]}")
     if faults:

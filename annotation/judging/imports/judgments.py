@@ -187,7 +187,7 @@ class Storing:
             self._judged.append((target.kind.stored(answer), columns))
             target.added += 1
             if target.kind.COUNTED:
-                target.counters[Item.COUNTERS[answer.label]] += 1
+                target.counters[Item.COUNTERS[cast(str, answer.label)]] += 1
         key = target.position << 64 | person
         if key not in self._pairs and target.kind.SHAPE == "scores":
             self.scores += len(answer.label)

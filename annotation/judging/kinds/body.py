@@ -108,8 +108,9 @@ class Body(BaseModel):
         """
         values = {}
         for name, field in cls.model_fields.items():
-            many = isinstance(data, QueryDict) and field.annotation == list[str]
-            value = data.getlist(name) if many else data.get(name)
+            value = data.get(name)
+            if isinstance(data, QueryDict) and field.annotation == list[str]:
+                value = data.getlist(name)
             # Where nothing is needed, null is nothing.
             if value is not None or field.is_required():
                 values[name] = value

@@ -68,18 +68,30 @@ _KEY = re.compile(r"(?s)(\d+)/(.*)")
 class Held(Protocol):
     """A slot whose answer is read; ``shown`` are the options' numbers in the order shown."""
 
-    config: Config
-    options: Sequence[Any]
-    shown: Sequence[int]
-    gold: int | None
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def options(self) -> Sequence[Any]: ...
+
+    @property
+    def shown(self) -> Sequence[int]: ...
+
+    @property
+    def gold(self) -> int | None: ...
 
 
 class Ordered(Protocol):
     """The options of a slot as shown: their numbers, and their ids with their texts."""
 
-    config: Config
-    order: Sequence[int]
-    answers: Sequence[tuple[str, str]]
+    @property
+    def config(self) -> Config: ...
+
+    @property
+    def order(self) -> Sequence[int]: ...
+
+    @property
+    def answers(self) -> Sequence[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True)

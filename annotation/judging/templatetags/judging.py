@@ -24,10 +24,10 @@ def journey(context: Context, study: Study | None = None, *, brief: bool = False
     Empty where no study of theirs asks for own queries.
     """
     request = context["request"]
-    rows = Study.objects.visible_to(request.user).with_standing(request.user)
+    visible = Study.objects.visible_to(request.user).with_standing(request.user)
     if study:
-        rows = rows.filter(pk=study.pk)
-    rows = [row for row in rows if policies.query.may_write_own(member_of(request.user, row))]
+        visible = visible.filter(pk=study.pk)
+    rows = [row for row in visible if policies.query.may_write_own(member_of(request.user, row))]
     asking = owner_queries.asking(rows)
     lists = checklist.checklists(request.user, [row for row in rows if row.pk in asking])
     first = min(lists.values(), key=lambda row: not row.is_due, default=None)

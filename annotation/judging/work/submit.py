@@ -371,7 +371,8 @@ def _counted(held: Held, judgment: Judgment, label: Label) -> dict[str, Any]:
     if held.kind.COUNTED:
         steps[Item.COUNTERS[cast(str, label)]] += 1
         if replaces:
-            steps[Item.COUNTERS[held.kind.answer_of(replaces).label]] -= 1
+            before = held.kind.answer_of(replaces)
+            steps[Item.COUNTERS[cast(str, before.label)]] -= 1
     return {"item": held.item, "judgment": judgment.pk, **steps}
 
 

@@ -1,6 +1,7 @@
 """Take a person's judgments out of a study's count, and let others judge in their place."""
 
 from collections import defaultdict
+from typing import cast
 
 from django.db import transaction
 from django.db.models import F
@@ -61,7 +62,7 @@ def _uncount(gone: list[Slot]) -> None:
         for pk, slot, kind in counted.values_list("pk", "slot", "slot__item__batch__task__kind")
     }
     for pk, answer in answers_of({pk: kind for pk, (_slot, kind) in rows.items()}).items():
-        by_counter[Item.COUNTERS[answer.label]].append(items[rows[pk][0]])
+        by_counter[Item.COUNTERS[cast(str, answer.label)]].append(items[rows[pk][0]])
     Item.objects.filter(pk__in=items.values()).update(done=F("done") - 1)
     for counter, ids in by_counter.items():
         Item.objects.filter(pk__in=ids).update(**{counter: F(counter) - 1})
