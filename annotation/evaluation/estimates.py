@@ -134,11 +134,6 @@ def as_json(found: dict) -> dict:
     return head | {"quantities": quantities, "alternatives": tests}
 
 
-def models_of(study: Study, task: str) -> bool:
-    """Whether a model judged items of the task."""
-    return Verdict.objects.filter(item__study=study, item__batch__task__name=task).exists()
-
-
 def _questions(definition: TaskDefinition) -> list[str]:
     every = asked(definition.kind, definition.config).values()
     return list(dict.fromkeys(each.measure.question for each in every))

@@ -400,18 +400,6 @@ class Kind:
 
     # The same in SQL, of judgments that are ``kinds.labelled``
 
-    def choice_column(self, config: Config) -> Expression | F:
-        """``choice`` of the label."""
-        primary = self.primary_question(config)
-        if primary is None or not primary.NUMBERS:
-            return F("label")
-        middle = config["points"] // 2 + 1
-        return Case(
-            When(main_answer__value__lt=middle, then=Value("1")),
-            When(main_answer__value__gt=middle, then=Value("2")),
-            default=Value("tie"),
-        )
-
     def detail_column(self) -> Expression:
         """``detail`` of an answer as text."""
         if self.detail_question:
