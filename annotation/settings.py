@@ -545,6 +545,8 @@ CELERY_BEAT_SCHEDULE = {
 
 # Origins (https://host:port) of webhooks that may lie in a private network, or be plain http.
 WEBHOOK_ORIGINS = env.list("ATTUNE_WEBHOOK_ORIGINS", default=[])
+# A webhook's call takes at most so long in all; its task is ended after 25.
+WEBHOOK_SECONDS = env.int("ATTUNE_WEBHOOK_SECONDS", 10, low=1, high=20)
 
 # --- API ------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ these: a second look-up could answer otherwise (DNS rebinding). No redirects, no
 time.
 """
 
+import asyncio
 import ipaddress
 import socket
 
@@ -14,7 +15,6 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 
-TIMEOUT_SECONDS = 10
 URL_LIMIT = 500
 # Its addresses hold one of IPv4, which is the one that is reached (RFC 6052).
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -47,19 +47,28 @@ def origin(url: httpx2.URL) -> str:
 
 
 def post(url: str, content: bytes, headers: dict[str, str]) -> int:
-    """Send ``content`` by POST; the answer's status.
+    """Send ``content`` by POST; the answer's status, whose body is not read.
 
-    Raises DomainError where the address is not allowed, httpx2.HTTPError where the call fails.
+    Raises DomainError where the address is not allowed or takes longer than WEBHOOK_SECONDS in
+    all, httpx2.HTTPError where the call fails.
     """
     target = check_url(url)
-    address = _address(target)
-    pinned = target.copy_with(host=address)
+    pinned = target.copy_with(host=_address(target))
     headers = {**headers, "Host": target.netloc.decode("ascii")}
-    extensions = {"sni_hostname": target.host}
-    with (
-        httpx2.Client(timeout=TIMEOUT_SECONDS, trust_env=False, follow_redirects=False) as client,
+    try:
+        return asyncio.run(_call(pinned, content, headers, target.host))
+    except TimeoutError as error:
+        sentence = _("The address did not answer within %(n)d s.")
+        raise DomainError(sentence % {"n": settings.WEBHOOK_SECONDS}, code="slow") from error
+
+
+async def _call(pinned: httpx2.URL, content: bytes, headers: dict[str, str], host: str) -> int:
+    # The client's own limits hold for each read: a byte now and then would never exceed them.
+    async with (
+        asyncio.timeout(settings.WEBHOOK_SECONDS),
+        httpx2.AsyncClient(timeout=None, trust_env=False, follow_redirects=False) as client,
         client.stream(
-            "POST", pinned, content=content, headers=headers, extensions=extensions
+            "POST", pinned, content=content, headers=headers, extensions={"sni_hostname": host}
         ) as answer,
     ):
         return answer.status_code

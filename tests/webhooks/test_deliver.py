@@ -3,6 +3,9 @@
 import base64
 import hashlib
 import hmac
+import socket
+import threading
+import time
 
 import httpx2
 import pytest
@@ -121,3 +124,47 @@ def test_the_signature_equals_the_standards_published_example():
     body = b'{"test": 2432232314}'
     signature = sign(secret, "msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, body)
     assert signature == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+@pytest.fixture
+def slow_origin(request):
+    """The origin of a listener that sends a byte each ``request.param`` seconds, or none."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    ended = threading.Event()
+
+    def answer():
+        connection, _peer = listener.accept()
+        with connection:
+            for byte in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 1000:
+                if ended.wait(request.param):
+                    return
+                try:
+                    connection.send(bytes([byte]))
+                except OSError:
+                    return
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    ended.set()
+    thread.join(5)
+    listener.close()
+
+
+@pytest.mark.parametrize("slow_origin", [0.2, 60], ids=["dribbling", "hanging"], indirect=True)
+def test_a_slow_listener_holds_a_worker_no_longer_than_the_total_time(
+    cast, tea, hook, receiver, slow_origin, settings
+):
+    settings.WEBHOOK_SECONDS = 1
+    settings.WEBHOOK_ORIGINS = [receiver.origin, slow_origin]
+    slow = deliver.add(tea, slow_origin, hook.events, by=cast.person("Carol"))
+    late, prompt = deliver.test(slow), deliver.test(hook)
+    start = time.monotonic()
+    deliver.send(late.pk)
+    assert 1 <= time.monotonic() - start < 3
+    deliver.send(prompt.pk)
+    late.refresh_from_db()
+    prompt.refresh_from_db()
+    assert (late.status, late.answer_status) == ("requested", None)
+    assert late.error == "The address did not answer within 1 s."
+    assert prompt.status == "done"
