@@ -10,7 +10,7 @@ from uuid import UUID
 
 import httpx2
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -26,6 +26,9 @@ WEBHOOKS_A_STUDY = 10
 TEST = "webhook.test"
 # Waits after the first, second, … attempt that failed: about a day in all.
 DELAYS = [timedelta(seconds=s) for s in (5, 60, 300, 1800, 7200, 21600, 43200)]
+# After so many failures in a row an address waits: at first so long, then twice as long each time.
+FAILURES_IN_A_ROW = 5
+FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
 OVERLAP_MINUTES = 10
 KEPT_DAYS = 30
 
@@ -65,14 +68,16 @@ def pause(webhook: Webhook, *, by: User) -> None:
 
 
 def test(webhook: Webhook) -> Delivery:
-    """Ask for a message that says nothing, to see whether it arrives."""
+    """Ask for a message without content, as a trial; its address waits no longer."""
+    Webhook.objects.filter(pk=webhook.pk).update(waits_until=None)
     subject = timezone.now().isoformat()
     body = _message(webhook, TEST, {"webhook": webhook.pk})
     return Delivery.objects.create(webhook=webhook, event=TEST, subject=subject, body=body)
 
 
 def replay(delivery: Delivery) -> None:
-    """Ask for the message once more, under the same id."""
+    """Ask for the message once more, under the same id; its address waits no longer."""
+    Webhook.objects.filter(pk=delivery.webhook_id).update(waits_until=None)
     jobs.again(Delivery.objects.filter(pk=delivery.pk).exclude(status=Delivery.Status.RUNNING))
 
 
@@ -121,17 +126,41 @@ def _message(webhook: Webhook, event: str, data: dict) -> dict:
 
 def deliveries_due() -> QuerySet:
     """Ids of messages to send now, the oldest first."""
-    rows = Delivery.objects.filter(webhook__paused_at=None)
+    rows = _callable().filter(webhook__paused_at=None)
     return jobs.startable(rows).order_by("created_at").values_list("pk", flat=True)[:500]
+
+
+def _callable() -> QuerySet:
+    """Messages to addresses that do not wait.
+
+    A subquery, not a join: an UPDATE must test the row's own state again after it waited for it.
+    """
+    ready = Webhook.objects.filter(Q(waits_until=None) | Q(waits_until__lte=Now()))
+    return Delivery.objects.filter(webhook__in=ready)
+
+
+def _count(webhook: Webhook, *, failed: bool) -> None:
+    """Note how a call went, and let an address wait whose calls failed too often in a row."""
+    rows, failures = Webhook.objects.filter(pk=webhook.pk), webhook.failures + 1
+    if not failed:
+        rows.exclude(failures=0).update(failures=0, waits_until=None)
+    elif failures < FAILURES_IN_A_ROW:
+        rows.update(failures=F("failures") + 1)
+    else:
+        # The exponent is bounded: a timedelta holds no more.
+        wait = min(FIRST_WAIT * 2 ** min(failures - FAILURES_IN_A_ROW, 10), LONGEST_WAIT)
+        rows.update(failures=F("failures") + 1, waits_until=Now() + wait)
 
 
 def send(delivery_id: UUID | str) -> None:
     """Send one message, if nobody else does; a failed one is tried again after a wait."""
-    if not jobs.take(Delivery.objects.all(), delivery_id):
+    if not jobs.take(_callable(), delivery_id):
         return
     delivery = Delivery.objects.select_related("webhook").get(pk=delivery_id)
     status, error = _post(delivery)
-    if status is not None and 200 <= status < 300:
+    arrived = status is not None and 200 <= status < 300
+    _count(delivery.webhook, failed=not arrived)
+    if arrived:
         jobs.end(delivery, Delivery.Status.DONE, answer_status=status, tried_at=Now(), error="")
         return
     last = delivery.attempts > len(DELAYS)

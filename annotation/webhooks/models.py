@@ -4,6 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
 from annotation.core.jobs import Job
@@ -30,9 +31,17 @@ class Webhook(models.Model):
     paused_at = models.DateTimeField(null=True)
     # Events up to then were looked for.
     seen_at = models.DateTimeField(auto_now_add=True)
+    # Calls in a row that failed, and until when it is not called for that.
+    failures = models.PositiveIntegerField(default=0)
+    waits_until = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.url} of {self.study}"
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is not called now, because too many calls in a row failed."""
+        return self.waits_until is not None and self.waits_until > timezone.now()
 
     @property
     def secret(self) -> str:

@@ -15,7 +15,7 @@ from annotation.core import outgoing
 from annotation.core.errors import DomainError
 from annotation.webhooks import deliver
 from annotation.webhooks.deliver import sign
-from annotation.webhooks.models import Delivery
+from annotation.webhooks.models import Delivery, Webhook
 from tests.webhooks.conftest import judge, send_all
 
 
@@ -39,6 +39,7 @@ def test_after_the_last_wait_a_message_is_given_up_and_can_be_sent_again(tea, ho
     message = deliver.test(hook)
     for _attempt in range(len(deliver.DELAYS) + 1):
         Delivery.objects.update(next_try_at=None)
+        Webhook.objects.update(waits_until=None)
         deliver.send(message.pk)
     message.refresh_from_db()
     assert (message.status, message.attempts) == ("failed", len(deliver.DELAYS) + 1)
@@ -168,3 +169,34 @@ def test_a_slow_listener_holds_a_worker_no_longer_than_the_total_time(
     assert (late.status, late.answer_status) == ("requested", None)
     assert late.error == "The address did not answer within 1 s."
     assert prompt.status == "done"
+
+
+def test_an_address_that_fails_in_a_row_waits_twice_as_long_each_time(cast, tea, hook, receiver):
+    failures = deliver.FAILURES_IN_A_ROW
+    receiver.statuses = [500] * (failures + 8)
+    waits = []
+    for _number in range(failures + 8):
+        deliver.send(deliver.test(hook).pk)
+        hook.refresh_from_db()
+        waits.append(hook.waits and round((hook.waits_until - timezone.now()).total_seconds() / 60))
+        Webhook.objects.update(waits_until=timezone.now())
+    assert waits == [False] * (failures - 1) + [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    deliver.send(deliver.test(hook).pk)
+    hook.refresh_from_db()
+    assert (hook.failures, hook.waits_until) == (0, None)
+
+
+def test_an_address_that_waits_is_not_called_and_others_are(cast, tea, hook, receiver, client):
+    other = deliver.add(tea, f"{receiver.origin}/other", hook.events, by=cast.person("Carol"))
+    late, prompt = deliver.test(hook), deliver.test(other)
+    until = timezone.now() + deliver.LONGEST_WAIT
+    Webhook.objects.filter(pk=hook.pk).update(failures=11, waits_until=until)
+    assert list(deliver.deliveries_due()) == [prompt.pk]
+    deliver.send(late.pk)
+    assert receiver.requests == []
+    client.force_login(cast.person("Carol"))
+    page = client.get(f"/studies/{tea.slug}/webhooks/").content.decode()
+    assert "the last 11 calls failed" in page
+    deliver.replay(late)
+    deliver.send(late.pk)
+    assert len(receiver.requests) == 1

@@ -29,6 +29,8 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('paused_at', models.DateTimeField(null=True)),
                 ('seen_at', models.DateTimeField(auto_now_add=True)),
+                ('failures', models.PositiveIntegerField(default=0)),
+                ('waits_until', models.DateTimeField(null=True)),
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='webhooks', to='studies.study')),
             ],
