@@ -1,5 +1,6 @@
 """Imports a file into a study: opens it, finds the mapping, stores what it says."""
 
+import json
 import re
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -69,6 +70,26 @@ class Known:
             for name, value in vars(self).items()
             if value and name in fields_of(Known)
         }
+
+
+def known_of(path: Path) -> dict[str, Any]:
+    """The fields of Known in the JSON document at ``path``: in place of "source" name and url.
+
+    DomainError where it is no such document; OSError.
+    """
+    try:
+        document = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise DomainError(_("“%s” is not JSON in UTF-8.") % path.name) from error
+    names = ["name", "url", *(name for name in fields_of(Known) if name != "source")]
+    if not isinstance(document, dict) or document.keys() - set(names):
+        words = {"file": path.name, "names": ", ".join(names)}
+        raise DomainError(_("“%(file)s” is an object of %(names)s, nothing else.") % words)
+    address = [document.pop(name, None) or "" for name in ("name", "url")]
+    if not all(isinstance(part, str) for part in address):
+        raise DomainError(_("“%s”: name and url are texts.") % path.name)
+    known = built(Known, document | {"source": ", ".join(filter(None, address))})
+    return {name: value for name, value in asdict(known).items() if value}
 
 
 @schema(frozen=True)

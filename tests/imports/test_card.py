@@ -112,6 +112,62 @@ def test_what_cannot_be_true_of_an_import_is_refused(bring, option, value, words
     assert Judgment.objects.count() == 0
 
 
+DOCUMENT = {
+    "name": "Tea votes",
+    "url": "https://example.org/tea",
+    "citation": "Tea et al. 2020",
+    "licence": None,
+    "collected_from": "2019-05-01",
+    "collected_to": "2019-06-30",
+    "consent": "They agreed to research.",
+    "languages": ["ko", "en"],
+}
+
+
+def test_a_source_is_a_whole_document_and_single_arguments_come_before_it(
+    bring,  # noqa: F811
+    tmp_path,
+):
+    path = tmp_path / "source.json"
+    path.write_text(json.dumps(DOCUMENT))
+    bring(PAIRS, "--study", "tea", "--source", str(path), "--citation", "Tea 2021")
+    assert Provenance.objects.get().as_json() == {
+        "file": "mine.csv",
+        "source": "Tea votes, https://example.org/tea",
+        "citation": "Tea 2021",
+        "licence": "",
+        "collected_from": "2019-05-01",
+        "collected_to": "2019-06-30",
+        "consent": "They agreed to research.",
+        "languages": ["ko", "en"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "not JSON in UTF-8"),
+        ("[]", "is an object of name, url, citation"),
+        ('{"license": "CC0-1.0"}', "nothing else"),
+        ('{"name": 5}', "name and url are texts"),
+        ('{"collected_from": "yesterday"}', "Collected from"),
+        ('{"collected_to": "2999-01-01"}', "in the future"),
+        ('{"languages": "en"}', "Languages"),
+    ],
+)
+def test_a_document_of_a_source_that_does_not_fit_is_refused(
+    bring,  # noqa: F811
+    tmp_path,
+    text,
+    words,
+):
+    path = tmp_path / "source.json"
+    path.write_text(text)
+    with pytest.raises(CommandError, match=words):
+        bring(PAIRS, "--study", "tea", "--source", str(path))
+    assert not Study.objects.exists()
+
+
 def test_a_recipe_knows_where_its_files_come_from(bring):  # noqa: F811
     bring([ARENA], "--recipe", "arena", "--study", "arena")
     assert Provenance.objects.get().citation == "Zheng et al. 2023, arXiv:2306.05685"

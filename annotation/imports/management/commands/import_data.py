@@ -53,7 +53,8 @@ class Command(RefusingCommand):
             help="what is the same for all rows: prompt='Which is better?'",
         )
         add_arguments(parser, bring.Options)
-        known = parser.add_argument_group("where it comes from", "What is left out is not known.")
+        words = "What is left out is not known. --source also takes a JSON document of all of it."
+        known = parser.add_argument_group("where it comes from", words)
         add_arguments(known, bring.Known)
         parser.add_argument("--dry-run", action="store_true", help="store nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -65,6 +66,10 @@ class Command(RefusingCommand):
             words = f"There is no recipe “{options['recipe']}”. Known: {', '.join(known)}."
             raise CommandError(words, returncode=2)
         try:
+            if options["source"].endswith(".json") and Path(options["source"]).is_file():
+                document = bring.known_of(Path(options["source"]))
+                options["source"] = ""
+                options |= {name: options[name] or value for name, value in document.items()}
             with transaction.atomic():
                 slug, result = self.store(Path(file), options)
                 if options["dry_run"]:
