@@ -85,8 +85,8 @@ def known_of(path: Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.keys() - set(names):
         words = {"file": path.name, "names": ", ".join(names)}
         raise DomainError(_("“%(file)s” is an object of %(names)s, nothing else.") % words)
-    address = [document.pop(name, None) or "" for name in ("name", "url")]
-    if not all(isinstance(part, str) for part in address):
+    address = [document.pop(name, None) for name in ("name", "url")]
+    if not all(isinstance(part, str | None) for part in address):
         raise DomainError(_("“%s”: name and url are texts.") % path.name)
     known = built(Known, document | {"source": ", ".join(filter(None, address))})
     return {name: value for name, value in asdict(known).items() if value}

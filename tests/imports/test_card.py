@@ -150,6 +150,7 @@ def test_a_source_is_a_whole_document_and_single_arguments_come_before_it(
         ("[]", "is an object of name, url, citation"),
         ('{"license": "CC0-1.0"}', "nothing else"),
         ('{"name": 5}', "name and url are texts"),
+        ('{"url": 0}', "name and url are texts"),
         ('{"collected_from": "yesterday"}', "Collected from"),
         ('{"collected_to": "2999-01-01"}', "in the future"),
         ('{"languages": "en"}', "Languages"),
