@@ -26,8 +26,8 @@ GROUPS = {
     "Run Attune": "up prepare doctor backup restore",
     "People and access": "ensure_admin add_member make_token",
     "Fill a study": (
-        "import_study import_data import_votes import_scores import_verdicts import_documents "
-        "import_history import_release import_bespoke load_demo"
+        "import_study clone_study import_data import_votes import_scores import_verdicts "
+        "import_documents import_history import_release import_bespoke load_demo"
     ),
     "Have texts written": (
         "propose split_personas conversations verify_attributes make_attributes request_answers "

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from celery import signals
 from django.core.exceptions import ImproperlyConfigured
 from django.db.backends.signals import connection_created
 from django.http import HttpRequest
@@ -53,6 +52,9 @@ def start(part: str) -> None:
     readers = [PeriodicExportingMetricReader(OTLPMetricExporter())]
     metrics.set_meter_provider(MeterProvider(metric_readers=readers))
     connection_created.connect(_trace_statements)
+    # Only where it is wanted: a page needs no Celery.
+    from celery import signals
+
     signals.before_task_publish.connect(_hand_on)
     signals.task_prerun.connect(_begin_task)
     signals.task_postrun.connect(_end_task)

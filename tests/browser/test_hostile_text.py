@@ -30,6 +30,7 @@ VECTORS = [
 EMPTY = {
     "candidates.Extraction",
     "datasets.ReleaseImport",
+    "evaluation.Draw",
     "evaluation.Reply",
     "histories.HistoryConsent",
     "studies.Provenance",

@@ -127,7 +127,7 @@ def test_what_is_no_table_is_said_on_its_page(carol, tea):
     answer = carol.get(send(carol, b"<!doctype html><p>x", "page.html").url)
     assert "This is a web page or XML, not a table." in answer.content.decode()
     row = DataImport.objects.get()
-    assert (row.status, row.error_code, row.stored) == ("failed", "table", "")
+    assert (row.status, row.error_code, row.stored) == ("failed", "file", "")
     assert carol.post("/studies/tea/data/", {}).status_code == 400
 
 

@@ -1,5 +1,7 @@
 """Fields that nobody may set are sent along with every form and body."""
 
+import time
+
 import pytest
 from django.urls import reverse
 
@@ -85,6 +87,9 @@ def test_a_form_sets_its_own_fields_only(world, name):
 
 
 def test_a_token_is_ones_own_and_ends_when_it_said(world):
+    session = world.browser("ann").session
+    session["account_authentication_methods"] = [{"method": "password", "at": time.time()}]
+    session.save()
     # The form has a study of its own, of those that one is in.
     send(world, "tokens", "ann", study="")
     token = ApiToken.objects.latest("pk")

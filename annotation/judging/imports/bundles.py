@@ -15,7 +15,7 @@ from django.db.models import Field
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.candidates import results, retrieve
+from annotation.candidates import results
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.core import audit
 from annotation.core.errors import DomainError
@@ -152,6 +152,9 @@ def _store_rates(study: Study, named: dict) -> None:
             rates = asdict(built(Rates, named["checks"]))
             Checks.objects.update_or_create(study=study, defaults=rates)
         if wanted := named["retrieval"]:
+            # Only here: retrieval brings numpy.
+            from annotation.candidates import retrieve
+
             retrieve.check(wanted)
             Retrieval.objects.update_or_create(study=study, defaults=wanted)
     except DomainError as refusal:
