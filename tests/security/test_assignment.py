@@ -91,7 +91,7 @@ def test_a_token_is_ones_own_and_ends_when_it_said(world, monkeypatch):
     # As right after the password was given: tests/accounts asks for it.
     monkeypatch.setattr(RECENTLY, lambda request: True)
     # The form has a study of its own, of those that one is in.
-    send(world, "tokens", "ann", study="")
+    send(world, "tokens", "ann", study="", days="9", scopes="read")
     token = ApiToken.objects.latest("pk")
     assert (token.user, token.revoked_at) == (world.users["ann"], None)
     assert round((token.expires_at - token.created_at).total_seconds() / 86_400) == 9
