@@ -135,7 +135,7 @@ proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	$(MAKE) mutants drill fuzz xss blindness paper chaos
 
 short-proofs: $(INSTALLED_DEV)
-	$(RUN) -m pytest -m proof
+	$(RUN) -m pytest -m proof tests/benchmarks
 	$(MAKE) drill
 	$(MAKE) fuzz EXAMPLES=105
 	$(MAKE) chaos SECONDS=60
