@@ -46,14 +46,14 @@ def feedback(slot: dict, place: int) -> dict:
     """Scores from 2 to 5 with a sentence each."""
     return {
         "answers": {
-            option["id"]: {
-                name: {
+            name: {
+                option["id"]: {
                     "score": 2 + number_of(option["text"] + name, 4),
-                    "feedback": f"{name}: it says enough, and not more.",
+                    "text": f"{name}: it says enough, and not more.",
                 }
-                for name in slot["settings"]["criteria"]
+                for option in slot["options"]
             }
-            for option in slot["options"]
+            for name in slot["settings"]["criteria"]
         }
     }
 
@@ -82,8 +82,8 @@ def preference(slot: dict, place: int) -> dict:
 def claims(slot: dict, place: int) -> dict:
     """Every claim but the last is kept."""
     ids = [str(claim["id"]) for claim in slot["claims"]]
-    verdicts = {pk: {"verdict": "keep"} for pk in ids}
-    return {"claims": verdicts | ({ids[-1]: {"verdict": "drop"}} if len(ids) > 1 else {})}
+    verdicts = dict.fromkeys(ids, "keep")
+    return {"claims": verdicts | ({ids[-1]: "drop"} if len(ids) > 1 else {})}
 
 
 KINDS = {
