@@ -15,7 +15,7 @@ from annotation.judging.kinds.kind import Config, Data, Kind, Planner
 from annotation.judging.kinds.settings import CHIP_LIMIT, Chips, Different, Settings
 from annotation.questions.base import Asking, setting
 
-# The criteria of BESPOKE are the paper's, the explanations ours. Stored as they are, shown in the
+# The criteria are those of a paper, the explanations ours. Stored as they are, shown in the
 # reader's language.
 CRITERIA = {
     gettext_noop("Need Alignment"): gettext_lazy("Does it answer the need behind the query?"),
