@@ -10,6 +10,10 @@ import gc
 import os
 from pathlib import Path
 
+# It keeps the stderr of its first import and closes it when Django's logging is configured anew:
+# imported here, before pytest captures, that is no file of the capture.
+import absl.logging  # noqa: F401
+
 from annotation.core.translations import compile_catalogues
 from tests import services
 

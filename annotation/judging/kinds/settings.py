@@ -106,7 +106,8 @@ def _wanted(field: FieldInfo) -> str:
     for rule in field.metadata:
         if isinstance(rule, AfterValidator):
             return str(rule.func)
-    if choices := [str(choice) for choice in get_args(field.annotation)]:
+    # Literal[2, 3] and Literal[3, 2] are one cached object: its order is that of the first import.
+    if choices := sorted(str(choice) for choice in get_args(field.annotation)):
         return f"{', '.join(choices[:-1])} or {choices[-1]}"
     bounds = {type(rule): rule for rule in field.metadata}
     if field.annotation is int:
