@@ -8,6 +8,7 @@ time.
 import asyncio
 import ipaddress
 import socket
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx2
 from django.conf import settings
@@ -56,7 +57,10 @@ def post(url: str, content: bytes, headers: dict[str, str]) -> int:
     pinned = target.copy_with(host=_address(target))
     headers = {**headers, "Host": target.netloc.decode("ascii")}
     try:
-        return asyncio.run(_call(pinned, content, headers, target.host))
+        # A thread of its own: the caller's may have an event loop, in which no other can run.
+        with ThreadPoolExecutor(1) as executor:
+            call = _call(pinned, content, headers, target.host)
+            return executor.submit(asyncio.run, call).result()
     except TimeoutError as error:
         sentence = _("The address did not answer within %(n)d s.")
         raise DomainError(sentence % {"n": settings.WEBHOOK_SECONDS}, code="slow") from error
