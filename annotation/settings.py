@@ -488,6 +488,36 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# Notices and webhooks are short and have a worker of their own; the others take minutes. A worker
+# that is given no names takes tasks of all queues, in turn.
+CELERY_TASK_DEFAULT_QUEUE = "notices"
+_QUEUES = {
+    "notices": [],
+    "webhooks": ["webhooks.tasks.send"],
+    "imports": [
+        "candidates.tasks.read_documents",
+        "datasets.tasks.import_upload",
+        "histories.tasks.read_upload",
+        "imports.tasks.carry_out",
+    ],
+    "generation": ["candidates.tasks.write", "evaluation.tasks.work"],
+    "results": [
+        "agreement.tasks.recompute_due",
+        "evaluation.tasks.draw_further",
+        "histories.tasks.look_again",
+        "judging.tasks.go_on_with_own_queries",
+    ],
+    "releases": ["datasets.tasks.build", "operations.tasks.back_up"],
+}
+CELERY_TASK_QUEUES = {queue: {} for queue in _QUEUES}
+CELERY_TASK_ROUTES = {
+    f"annotation.{task}": {"queue": queue} for queue, tasks in _QUEUES.items() for task in tasks
+}
+# So many jobs of a kind (imports, releases, runs of models) of one study, or of one person where
+# they belong to none, are carried out at once; the others wait for their turn.
+JOBS_AT_ONCE = env.int("ATTUNE_JOBS_AT_ONCE", 1, low=1)
+# Pools of calls to models, in all workers together; each makes up to 32 calls at once.
+GENERATION_POOLS = env.int("ATTUNE_GENERATION_POOLS", 1, low=1)
 CELERY_TASK_SOFT_TIME_LIMIT = 540
 CELERY_TASK_TIME_LIMIT = 600
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 5}

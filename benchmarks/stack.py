@@ -22,9 +22,10 @@ REPOSITORY = Path(__file__).parents[1]
 NOT_OURS = {"PORT", "DATABASE_URL", "REDIS_URL", "ATTUNE_ENDPOINTS", "ATTUNE_BASE_URL"}
 MARKS = {
     "web": "gunicorn",
-    "postgres": "bin/postgres",
+    "postgres": "bin/postgres -D",
     "redis": "redis-server",
-    "worker": "celeryd",  # its title
+    "notices": "celeryd: notices@",  # their titles
+    "worker": "celeryd: imports@",
 }
 
 

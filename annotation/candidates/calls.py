@@ -1,10 +1,12 @@
 """Calls of models as jobs (core.jobs): how many at once an endpoint takes, and who tries again."""
 
 import logging
+import math
 import random
 from collections import deque
 from contextlib import AbstractContextManager
 from datetime import timedelta
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -131,10 +133,7 @@ def claim_some(name: str, rows: deque[Generated], most: int) -> list[Generated]:
     that others took meanwhile are left out of the result.
     """
     with transaction.atomic():
-        with connection.cursor() as cursor:  # the places of one endpoint are counted in turn
-            cursor.execute(
-                "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"call {name}"]
-            )
+        jobs.lock(f"call {name}")  # the places of one endpoint are counted in turn
         tried = [rows.popleft() for _row in range(min(most, _places(name), len(rows)))]
         taken = jobs.take_some(type(tried[0]), [row.pk for row in tried]) if tried else {}
     return [_as_taken(row, taken[row.pk]) for row in tried if row.pk in taken]
@@ -152,10 +151,16 @@ def _with_related(rows: models.Manager | QuerySet) -> QuerySet:
 
 
 def upcoming(name: str, most: int, study: Study | None = None) -> list[Generated]:
-    """Rows of the endpoint ``name`` that may start, of one table, the oldest ``most``."""
+    """Some ``most`` rows of the endpoint ``name`` that may start, of one table.
+
+    The oldest of each study, in turn: one that asks for thousands keeps no other waiting.
+    """
     for rows in _startable(study):
         oldest = _with_related(rows).filter(endpoint=name).order_by("created_at", "pk")
-        if some := list(oldest[:most]):
+        studies = oldest.order_by().values_list("study", flat=True).distinct()
+        share = math.ceil(most / max(1, len(studies)))
+        shares = [oldest.filter(study=pk)[:share] for pk in studies]
+        if some := [row for turn in zip_longest(*shares) for row in turn if row]:
             return some
     return []
 

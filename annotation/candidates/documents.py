@@ -186,20 +186,20 @@ def notify_unread() -> None:
         jobs.notify(app.signature(READ), pk)
 
 
-def read_file(pk: int) -> None:
-    """Read one file to its end; a refusal is stored in its row."""
+def read_file(pk: int) -> bool:
+    """Read one file to its end, if nobody else does: whether it ended. A refusal is in its row."""
     if not jobs.take(DocumentFile.objects.all(), pk):
-        return
+        return False
     row = DocumentFile.objects.select_related("study", "by").get(pk=pk)
     try:
         with jobs.renewed(row) as lease, row.file.open("rb") as file:
             added = add(row.study, row.name, file.read(), by=row.by, progress=_progress(row, lease))
     except TakenOver:
-        return
+        return False
     except (DomainError, OSError) as error:
         sentence = getattr(error, "sentence", "") or _("The file is gone: add it once more.")
         _end(row, jobs.FAILED, error=sentence)
-        return
+        return True
     skipped = added["skipped"]
     _end(
         row,
@@ -209,6 +209,7 @@ def read_file(pk: int) -> None:
         skipped=skipped[:SHOWN_SKIPPED],
         skipped_count=len(skipped),
     )
+    return True
 
 
 def _progress(row: DocumentFile, lease: Lease) -> Callable[[int, int], None]:

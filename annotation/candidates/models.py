@@ -416,6 +416,8 @@ def document_path(row: "DocumentFile", name: str) -> str:
 class DocumentFile(Job):
     """A file that was added to a study's collection: the job of reading it, then its record."""
 
+    OWNER = "study"
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="document_files")
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

@@ -12,12 +12,14 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from uuid import UUID
 
+from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection, transaction
 
 from annotation.candidates import calls, endpoints, generate, proposals, results, spending
@@ -64,6 +66,28 @@ def write_next(study: Study) -> bool:
     """Write one row of ``study`` that is due, after reaping; False where none was to be had."""
     calls.reap()
     return any(write_one(pk) for pk in calls.calls_due(study)[:1])
+
+
+@contextmanager
+def place() -> Iterator[bool]:
+    """Hold one of the places for pools of workers' tasks while the block runs; False: all held.
+
+    A pool takes up what all are asked for: more than GENERATION_POOLS would only keep workers from
+    what else is to do.
+    """
+    keys = [f"pool {number}" for number in range(settings.GENERATION_POOLS)]
+    held = next((key for key in keys if _answer("pg_try_advisory_lock", key)), None)
+    try:
+        yield held is not None
+    finally:
+        if held:
+            _answer("pg_advisory_unlock", held)
+
+
+def _answer(function: str, key: str) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [key])
+        return cursor.fetchone()[0]
 
 
 def work(*, seconds: float = SECONDS, study: Study | None = None) -> None:

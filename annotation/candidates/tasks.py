@@ -5,10 +5,11 @@ from annotation.personas import conversations
 
 @app.task
 def write(candidate_id: str) -> None:
-    """Write one answer or proposal, and with a pool what else is due; then notify of the rest."""
-    if pool.write_one(candidate_id):
-        pool.work()
-        calls.notify_due()
+    """Write what is due with a pool, unless POOLS of them work; then notify of the rest."""
+    with pool.place() as free:
+        if free and pool.write_one(candidate_id):
+            pool.work()
+            calls.notify_due()
 
 
 @app.task
@@ -20,8 +21,9 @@ def notify_due() -> None:
 
 @app.task(soft_time_limit=3_000, time_limit=3_060)
 def read_documents(file_id: str) -> None:
-    """Read one file of documents into its study's collection."""
-    documents.read_file(int(file_id))
+    """Read one file of documents into its study's collection, then notify of the next."""
+    if documents.read_file(int(file_id)):
+        documents.notify_unread()
 
 
 @app.task

@@ -11,12 +11,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from django.db import InterfaceError, OperationalError, connection, models
-from django.db.models import F, Q, QuerySet
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection, models, transaction
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import CombinedExpression
-from django.db.models.functions import Now
+from django.db.models.functions import Coalesce, Now
 
 if TYPE_CHECKING:
     from celery import Task
@@ -38,6 +39,9 @@ class TakenOver(Exception):  # noqa: N818 - not an error: the work is somebody e
 
 class Job(models.Model):
     """The columns of a job. A table may declare a ``status`` of its own with further values."""
+
+    # The path to whose job it is: a study's, or a person's. JOBS_AT_ONCE of them run at once.
+    OWNER: ClassVar[str] = ""
 
     class Status(models.TextChoices):
         REQUESTED = "requested"
@@ -90,7 +94,14 @@ def waiting(rows: QuerySet) -> QuerySet:
 
 def startable(rows: QuerySet) -> QuerySet:
     """Those of ``rows`` that ``take`` would take."""
-    return waiting(rows).filter(attempts__lt=F("tries_from") + TRIES)
+    rows = waiting(rows).filter(attempts__lt=F("tries_from") + TRIES)
+    if not (owner := rows.model.OWNER):
+        return rows
+    # A subquery, not a join: `take` makes an UPDATE of it.
+    busy = rows.model._base_manager.filter(**{owner: OuterRef(owner)}, status=RUNNING)
+    busy = busy.filter(lease_expires_at__gte=Now()).order_by().values(owner)
+    running = Coalesce(Subquery(busy.annotate(n=Count("pk")).values("n")), 0)
+    return rows.alias(running=running).filter(running__lt=settings.JOBS_AT_ONCE)
 
 
 def exhausted(rows: QuerySet) -> QuerySet:
@@ -105,7 +116,16 @@ def lease(attempts: int | F | CombinedExpression) -> dict:
 
 def take(rows: QuerySet, pk: Any) -> bool:
     """Take the row ``pk`` for one attempt, where it is among ``rows`` and startable."""
-    return bool(startable(rows.filter(pk=pk)).update(**lease(F("attempts") + 1)))
+    with transaction.atomic():
+        if rows.model.OWNER:  # what runs of one owner is counted in turn
+            lock(f"take {rows.model._meta.label_lower}")
+        return bool(startable(rows.filter(pk=pk)).update(**lease(F("attempts") + 1)))
+
+
+def lock(name: str) -> None:
+    """Hold the lock ``name`` to the end of the transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
 
 
 def take_some(table: type[Job], pks: list) -> dict:

@@ -11,6 +11,8 @@ from annotation.studies.models import Study
 class Release(Job):
     """A frozen, numbered dataset of a study. The row is the job; the folder is what it made."""
 
+    OWNER = "study"
+
     # The id that the API, the manifest and the dataset card use.
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="releases")
@@ -54,6 +56,8 @@ class Release(Job):
 
 class ReleaseImport(Job):
     """A release that became a study, or is to: the row is the job and its report."""
+
+    OWNER = "by"
 
     public_id = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     # None until it is done.

@@ -11,11 +11,14 @@ log = logging.getLogger(__name__)
 # A million votes take minutes; an hour is when the broker would hand the task out again.
 @app.task(name="annotation.datasets.tasks.build", soft_time_limit=3_000, time_limit=3_060)
 def build(release_id: int) -> None:
-    """Write one requested release; a refusal is in its row already."""
+    """Write one requested release, then notify of those that waited for it."""
     try:
-        freeze.build(release_id)
-    except DomainError as refusal:
+        ended = freeze.build(release_id) is not None
+    except DomainError as refusal:  # it is in the row
+        ended = True
         log.info("release %s: %s", release_id, refusal.sentence)
+    if ended:
+        notify_due()
 
 
 @app.task(name="annotation.datasets.tasks.notify_due")
@@ -27,7 +30,9 @@ def notify_due() -> None:
 
 @app.task(name="annotation.datasets.tasks.import_upload", soft_time_limit=3_000, time_limit=3_060)
 def import_upload(pk: str) -> None:
-    uploads.run(int(pk))
+    """Import one uploaded release, then notify of those that waited for it."""
+    if uploads.run(int(pk)):
+        import_uploads()
 
 
 @app.task(name="annotation.datasets.tasks.import_uploads")

@@ -70,10 +70,10 @@ def path_of(job: ReleaseImport) -> Path:
     return settings.DATA / "release-imports" / f"{job.public_id}.zip"
 
 
-def run(pk: int) -> None:
-    """Import one upload, if nobody else does; a refusal is stored in the row."""
+def run(pk: int) -> bool:
+    """Import one upload, if nobody else does: whether it ended. A refusal is in its row."""
     if not jobs.take(ReleaseImport.objects.all(), pk):
-        return
+        return False
     job = ReleaseImport.objects.select_related("by").get(pk=pk)
     with jobs.renewed(job) as lease:
         try:
@@ -88,6 +88,7 @@ def run(pk: int) -> None:
             ended = jobs.end(job, "done", study=study, report=report)
     if ended:
         _delete(job)
+    return ended
 
 
 def _delete(job: ReleaseImport) -> None:

@@ -93,6 +93,8 @@ class Benchmark(models.Model):
 class Run(Job):
     """One model on one benchmark in one setting, or on a task's items. The row is the job."""
 
+    OWNER = "created_by"
+
     class Kind(models.TextChoices):
         CHOICE = "choice"
         SCORES = "scores"

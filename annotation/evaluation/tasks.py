@@ -13,7 +13,7 @@ TURN_SECONDS = 300
 
 @app.task(name="annotation.evaluation.tasks.work")
 def work(run_id: int) -> None:
-    """One turn of a run; then a worker is notified of the next."""
+    """One turn of a run; then workers are notified of its next, or of those that waited for it."""
     try:
         run = runs.carry_on(run_id, TURN_SECONDS)
     except (DomainError, jobs.TakenOver) as stopped:
@@ -21,6 +21,8 @@ def work(run_id: int) -> None:
         return
     if run is not None and run.status == runs.REQUESTED:
         notify(run_id)
+    elif run is not None:
+        notify_due()
 
 
 @app.task(name="annotation.evaluation.tasks.notify_due")

@@ -7,6 +7,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
+from annotation.core import jobs
 from annotation.core.errors import Conflict
 
 PATIENCE_MS = 2_000
@@ -25,9 +26,7 @@ def changing(owner: User, patiently: bool = False) -> Iterator[None]:
             before = cursor.fetchone()[0]
             cursor.execute(f"SET LOCAL lock_timeout = {0 if patiently else PATIENCE_MS}")
             try:
-                cursor.execute(
-                    "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"history {owner.pk}"]
-                )
+                jobs.lock(f"history {owner.pk}")
             except OperationalError as error:
                 if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
                     raise

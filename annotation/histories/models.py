@@ -34,6 +34,8 @@ HELD = {
 class Upload(Job):
     """One file of a history. The row is the job: reading it, then marking what it held."""
 
+    OWNER = "owner"
+
     class Status(models.TextChoices):
         RECEIVING = "receiving", _("being received")
         REQUESTED = "requested", _("waiting")

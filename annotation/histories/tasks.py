@@ -11,8 +11,9 @@ LOOK_SECONDS = 10
 # A gigabyte takes minutes; an hour is when the broker would hand the task out again.
 @app.task(name="annotation.histories.tasks.read_upload", soft_time_limit=3_000, time_limit=3_060)
 def read_upload(upload_id: str) -> None:
-    """Read one requested upload; a refusal is in its row."""
-    ingest.run(upload_id)
+    """Read one requested upload, then notify of those that waited for it."""
+    if ingest.run(upload_id):
+        notify_due()
 
 
 @app.task(name="annotation.histories.tasks.notify_due")

@@ -8,8 +8,9 @@ from annotation.imports import run
 # A gigabyte takes minutes; an hour is when the broker would hand the task out again.
 @app.task(name="annotation.imports.tasks.carry_out", soft_time_limit=3_000, time_limit=3_060)
 def carry_out(pk: str) -> None:
-    """Carry out one requested import; a refusal is in its row."""
-    run.run(pk)
+    """Carry out one requested import, then notify of those that waited for it."""
+    if run.run(pk):
+        notify_due()
 
 
 @app.task(name="annotation.imports.tasks.notify_due")

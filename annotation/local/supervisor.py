@@ -31,7 +31,7 @@ from annotation.local.process import Program, answers, tail
 from annotation.product import PACKAGE
 
 HOST = "127.0.0.1"
-STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]
+STOP_ORDER = ["prepare", "web", "notices", "worker", "model", "redis", "postgres"]
 LABELS = {"postgres": "PostgreSQL", "redis": "Redis", "web": "The web server"}
 READY_SECONDS = 120  # PostgreSQL reads its whole write-ahead log after a crash.
 STEADY_SECONDS = 5  # Who ends sooner waits before it is started again, longer each time.
@@ -99,10 +99,11 @@ class Installation(Supervisor):
         }
         os.environ.setdefault("ATTUNE_WEB_PROCESSES", "1")
         yield from self._prepare()
-        web, worker = applications(self.port)
+        web, *workers = applications(self.port)
         self._run(web)
         yield from self._until("web", lambda: answers(self.port, "/health/live"))
-        self._run(worker)  # not beside the web server: it would slow its start
+        for worker in workers:  # not beside the web server: they would slow its start
+            self._run(worker)
         # In one go: who only waits for the first line may close the pipe after it.
         link = self.link.decode()
         print(f"Attune is ready: http://{HOST}:{self.port}\n{link}".rstrip(), flush=True)
@@ -233,9 +234,10 @@ class Installation(Supervisor):
 
 
 def applications(port: int) -> list[Program]:
-    """Return how to run the web server, and the worker with the clock of periodic tasks."""
+    """Return how to run the web server, and the workers for what is short and what takes long."""
     gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
     worker = [sys.executable, "-m", "annotation.worker"]
+    long = ["imports", "generation", "results", "releases"]
     return [
         # Asked to end as an orphan: it ends its processes.
         Program(
@@ -245,8 +247,9 @@ def applications(port: int) -> list[Program]:
             stop_seconds=15,
             orphan_signal=signal.SIGTERM,
         ),
-        # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
-        Program("worker", worker, cwd=PACKAGE.parent, stop_seconds=30),
+        # Killed as orphans: their own way of ending waits for ever once the broker is gone.
+        Program("notices", [*worker, "notices", "webhooks"], cwd=PACKAGE.parent, stop_seconds=30),
+        Program("worker", [*worker, *long], cwd=PACKAGE.parent, stop_seconds=30),
     ]
 
 

@@ -2,6 +2,7 @@
 
 import threading
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -91,3 +92,36 @@ def test_many_rows_are_taken_accounted_for_and_stored_in_as_many_statements_as_o
     assert Candidate.objects.filter(status="done").count() == 4
     (single, *few), (several, *many) = counts
     assert (single, several, few) == (1, 3, many)
+
+
+def test_studies_take_turns_however_much_each_asks_for(cast, settings):
+    for slug, queries in (("tea", 9), ("rain", 2)):
+        for n in range(queries):
+            cast.query(cast.study(slug), f"q{n}")
+    with ScriptedEndpoint() as endpoint:
+        settings.ENDPOINTS = [endpoint.config(concurrency=3)]
+        for slug in ("tea", "rain"):
+            generate.request(cast.study(slug), strategies=["A3"])
+        slugs = [row.study.slug for row in calls.upcoming("scripted", 6)]
+    assert len(slugs) == 5
+    assert set(slugs[:2]) == set(slugs[2:4]) == {"tea", "rain"}
+    assert slugs[4] == "tea"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_have_so_many_pools_at_once(settings):
+    def other() -> bool:
+        """Whether a second worker would get a place."""
+        try:
+            with pool.place() as free:
+                return free
+        finally:
+            connection.close()
+
+    with pool.place() as free, ThreadPoolExecutor(1) as executor:
+        assert free
+        assert executor.submit(other).result() is False
+        settings.GENERATION_POOLS = 2
+        assert executor.submit(other).result() is True
+    with pool.place() as again:
+        assert again

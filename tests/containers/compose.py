@@ -29,7 +29,7 @@ STAND_INS = {
     "pgbouncer": "edoburu/pgbouncer:v1.24.1-p1",
 }
 STORES = ["postgres", "redis"]
-SMALL = ["web", "worker", "beat"]
+SMALL = ["web", "worker", "notices", "beat"]
 PORTS = {"ATTUNE_PORT": "18000", "ATTUNE_HTTP_PORT": "18080", "ATTUNE_HTTPS_PORT": "18443"}
 BACKUP = "/data/test.backup"
 
@@ -78,7 +78,7 @@ class Stack:
             "ATTUNE_ADMIN_EMAIL": "admin@example.org",
             "ATTUNE_ADMIN_PASSWORD": secrets.token_hex(16),
         }  # fmt: skip
-        self.ours = ["web", "web-two", "worker", "worker-two", "beat"] if two else SMALL
+        self.ours = [*SMALL, "web-two", "worker-two"] if two else SMALL
         self.services = [*STORES, *(["pgbouncer"] if two else []), *self.ours]
         self.services += ["nginx"] if two else []
 

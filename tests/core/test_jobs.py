@@ -2,6 +2,7 @@ import threading
 from datetime import timedelta
 
 import pytest
+import yaml
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -12,6 +13,8 @@ from annotation.core import jobs, tasks
 from annotation.core.jobs import TakenOver
 from annotation.core.models import Heartbeat
 from annotation.datasets.models import Release
+from annotation.local import supervisor
+from annotation.product import FILES
 
 ROWS = Release.objects.all
 
@@ -91,6 +94,38 @@ def test_without_a_broker_the_row_waits(job, caplog):
     assert not jobs.notify(Broker(), job.pk)
     assert "no broker" in caplog.text
     assert list(jobs.startable(ROWS())) == [job]
+
+
+def test_of_one_owner_so_many_jobs_run_at_once_and_of_another_others(cast, settings):
+    first, second, third, other = (
+        Release.objects.create(
+            study=cast.study(slug), version=version, layout="long", salt="s", as_of=Now(), frozen={}
+        )
+        for slug, version in (("tea", 1), ("tea", 2), ("tea", 3), ("rain", 1))
+    )
+    holder = taken(first)
+    assert list(jobs.startable(ROWS())) == [other]
+    assert not jobs.take(ROWS(), second.pk)
+    taken(other)
+    settings.JOBS_AT_ONCE = 2
+    taken(second)
+    assert not jobs.take(ROWS(), third.pk)
+    jobs.end(holder, "done")
+    taken(third)
+
+
+def test_each_task_has_a_queue_and_workers_take_all_queues(settings):
+    routes, queues = settings.CELERY_TASK_ROUTES, set(settings.CELERY_TASK_QUEUES)
+    app.loader.import_default_modules()
+    assert set(routes) <= set(app.tasks)
+    laptop = [program.argv[3:] for program in supervisor.applications(8000)[1:]]
+    assert set().union(*laptop) == queues
+    compose = yaml.safe_load((FILES / "docker-compose.yml").read_text("utf-8"))["services"]
+    commands = [compose[name]["command"] for name in ("notices", "worker")]
+    named = [command[command.index("-Q") + 1].split(",") for command in commands]
+    assert named == laptop
+    periodic = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert periodic <= set(app.tasks)
 
 
 @pytest.mark.django_db(transaction=True)
