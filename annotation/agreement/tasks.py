@@ -11,10 +11,8 @@ log = logging.getLogger(__name__)
 
 SEEN = "agreement:changes"
 # Seconds after which everything is compared once though nothing seems to have changed: counts
-# of changes may be late, or be lost when PostgreSQL is not shut down cleanly. Twice as many after
-# each comparison that found nothing, up to a day.
-COMPARED_EVERY, COMPARED_DAILY = 600, 86_400
-UNCHANGED = "agreement:unchanged"
+# of changes may be late, or be lost when PostgreSQL is not shut down cleanly.
+COMPARED_EVERY = 600
 # After a turn that took long there is none for so many times its processor time, that of this
 # process: large studies are computed at growing intervals, a twentieth of one core at most.
 SHARE = 20
@@ -42,12 +40,4 @@ def recompute_due() -> None:
     if rest > 0:
         cache.set(RESTING, True, rest)
     if not due:
-        _note(changes)
-
-
-def _note(changes: int | None) -> None:
-    """Note that every result was up to date when PostgreSQL had counted ``changes``."""
-    before, seconds = cache.get(UNCHANGED, (None, 0))
-    seconds = min(2 * seconds, COMPARED_DAILY) if before == changes else COMPARED_EVERY
-    cache.set(UNCHANGED, (changes, seconds), 2 * COMPARED_DAILY)
-    cache.set(SEEN, changes, seconds)
+        cache.set(SEEN, changes, COMPARED_EVERY)

@@ -28,8 +28,6 @@ CONFIDENCE, SIMILARITY = 0.4, 0.7
 PREVIEWED, EXAMPLES = 3_000, 8
 # Conversations shown with an attribute.
 SHOWN = 4
-LEADERS_BLOCK = 512
-LEADERS_CHUNK = 8_192
 CHUNK = 2_000
 
 
@@ -224,45 +222,18 @@ def cluster(vectors: np.ndarray, confidence: np.ndarray, similarity: float) -> n
     a cosine of ``similarity`` or more to it. Then each row joins its most similar leader: members
     are at least that similar to their leader, and no two leaders are.
     """
-    vectors = vectors.astype(np.float32, copy=False)
-    order = np.argsort(-confidence, kind="stable")
-    leaders = _leaders(vectors, order, np.float32(similarity))
-    labels = np.empty(len(vectors), dtype=np.int64)
-    for start in range(0, len(vectors), LEADERS_BLOCK):
-        labels[start : start + LEADERS_BLOCK] = _nearest(
-            vectors[start : start + LEADERS_BLOCK], leaders
-        )[1]
-    return labels
+    leaders = _leaders(vectors, np.argsort(-confidence, kind="stable"), similarity)
+    if not leaders:
+        return np.zeros(0, dtype=np.int64)
+    return (vectors @ vectors[leaders].T).argmax(axis=1)
 
 
-def _leaders(vectors: np.ndarray, order: np.ndarray, similarity: np.float32) -> np.ndarray:
-    leaders = np.empty((min(len(vectors), LEADERS_CHUNK), vectors.shape[1]), dtype=np.float32)
-    count = 0
-    for start in range(0, len(vectors), LEADERS_BLOCK):
-        block = vectors[order[start : start + LEADERS_BLOCK]]
-        far = _nearest(block, leaders[:count])[0] < similarity
-        if count + far.sum() > len(leaders):
-            leaders = np.concatenate([leaders, np.empty_like(leaders)])
-        first = count
-        # Rows of one block may be near each other.
-        for row in block[far]:
-            if count == first or (leaders[first:count] @ row).max() < similarity:
-                leaders[count] = row
-                count += 1
-    return leaders[:count]
-
-
-def _nearest(block: np.ndarray, leaders: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The highest cosine of each row of ``block`` to a leader, and which; -1 without leaders."""
-    best = np.full(len(block), -1.0, dtype=np.float32)
-    place = np.zeros(len(block), dtype=np.int64)
-    for start in range(0, len(leaders), LEADERS_CHUNK):
-        near = block @ leaders[start : start + LEADERS_CHUNK].T
-        nearest = near.argmax(axis=1)
-        value = near[np.arange(len(block)), nearest]
-        better = value > best
-        best[better], place[better] = value[better], nearest[better] + start
-    return best, place
+def _leaders(vectors: np.ndarray, order: np.ndarray, similarity: float) -> list[int]:
+    leaders: list[int] = []
+    for row in order.tolist():
+        if not leaders or (vectors[leaders] @ vectors[row]).max() < np.float32(similarity):
+            leaders.append(row)
+    return leaders
 
 
 def representatives(vectors: np.ndarray, confidence: np.ndarray, labels: np.ndarray) -> np.ndarray:

@@ -1,9 +1,8 @@
 """Calls of models as jobs (core.jobs): how many at once an endpoint takes, and who tries again."""
 
 import logging
-import math
 import random
-from collections import deque
+from collections import Counter
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from itertools import zip_longest
@@ -11,8 +10,8 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import connection, models, transaction
-from django.db.models import F, QuerySet
+from django.db import models, transaction
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -38,23 +37,6 @@ RELATED = {
 LONGEST_LEASE = 2 * endpoints.LONGEST_TIMEOUT
 RUNNING, REQUESTED, FAILED = jobs.RUNNING, jobs.REQUESTED, jobs.FAILED
 CANCELLED = jobs.Job.Status.CANCELLED
-# The rows of TABLES that the indexes candidate_busy and proposal_busy hold: few, though many wait.
-COUNT = """
-    WITH busy AS (
-        SELECT status, lease_expires_at, next_try_at, error_code FROM candidates_candidate
-        WHERE endpoint = %(name)s
-        AND (status = 'running' OR status = 'requested' AND next_try_at IS NOT NULL)
-        UNION ALL
-        SELECT status, lease_expires_at, next_try_at, error_code FROM candidates_proposal
-        WHERE endpoint = %(name)s
-        AND (status = 'running' OR status = 'requested' AND next_try_at IS NOT NULL)
-    ), rows AS (
-        SELECT *, status = 'requested' AND next_try_at > statement_timestamp() AS waits FROM busy
-    )
-    SELECT count(*) FILTER (WHERE status = 'running' AND lease_expires_at > statement_timestamp()),
-           count(*) FILTER (WHERE waits AND error_code = 'rate_limit'),
-           count(*) FILTER (WHERE waits AND error_code = ANY(%(troubles)s))
-    FROM rows"""
 
 
 def notify_due() -> int:
@@ -87,16 +69,25 @@ def reap() -> None:
 
 
 def calls_due(study: Study | None = None) -> list[UUID]:
-    """Ids of rows that may start now, oldest first, at most the free places of each endpoint."""
+    """Ids of rows that may start now, at most the free places of each endpoint.
+
+    The oldest of each study, in turn: one that asks for thousands keeps no other waiting.
+    """
     places, ids = {}, []
     for rows in _startable(study):
         for name in _endpoints_of(rows):
             free = places.setdefault(name, _places(name))
-            some = rows.filter(endpoint=name).order_by("created_at", "pk")
-            some = some.values_list("pk", flat=True)[:free]
-            places[name] = max(0, places[name] - len(some))
+            some = _in_turn(rows.filter(endpoint=name), free) if free else []
+            places[name] -= len(some)
             ids += some
     return ids
+
+
+def _in_turn(rows: QuerySet, most: int) -> list[UUID]:
+    studies = rows.order_by().values_list("study", flat=True).distinct()
+    oldest = rows.order_by("created_at", "pk").values_list("pk", flat=True)
+    shares = [oldest.filter(study=pk)[:most] for pk in studies]
+    return [pk for turn in zip_longest(*shares) for pk in turn if pk][:most]
 
 
 def _places(name: str) -> int:
@@ -109,65 +100,35 @@ def _places(name: str) -> int:
     server = endpoints.configured(name)
     if server is None:
         return 1
-    with connection.cursor() as cursor:
-        cursor.execute(COUNT, {"name": name, "troubles": sorted(endpoints.TROUBLES)})
-        running, limited, troubled = cursor.fetchone()
-    if limited or troubled >= TROUBLE:
+    waits = Q(status=REQUESTED, next_try_at__gt=Now())
+    counted = {
+        "running": Count("pk", Q(status=RUNNING, lease_expires_at__gt=Now())),
+        "limited": Count("pk", waits & Q(error_code="rate_limit")),
+        "troubled": Count("pk", waits & Q(error_code__in=endpoints.TROUBLES)),
+    }
+    counts: Counter[str] = Counter()
+    for table in TABLES:
+        # As the indexes candidate_busy and proposal_busy: few, though many wait.
+        busy = Q(status=RUNNING) | Q(status=REQUESTED, next_try_at__isnull=False)
+        counts.update(table.filter(busy, endpoint=name).aggregate(**counted))
+    if counts["limited"] or counts["troubled"] >= TROUBLE:
         return 0
-    return max(0, server.concurrency - running)
+    return max(0, server.concurrency - counts["running"])
 
 
 def claim(pk: UUID | str) -> Generated | None:
     """Take the row ``pk`` for one attempt, where it may start and its endpoint has a place."""
     for table in TABLES:
-        row = _with_related(table).filter(pk=pk).exclude(endpoint="").first()
-        if row:
-            return next(iter(claim_some(row.endpoint, deque([row]), 1)), None)
+        name = table.filter(pk=pk).exclude(endpoint="").values_list("endpoint", flat=True).first()
+        if name and _taken(table, pk, name):
+            return table.select_related(*RELATED[table.model]).get(pk=pk)
     return None
 
 
-def claim_some(name: str, rows: deque[Generated], most: int) -> list[Generated]:
-    """Take rows from the front of ``rows``, of one table, while the endpoint ``name`` has places.
-
-    At most ``most``. Status, lease and attempt number of all are changed by one statement; those
-    that others took meanwhile are left out of the result.
-    """
-    with transaction.atomic():
-        jobs.lock(f"call {name}")  # the places of one endpoint are counted in turn
-        tried = [rows.popleft() for _row in range(min(most, _places(name), len(rows)))]
-        taken = jobs.take_some(type(tried[0]), [row.pk for row in tried]) if tried else {}
-    return [_as_taken(row, taken[row.pk]) for row in tried if row.pk in taken]
-
-
-def _as_taken(row: Generated, attempts: int) -> Generated:
-    if attempts > 1:  # an earlier attempt may have stored something since the row was read
-        return _with_related(type(row)._base_manager).get(pk=row.pk)
-    row.status, row.attempts = RUNNING, attempts
-    return row
-
-
-def _with_related(rows: models.Manager | QuerySet) -> QuerySet:
-    return rows.select_related(*RELATED[rows.model])
-
-
-def upcoming(name: str, most: int, study: Study | None = None) -> list[Generated]:
-    """Some ``most`` rows of the endpoint ``name`` that may start, of one table.
-
-    The oldest of each study, in turn: one that asks for thousands keeps no other waiting.
-    """
-    for rows in _startable(study):
-        oldest = _with_related(rows).filter(endpoint=name).order_by("created_at", "pk")
-        studies = oldest.order_by().values_list("study", flat=True).distinct()
-        share = math.ceil(most / max(1, len(studies)))
-        shares = [oldest.filter(study=pk)[:share] for pk in studies]
-        if some := [row for turn in zip_longest(*shares) for row in turn if row]:
-            return some
-    return []
-
-
-def names_due(study: Study | None = None) -> list[str]:
-    """The endpoints that rows wait for."""
-    return list(dict.fromkeys(name for rows in _startable(study) for name in _endpoints_of(rows)))
+@transaction.atomic
+def _taken(table: models.Manager, pk: UUID | str, name: str) -> bool:
+    jobs.lock(f"call {name}")  # the places of one endpoint are counted in turn
+    return _places(name) > 0 and jobs.take(table.all(), pk)
 
 
 def _startable(study: Study | None) -> list[QuerySet]:

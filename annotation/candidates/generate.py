@@ -10,7 +10,7 @@ from django.db.models import Count, F, Q, Sum
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, clean, endpoints, retrieve, spending, wording
+from annotation.candidates import calls, clean, endpoints, results, retrieve, spending, wording
 from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
 from annotation.candidates.models import Candidate, Retrieval, Run
 from annotation.candidates.prompts import Prompt
@@ -340,11 +340,8 @@ def _insert(
 # --- Writing ----------------------------------------------------------------------------------
 
 
-def write(candidate: Candidate) -> Written:
-    """Ask a model for the answer of a row that was claimed; nothing of it is stored yet.
-
-    Raises CallFailed.
-    """
+def write(candidate: Candidate) -> None:
+    """Ask a model for the answer of a row that was claimed, and store it. Raises CallFailed."""
     server = endpoints.configured(candidate.endpoint)
     if server is None:
         raise CallFailed("no_endpoint")
@@ -362,7 +359,7 @@ def write(candidate: Candidate) -> Written:
         raise CallFailed("empty")
     if _misses_length(draft.parameters.get("words_before"), cleaned.text, candidate.study):
         raise CallFailed("length")
-    return Written(candidate, server, draft, answer, cleaned)
+    results.store(Written(candidate, server, draft, answer, cleaned))
 
 
 def _searching(server: Endpoint) -> Endpoint:

@@ -1,44 +1,28 @@
-"""Answers as models sent them: looked over and stored, many together in one statement."""
+"""Answers as models sent them: looked over and stored."""
 
-import json
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models.functions import Now
 
 from annotation.accounts.models import User
 from annotation.candidates import clean
 from annotation.candidates.endpoints import Answer, Endpoint
 from annotation.candidates.models import AspectScore, Budget, Candidate, GenerationRules
 from annotation.candidates.strategies import Draft, Source
-from annotation.core import audit, records
+from annotation.core import audit, jobs, records
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
-from annotation.personas.models import Attribute, PersonaVersion
+from annotation.personas.models import Attribute
 from annotation.studies.bundle_rows import Score
 from annotation.studies.models import Study
 
 log = logging.getLogger(__name__)
 
-# As jobs.end: only the attempt that holds the row may store.
-STORE = """
-    UPDATE candidates_candidate AS c
-    SET status = 'done', lease_expires_at = NULL, next_try_at = NULL, error_code = '', error = '',
-        answered_at = statement_timestamp(), flags = r.flags, review = r.review, text = r.text,
-        urls = r.urls, model = r.model, request_id = r.request_id,
-        template = r.template, prompt = r.prompt, prompt_digest = r.prompt_digest,
-        parameters = r.parameters
-    FROM jsonb_to_recordset(%s::jsonb) AS r (
-        id uuid, attempts int, flags jsonb, review text, text text, urls jsonb, model text,
-        request_id text, template text, prompt jsonb, prompt_digest text, parameters jsonb)
-    WHERE c.id = r.id AND c.status = 'running' AND c.attempts = r.attempts
-    RETURNING c.id
-"""
 CHUNK = 2_000
 
 
@@ -69,23 +53,8 @@ def set_rules(
     audit.record(by, "generation.rules", study, **changed)
 
 
-def store_answers(written: list[Written]) -> None:
-    """Store answers in their rows; those whose attempt came too late are logged alone."""
-    if not written:
-        return
-    beside = _Beside([result.row for result in written])
-    rows = [_columns(result, beside) for result in written]
-    with connection.cursor() as cursor:
-        cursor.execute(STORE, [json.dumps(rows, ensure_ascii=False)])
-        stored = {pk for (pk,) in cursor.fetchall()}
-    for result in written:
-        if result.row.pk not in stored:
-            log.warning(
-                "candidate %s: attempt %s came too late", result.row.pk, result.row.attempts
-            )
-
-
-def _columns(result: Written, beside: "_Beside") -> dict:
+def store(result: Written) -> None:
+    """Store an answer in its row; where its attempt came too late that is logged alone."""
     row, draft, answer, text = result.row, result.draft, result.answer, result.cleaned.text
     made = {
         "finish_reason": answer.finish_reason,
@@ -98,74 +67,47 @@ def _columns(result: Written, beside: "_Beside") -> dict:
             asdict(Source("endpoint", url, title, url, "")) for title, url in answer.sources
         ]
     urls = dict.fromkeys([*result.cleaned.urls, *(url for _title, url in answer.sources)])
-    flags, review = _looked_over(result, beside)
-    return {
-        "id": str(row.pk),
-        "attempts": row.attempts,
-        "flags": flags,
-        "review": review,
-        "text": text,
-        "urls": list(urls),
-        "model": answer.model,
-        "request_id": answer.request_id,
-        "template": draft.prompt.template,
-        "prompt": draft.prompt.messages,
-        "prompt_digest": draft.prompt.digest,
-        "parameters": row.parameters | draft.parameters | made,
-    }
+    flags, review = _looked_over(result)
+    stored = jobs.end(
+        row,
+        Candidate.Status.DONE,
+        error_code="",
+        error="",
+        answered_at=Now(),
+        flags=flags,
+        review=review,
+        text=text,
+        urls=list(urls),
+        model=answer.model,
+        request_id=answer.request_id,
+        template=draft.prompt.template,
+        prompt=draft.prompt.messages,
+        prompt_digest=draft.prompt.digest,
+        parameters=row.parameters | draft.parameters | made,
+    )
+    if not stored:
+        log.warning("candidate %s: attempt %s came too late", row.pk, row.attempts)
 
 
-class _Beside:
-    """What the text checks of some answers look at beside them, read in a few statements."""
-
-    lengths: dict[int, dict[UUID, int]]
-    names: dict[int | None, str]
-    statements: dict[int | None, list[str]]
-
-    def __init__(self, rows: list[Candidate]) -> None:
-        answers = [row for row in rows if row.purpose == Candidate.Purpose.ANSWER]
-        people = {row.query.persona_id for row in answers} - {None}
-        self.rules = {rules.study_id: rules for rules in GenerationRules.objects.filter(
-            study__in={row.study_id for row in answers})}  # fmt: skip
-        self.lengths, self.statements, self.names = defaultdict(dict), defaultdict(list), {}
-        others = Candidate.objects.filter(
-            query__in={row.query_id for row in answers}, status=Candidate.Status.DONE
-        )
-        for query, pk, words in others.values_list("query", "pk", "parameters__words"):
-            self.lengths[query][pk] = words
-        if not people:
-            return
-        attributes = Attribute.objects.filter(persona__in=people)
-        for person, text in attributes.values_list("persona", "text"):
-            self.statements[person].append(text)
-        versions = PersonaVersion.objects.filter(persona__in=people).select_related("persona")
-        for version in versions.order_by("version"):
-            self.names[version.persona_id] = version.name
-
-    def others(self, row: Candidate) -> list[int]:
-        """Word counts of the other answers to the row's question."""
-        lengths = self.lengths[row.query_id].items()
-        return [words for pk, words in lengths if words and pk != row.pk]
-
-
-def _looked_over(result: Written, beside: _Beside) -> tuple[list[str], str]:
+def _looked_over(result: Written) -> tuple[list[str], str]:
     """What the text checks say of an answer, and whether it waits for a curator."""
     row, query = result.row, result.row.query
     if row.purpose != Candidate.Purpose.ANSWER:
         return [], ""
+    others = Candidate.objects.filter(query=query, status=Candidate.Status.DONE).exclude(pk=row.pk)
+    attributes = Attribute.objects.filter(persona=query.persona_id)
     flags = clean.check(
         result.cleaned.text,
         question=query.text,
         language=query.language,
-        name=beside.names.get(query.persona_id, ""),
+        name=query.persona.current.name if query.persona else "",
         finish_reason=result.answer.finish_reason,
-        others=beside.others(row),
-        attributes=beside.statements.get(query.persona_id, []),
+        others=[words for words in others.values_list("parameters__words", flat=True) if words],
+        attributes=list(attributes.values_list("text", flat=True)),
     )
     # The embedded model always writes to its limit.
     holding = clean.HOLDING - ({"truncated"} if result.server.embedded else set())
-    rules = beside.rules.get(row.study_id)
-    waits = (rules and rules.review_answers) or holding & set(flags)
+    waits = rules_of(row.study).review_answers or holding & set(flags)
     return flags, Candidate.Review.PENDING if waits else ""
 
 

@@ -7,13 +7,11 @@ may have been charged.
 
 import json
 import time
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from django.utils import timezone
 
@@ -26,17 +24,6 @@ TOKENS_A_MESSAGE = 64
 # Of a call of which nothing is known yet: tokens read and written, seconds.
 ASSUMED = (900, 350, 8.0)
 MEASURED_CALLS = 200
-# A row may have paid for several calls.
-PAY = """
-    UPDATE {table} AS t SET tokens_in = t.tokens_in + p.read, tokens_out = t.tokens_out + p.wrote,
-           cost = t.cost + p.cost, seconds = t.seconds + p.seconds, calls = t.calls + p.calls
-    FROM (SELECT id, count(*) AS calls, sum(read) AS read, sum(wrote) AS wrote, sum(cost) AS cost,
-                 sum(seconds) AS seconds
-          FROM unnest(%s::uuid[], %s::int[], %s::int[], %s::numeric[], %s::float[])
-               AS p (id, read, wrote, cost, seconds)
-          GROUP BY id) AS p
-    WHERE t.id = p.id
-"""
 
 
 @dataclass(frozen=True)
@@ -62,56 +49,6 @@ class Estimate:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class Wish:
-    """The most that a call of a study can cost; ``bounded`` is false where nobody knows it."""
-
-    study: int
-    tokens: int
-    cost: Decimal
-    bounded: bool
-
-
-@dataclass(frozen=True)
-class Settlement:
-    """What a call took, in the place of what was reserved for it."""
-
-    reservation: Reservation
-    tokens: int
-    cost: Decimal
-
-
-@dataclass(frozen=True)
-class Payment:
-    """What a call for a row cost."""
-
-    table: type[Generated]
-    row: UUID
-    tokens_in: int
-    tokens_out: int
-    cost: Decimal
-    seconds: float
-
-
-class Ledger:
-    """Accounts for each call at once and by itself; a pool's ledger does it for many together."""
-
-    def reserve(self, wish: Wish) -> Reservation:
-        (reserved,) = account([], [], [wish])
-        if isinstance(reserved, CallFailed):
-            raise reserved
-        return reserved
-
-    def settle(self, settlement: Settlement) -> None:
-        account([settlement], [], [])
-
-    def pay(self, payment: Payment) -> None:
-        account([], [payment], [])
-
-
-ledger: ContextVar[Ledger] = ContextVar("ledger", default=Ledger())  # noqa: B039 - has no state
-
-
 def call(
     study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None
 ) -> tuple[endpoints.Answer, float]:
@@ -135,125 +72,57 @@ def call(
 
 def paid(row: Generated, server: Endpoint, answer: endpoints.Answer, seconds: float) -> None:
     """Add what a call for ``row`` cost, whatever becomes of its answer and of this attempt."""
-    read, wrote = answer.tokens_in, answer.tokens_out
-    cost = server.cost(read, wrote)
-    ledger.get().pay(Payment(type(row), row.pk, read, wrote, cost, seconds))
+    type(row)._base_manager.filter(pk=row.pk).update(
+        tokens_in=F("tokens_in") + answer.tokens_in,
+        tokens_out=F("tokens_out") + answer.tokens_out,
+        cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
+        seconds=F("seconds") + seconds,
+        calls=F("calls") + 1,
+    )
 
 
+@transaction.atomic
 def reserve(
     study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None
 ) -> Reservation:
     """Count the most that a call can cost; CallFailed where the budget has no room for it."""
     tokens_in, tokens_out = bound(server, messages, schema)
-    cost = server.cost(tokens_in, tokens_out)
-    bounded = server.max_tokens is not None
-    return ledger.get().reserve(Wish(study_id, tokens_in + tokens_out, cost, bounded))
+    tokens, cost = tokens_in + tokens_out, server.cost(tokens_in, tokens_out)
+    today = timezone.now().astimezone(UTC).date()
+    # Those who reserve for one study wait for each other here and nowhere else.
+    budget = Budget.objects.select_for_update().filter(study=study_id).first()
+    if budget and server.max_tokens is None:
+        raise CallFailed("no_bound")
+    if budget:
+        _check_room(budget, today, tokens, cost)
+    day, _made = Spending.objects.get_or_create(study_id=study_id, day=today)
+    Spending.objects.filter(pk=day.pk).update(
+        calls=F("calls") + 1, tokens=F("tokens") + tokens, cost=F("cost") + cost
+    )
+    return Reservation(day.pk, tokens, cost)
 
 
 def settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
     """Put what a call used in the place of what was reserved for it."""
-    ledger.get().settle(Settlement(reservation, tokens, cost))
-
-
-def account(
-    settlements: list[Settlement], payments: list[Payment], wishes: list[Wish]
-) -> list[Reservation | CallFailed]:
-    """Settle, pay and reserve in one transaction; of each wish its reservation or its refusal."""
-    with transaction.atomic(savepoint=False):
-        # Budgets first, in one order: those who reserve wait for each other here and nowhere else.
-        studies = {wish.study for wish in wishes}
-        locked = Budget.objects.select_for_update().filter(study__in=studies).order_by("pk")
-        budgets = {budget.study_id: budget for budget in locked} if wishes else {}
-        _settle(settlements)
-        _pay(payments)
-        results = {}
-        for study in sorted(studies):
-            numbers = [n for n, wish in enumerate(wishes) if wish.study == study]
-            some = _reserve(study, budgets.get(study), [wishes[n] for n in numbers])
-            results |= zip(numbers, some, strict=True)
-    return [results[n] for n in range(len(wishes))]
-
-
-def _reserve(study: int, budget: Budget | None, wishes: list[Wish]) -> list:
-    """Reservations of one study's wishes, as far as its locked budget has room."""
-    today = timezone.now().astimezone(UTC).date()
-    refusals = _refusals(budget, wishes, today) if budget else [None] * len(wishes)
-    granted = [wish for wish, refusal in zip(wishes, refusals, strict=True) if refusal is None]
-    if not granted:
-        return refusals
-    tokens, cost = (
-        sum(wish.tokens for wish in granted),
-        sum((wish.cost for wish in granted), Decimal(0)),
+    Spending.objects.filter(pk=reservation.spending).update(
+        tokens=F("tokens") + tokens - reservation.tokens, cost=F("cost") + cost - reservation.cost
     )
-    day = _count(study, today, len(granted), tokens, cost)
-    return [
-        refusal or Reservation(day, wish.tokens, wish.cost)
-        for wish, refusal in zip(wishes, refusals, strict=True)
-    ]
 
 
-def _refusals(budget: Budget, wishes: list[Wish], today: date) -> list[CallFailed | None]:
-    """Why each wish is refused, None where it has room beside those before it."""
+def _check_room(budget: Budget, today: date, tokens: int, cost: Decimal) -> None:
+    """CallFailed where the locked ``budget`` has no room for a call of so much at the most."""
     total = spent(budget.study_id)
+    if _exceeds(budget.cost, total["cost"], cost) or _exceeds(
+        budget.tokens, total["tokens"], tokens
+    ):
+        raise CallFailed("budget")
     day = Spending.objects.filter(study=budget.study_id, day=today).first() or Spending()
-    refusals = []
-    for wish in wishes:
-        refusal = _refusal(budget, total, day, wish)
-        refusals.append(refusal)
-        if refusal is None:
-            total = {"tokens": total["tokens"] + wish.tokens, "cost": total["cost"] + wish.cost}
-            day.tokens, day.cost = day.tokens + wish.tokens, day.cost + wish.cost
-    return refusals
-
-
-def _refusal(budget: Budget, total: dict, day: Spending, wish: Wish) -> CallFailed | None:
-    tokens, cost = wish.tokens, wish.cost
-    if not wish.bounded:
-        return CallFailed("no_bound")
-    limits = ((budget.cost, total["cost"], cost), (budget.tokens, total["tokens"], tokens))
-    if any(_exceeds(*limit) for limit in limits):
-        return CallFailed("budget")
     limits = ((budget.daily_cost, day.cost, cost), (budget.daily_tokens, day.tokens, tokens))
-    if not any(_exceeds(*limit) for limit in limits):
-        return None
-    # A call that does not fit into an empty day will not fit tomorrow.
-    never = _exceeds(budget.daily_cost, 0, cost) or _exceeds(budget.daily_tokens, 0, tokens)
-    return CallFailed("budget") if never else CallFailed("budget_day", wait=_until_tomorrow())
-
-
-def _count(study_id: int, day: date, calls: int, tokens: int, cost: Decimal) -> int:
-    """Add calls to the study's day, in one statement; the row's id."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            """INSERT INTO candidates_spending AS s (study_id, day, calls, tokens, cost)
-               VALUES (%s, %s, %s, %s, %s)
-               ON CONFLICT (study_id, day) DO UPDATE SET calls = s.calls + excluded.calls,
-                   tokens = s.tokens + excluded.tokens, cost = s.cost + excluded.cost
-               RETURNING id""",
-            [study_id, day, calls, tokens, cost],
-        )
-        return cursor.fetchone()[0]
-
-
-def _settle(settlements: list[Settlement]) -> None:
-    days = {settlement.reservation.spending for settlement in settlements}
-    for day in sorted(days):
-        some = [row for row in settlements if row.reservation.spending == day]
-        Spending.objects.filter(pk=day).update(
-            tokens=F("tokens") + sum(row.tokens - row.reservation.tokens for row in some),
-            cost=F("cost") + sum(row.cost - row.reservation.cost for row in some),
-        )
-
-
-def _pay(payments: list[Payment]) -> None:
-    """Add what calls cost to their rows, one statement a table."""
-    for table in {payment.table for payment in payments}:
-        name = connection.ops.quote_name(table._meta.db_table)
-        some = [payment for payment in payments if payment.table is table]
-        fields = ((p.row, p.tokens_in, p.tokens_out, p.cost, p.seconds) for p in some)
-        columns = zip(*fields, strict=True)
-        with connection.cursor() as cursor:
-            cursor.execute(PAY.format(table=name), [list(column) for column in columns])
+    if any(_exceeds(*limit) for limit in limits):
+        # A call that does not fit into an empty day will not fit tomorrow.
+        if any(_exceeds(limit, 0, most) for limit, _so_far, most in limits):
+            raise CallFailed("budget")
+        raise CallFailed("budget_day", wait=_until_tomorrow())
 
 
 def bound(server: Endpoint, messages: list[dict], schema: dict | None = None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ does. The broker only notifies workers; a row whose notification or worker was l
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -69,20 +69,6 @@ class Job(models.Model):
         return self.attempts - self.tries_from
 
 
-# The conditions are those of ``startable``.
-TAKE = """
-    UPDATE {table} SET status = 'running', attempts = attempts + 1,
-           lease_expires_at = statement_timestamp() + %s::interval
-    WHERE {key} = ANY(%s) AND attempts < tries_from + %s
-    AND (status = 'requested' AND (next_try_at IS NULL OR next_try_at <= statement_timestamp())
-         OR status = 'running' AND lease_expires_at < statement_timestamp())
-    RETURNING {key}, attempts
-"""
-RENEW = """
-    UPDATE {table} AS t SET lease_expires_at = statement_timestamp() + %s::interval
-    FROM unnest(%s::{type}[], %s::int[]) AS r (id, attempts)
-    WHERE t.{key} = r.id AND t.attempts = r.attempts AND t.status = 'running'
-"""
 REQUESTED, RUNNING, FAILED = Job.Status.REQUESTED, Job.Status.RUNNING, Job.Status.FAILED
 
 
@@ -126,31 +112,6 @@ def lock(name: str) -> None:
     """Hold the lock ``name`` to the end of the transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
-
-
-def take_some(table: type[Job], pks: list) -> dict:
-    """Take the startable ones of ``pks`` in one statement: {pk: number of the attempt}."""
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE.format(**_names(table)), [f"{LEASE.seconds} seconds", list(pks), TRIES])
-        return dict(cursor.fetchall())
-
-
-def renew_some(table: type[Job], rows: Iterable[Job]) -> int:
-    """Renew the lease of each of ``rows`` that its attempt holds, in one statement; how many."""
-    attempts = {row.pk: row.attempts for row in rows}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            RENEW.format(**_names(table)),
-            [f"{LEASE.seconds} seconds", list(attempts), list(attempts.values())],
-        )
-        return cursor.rowcount
-
-
-def _names(table: type[Job]) -> dict[str, str]:
-    """Names of a job's table, its key and the key's type, as SQL."""
-    key, quoted = table._meta.pk, connection.ops.quote_name
-    type_ = str(key.db_type(connection))
-    return {"table": quoted(table._meta.db_table), "key": quoted(str(key.column)), "type": type_}
 
 
 def held(job: Job) -> QuerySet:
@@ -240,20 +201,17 @@ def _renew_until(
     every: float,
     rounds: int | None,
 ) -> None:
-    try:
-        while rounds is None or rounds > 0:
-            if stop.wait(every):
-                return
-            rounds = rounds and rounds - 1
-            try:
-                held_lease.renew()
-                give_sign()
-            except (OperationalError, InterfaceError) as error:
-                name = type(error).__name__
-                log.warning("%s: lease not renewed (%s)", held_lease.job.pk, name)
-                connection.close()
-    finally:
-        connection.close()  # this thread's own
+    while rounds is None or rounds > 0:
+        if stop.wait(every):
+            return
+        rounds = rounds and rounds - 1
+        try:
+            held_lease.renew()
+            give_sign()
+        except (OperationalError, InterfaceError) as error:
+            log.warning("%s: lease not renewed (%s)", held_lease.job.pk, type(error).__name__)
+        finally:
+            connection.close()  # this thread's own: work that waits needs none
 
 
 SILENCE = timedelta(seconds=60)

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from django.core.cache import cache
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.embed import DIMENSIONS, embed
+from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas import balance, curate
 from annotation.personas.models import PairDecision, Persona, PersonaVersion
@@ -17,8 +16,6 @@ from annotation.studies.models import Study
 
 # Rows of the matrix of cosines that are in memory at once.
 BLOCK = 512
-# A version never changes, and so neither does its embedding.
-CACHED_SECONDS = 7 * 24 * 3600
 THRESHOLDS = tuple(n / 100 for n in range(70, 100, 5))
 ALIKE = "near-duplicate"
 # What may be decided of a pair.
@@ -50,21 +47,10 @@ def tallies(people: list[PersonaVersion]) -> list[balance.Tally]:
     return balance.tallies([version.profile for version in people])
 
 
-def embeddings(people: list[PersonaVersion]) -> np.ndarray:
-    """Embeddings (personas, 256) of what profiles say, computed once for a version."""
-    keys = [f"persona-version-{version.pk}" for version in people]
-    rows = cache.get_many(keys)
-    new = [place for place, key in enumerate(keys) if key not in rows]
-    vectors = embed([balance.values_as_text(people[place].profile) for place in new])
-    made = {keys[place]: vector.tobytes() for place, vector in zip(new, vectors, strict=True)}
-    cache.set_many(made, CACHED_SECONDS)
-    stored = (np.frombuffer((rows | made)[key], dtype=np.float32) for key in keys)
-    return np.array(list(stored)).reshape(len(keys), DIMENSIONS)
-
-
 def alike(people: list[PersonaVersion], least: float) -> list[tuple[int, int, float]]:
     """(place, place, cosine) of all pairs that are at least so similar, the most similar first."""
-    vectors, pairs = embeddings(people), []
+    vectors = embed([balance.values_as_text(version.profile) for version in people])
+    pairs = []
     for start in range(0, len(vectors), BLOCK):
         near = vectors[start : start + BLOCK] @ vectors.T
         rows, columns = np.nonzero(near >= np.float32(least))

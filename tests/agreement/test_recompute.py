@@ -244,17 +244,3 @@ def test_a_turn_that_took_long_is_followed_by_a_rest(voted, cast, monkeypatch):
     cache.delete(tasks.RESTING)
     recompute_due()
     assert recompute.due() == []
-
-
-def test_comparisons_that_find_nothing_become_rarer_until_something_changes(voted, cast):
-    cache.delete(tasks.UNCHANGED)
-    lasts = []
-    for _turn in range(3):
-        cache.delete(tasks.SEEN)  # as if its time were over
-        recompute_due()
-        lasts.append(cache.get(tasks.UNCHANGED)[1])
-    assert lasts == [600, 1_200, 2_400]
-    vote(voted, cast.person("Dora"))
-    recompute_due()
-    recompute_due()
-    assert cache.get(tasks.UNCHANGED)[1] == 600

@@ -15,7 +15,6 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.candidates import calls, generate, pool
-from annotation.candidates.management.commands import generate as command
 from annotation.candidates.models import Candidate
 from annotation.core import jobs
 from annotation.core.models import Heartbeat
@@ -59,7 +58,7 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
         for candidate_id in calls.calls_due():
             pool.write_one(candidate_id)
 
-    monkeypatch.setattr(command.time, "sleep", work)
+    monkeypatch.setattr(pool.time, "sleep", work)
     status, out, err = run("tea", "--wait")
     assert (status, err) == (0, "")
     assert out.startswith("3 answers asked for: 3 written, 0 failed, 0 to come; 48 tokens")
@@ -71,7 +70,7 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
 def test_a_worker_that_falls_silent_is_noticed(asked, tea, fake, monkeypatch):
     Heartbeat.objects.create(name="worker", at=timezone.now())
     silent = timezone.now() - timedelta(seconds=61)
-    monkeypatch.setattr(command.time, "sleep", lambda seconds: Heartbeat.objects.update(at=silent))
+    monkeypatch.setattr(pool.time, "sleep", lambda seconds: Heartbeat.objects.update(at=silent))
     status, _, err = run("tea", "--wait")
     assert (status, err) == (0, "No worker is running: the answers are written here.\n")
 

@@ -108,27 +108,6 @@ def test_calls_at_once_never_reserve_more_than_the_budget(asked, tea, priced):
     assert spending.spent(tea.pk)["tokens"] == 3 * most
 
 
-def test_reservations_together_stop_where_the_budget_does(asked, tea, priced):
-    Budget.objects.create(study=tea, tokens=250)
-    wishes = [spending.Wish(tea.pk, tokens, Decimal(0), True) for tokens in (100, 200, 100, 100)]
-    first, second, third, fourth = spending.account([], [], wishes)
-    assert (first.tokens, second.code, third.tokens, fourth.code) == (100, "budget", 100, "budget")
-    assert spending.spent(tea.pk) == {"calls": 2, "tokens": 200, "cost": 0}
-    settled = [spending.Settlement(row, 10, Decimal(0)) for row in (first, third)]
-    (fifth,) = spending.account(settled, [], wishes[1:2])
-    assert (fifth.tokens, spending.spent(tea.pk)["tokens"]) == (200, 220)
-
-
-def test_payments_together_are_added_to_their_rows(asked, tea, fake):
-    row, other = generate.request(tea, strategies=["A2", "A3"])
-    payment = spending.Payment(type(row), row.pk, 7, 5, Decimal("0.5"), 1.5)
-    spending.account([], [payment, payment], [])
-    row.refresh_from_db()
-    other.refresh_from_db()
-    assert (row.tokens_in, row.tokens_out, row.cost, row.seconds) == (14, 10, 1, 3)
-    assert (other.tokens_in, other.cost) == (0, 0)
-
-
 def test_a_server_that_asks_for_patience_is_obeyed_beyond_three_tries(asked, tea, fake, settings):
     fake.replies = [Reply(status=429, body=b"{}", headers={"Retry-After": "60"})]
     candidate = one(tea)

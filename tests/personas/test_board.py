@@ -1,10 +1,10 @@
 """Round 2 of curation: balance, near-duplicates with their decisions, and the split."""
 
-import numpy as np
 import pytest
 
+from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas import board, curate
+from annotation.personas import balance, board, curate
 from annotation.personas.models import PairDecision, Persona
 from tests.personas.conftest import BAKER, text_of
 
@@ -18,23 +18,13 @@ def pairs(study, least=0.9):
 
 def test_the_most_similar_pairs_come_first_and_each_pair_once(people, tea):
     versions = board.versions(tea)
-    vectors = board.embeddings(versions)
-    assert vectors.shape == (4, 256)
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     everyone = board.alike(versions, -1.0)
     assert len(everyone) == 6
     assert everyone[0][:2] == (0, 1)
     assert [pair[2] for pair in everyone] == sorted((pair[2] for pair in everyone), reverse=True)
-    assert everyone[0][2] == pytest.approx(float(vectors[0] @ vectors[1]), abs=1e-6)
+    first, second = embed([balance.values_as_text(row.profile) for row in versions[:2]])
+    assert everyone[0][2] == pytest.approx(float(first @ second), abs=1e-6)
     assert pairs(tea) == [("p1", "p2")]
-
-
-def test_an_embedding_is_computed_once_for_a_version(people, tea, monkeypatch):
-    first = board.embeddings(board.versions(tea))
-    monkeypatch.setattr(board, "embed", lambda texts: np.zeros((len(texts), 256), np.float32))
-    assert (board.embeddings(board.versions(tea)) == first).all()
-    curate.save(tea, "p1", {"Name": "Somebody else"})
-    assert (board.embeddings(board.versions(tea))[0] == 0).all()
 
 
 def test_both_stay_and_the_pair_is_not_asked_about_again(people, tea, cast):

@@ -1,20 +1,14 @@
 """Answers of a model to a study's queries."""
 
 import json
-import sys
-import time
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
-from tqdm import tqdm
 
 from annotation.candidates import generate, pool, proposals, spending
-from annotation.core.jobs import worker_alive
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
-
-POLL_SECONDS = 0.5
 
 
 class Command(StudyCommand):
@@ -51,7 +45,7 @@ class Command(StudyCommand):
             return
         rows = _ask(study, options)
         if wait:
-            self._wait(study)
+            pool.wait_for(study, lambda: generate.progress(study), "answer", self._note_alone)
         self._warn(study)
         counts = generate.progress(study)
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
@@ -69,6 +63,9 @@ class Command(StudyCommand):
         planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
         self.stdout.write(json.dumps(planned) if options["json"] else spending.in_words(planned))
 
+    def _note_alone(self) -> None:
+        self.stderr.write("No worker is running: the answers are written here.")
+
     def _warn(self, study: Study) -> None:
         if few := generate.with_few_answers(study):
             self.stderr.write(
@@ -76,21 +73,6 @@ class Command(StudyCommand):
                 "needs five as examples and one to test on. Choose more strategies or another "
                 "endpoint."
             )
-
-    def _wait(self, study: Study) -> None:
-        reported = False
-        with tqdm(unit="answer", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-            while (counts := generate.progress(study))["requested"] + counts["running"]:
-                bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
-                bar.refresh()
-                if worker_alive():
-                    time.sleep(POLL_SECONDS)
-                    continue
-                if not reported:
-                    self.stderr.write("No worker is running: the answers are written here.")
-                    reported = True
-                if not pool.write_next(study):
-                    time.sleep(POLL_SECONDS)
 
 
 def _ask(study: Study, options: dict) -> list:

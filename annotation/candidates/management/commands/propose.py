@@ -1,25 +1,19 @@
 """`manage.py propose STUDY STEP`"""
 
 import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils.datastructures import MultiValueDict
-from tqdm import tqdm
 
 from annotation.accounts.models import User
 from annotation.candidates import endpoints, pool, proposals, review, spending
 from annotation.candidates.forms import FIELDS, StepForm
 from annotation.candidates.models import Run
-from annotation.core.jobs import worker_alive
 from annotation.core.rows import chunks
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
-
-POLL_SECONDS = 0.5
 
 
 class Command(StudyCommand):
@@ -53,7 +47,7 @@ class Command(StudyCommand):
             study, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
         )
         if options["wait"] or reviewer:
-            self._wait(study, run)
+            pool.wait_for(study, lambda: proposals.progress(run), "proposal")
         counts = proposals.progress(run)
         accepted = _accept(study, run, reviewer) if reviewer else 0
         actual = counts["actual"]
@@ -75,14 +69,6 @@ class Command(StudyCommand):
             self.stdout.write(json.dumps(document))
         else:
             self.stdout.write(", ".join(f"{key}: {value:,}" for key, value in document.items()))
-
-    def _wait(self, study: Study, run: Run) -> None:
-        with tqdm(unit="proposal", file=sys.stderr, disable=not sys.stderr.isatty()) as bar:
-            while (counts := proposals.progress(run))["requested"] + counts["running"]:
-                bar.total, bar.n = counts["total"], counts["done"] + counts["failed"]
-                bar.refresh()
-                if worker_alive() or not pool.write_next(study):
-                    time.sleep(POLL_SECONDS)
 
 
 def _person(email: str) -> User:
