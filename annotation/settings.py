@@ -241,6 +241,7 @@ INSTALLED_APPS = [
     "annotation.datasets",
     "annotation.imports",
     "annotation.evaluation",
+    "annotation.live",
     "annotation.papers",
     *(f"annotation.papers.{name}" for name in PAPERS),
     "annotation.webhooks",

@@ -25,6 +25,7 @@ urlpatterns = [
     path("", include("annotation.datasets.urls")),
     path("", include("annotation.imports.urls")),
     path("", include("annotation.evaluation.urls")),
+    path("", include("annotation.live.urls")),
     path("", include("annotation.webhooks.urls")),
     path("", include("annotation.overview.urls")),
     path("", include("annotation.operations.urls")),

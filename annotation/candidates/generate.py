@@ -345,13 +345,14 @@ def write(candidate: Candidate) -> None:
     server = endpoints.configured(candidate.endpoint)
     if server is None:
         raise CallFailed("no_endpoint")
-    if candidate.purpose == Candidate.Purpose.ANSWER:
+    if candidate.prompt is None:
         strategy = strategy_of(candidate.strategy)
         if strategy.endpoint_searches:
             server = _searching(server)
         brief = _brief(candidate, server, strategy)
         draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
     else:  # its prompt was made by whoever asked for the text
+        _check_sessions(candidate)
         draft = Draft(Prompt(candidate.template, candidate.prompt))
     answer = _called(candidate, server, draft.prompt.messages)
     cleaned = clean.clean(answer.text, draft.tag)
@@ -429,6 +430,15 @@ def _history(candidate: Candidate, strategy: Strategy) -> tuple[str, ...]:
     shown = retrieve.history(candidate.query, candidate.endpoint, nearest=strategy.selects)
     _note_shown(candidate, (str(transcript.session) for transcript in shown))
     return tuple(transcript.text for transcript in shown)
+
+
+def _check_sessions(candidate: Candidate) -> None:
+    """CallFailed where the prompt holds sessions that their owner does not show any more."""
+    owner = candidate.query.owner
+    if candidate.parameters.get("sessions") and not (
+        owner and retrieve.agreed(candidate.study, owner, candidate.endpoint)
+    ):
+        raise CallFailed("no_consent")
 
 
 def _note_shown(candidate: Candidate, sessions: Iterable[str]) -> None:

@@ -97,6 +97,8 @@ class Candidate(Generated):
         ANSWER = "answer"
         CLAIMS = "claims"
         RUBRIC = "rubric"
+        # What a model said in a live conversation.
+        TURN = "turn"
 
     # Random: annotators see this id, and it must tell nothing about order or origin.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)

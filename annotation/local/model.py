@@ -40,7 +40,7 @@ def program(data: Path, port: int, idle: int = IDLE_SECONDS) -> Program:
     )
 
 
-def endpoint(data: Path, port: int) -> dict:
+def endpoint(data: Path, port: int, **further: object) -> dict:
     """Return the entry of ATTUNE_ENDPOINTS that names this server."""
     return {
         "name": NAME,
@@ -48,7 +48,14 @@ def endpoint(data: Path, port: int) -> dict:
         "api_key": read_or_create(_key_file(data), 32),
         "model": ALIAS,
         "embedded": True,
+        **further,
     }
+
+
+def endpoints(data: Path, port: int) -> list[dict]:
+    """All entries of this server: two, so that there is something to compare."""
+    lively = {"name": f"{NAME}-lively", "parameters": {"temperature": 1.2}}
+    return [endpoint(data, port), endpoint(data, port, **lively)]
 
 
 def free_port() -> int:

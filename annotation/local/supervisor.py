@@ -140,7 +140,7 @@ class Installation(Supervisor):
             return {}
         port = model.free_port()
         self._run(model.program(self.data, port))
-        return {"ATTUNE_ENDPOINTS": [model.endpoint(self.data, port)]}
+        return {"ATTUNE_ENDPOINTS": model.endpoints(self.data, port)}
 
     def _wait_for_redis(self) -> Iterator[None]:
         """Wait until Redis answers; where it cannot read its files, let it begin without them."""

@@ -136,6 +136,8 @@ class Study(models.Model):
         default=False,
         help_text=_("People who have not said which languages they read get items of all."),
     )
+    # live.talks.Live: how people talk with hidden models; {} where they do not.
+    live = models.JSONField(default=dict, blank=True)
     card_first = models.CharField(
         _("what the card of a person begins with"),
         max_length=12,

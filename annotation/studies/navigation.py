@@ -43,6 +43,7 @@ GROUPS = [
         [
             Page("tasks", gettext_lazy("Tasks"), policies.task.may_change),
             Page("items", gettext_lazy("Items"), policies.batch.may_read),
+            Page("talk-setup", gettext_lazy("Live"), policies.task.may_change),
             Page("checks", gettext_lazy("Checks"), policies.check.may_change),
             Page("raters", gettext_lazy("Raters"), policies.rater.may_read),
             Page("adjudicate", gettext_lazy("Adjudication"), policies.judgment.may_adjudicate),

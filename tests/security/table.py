@@ -560,6 +560,16 @@ TABLE = {
         # The documented exception: opening the page claims a slot or renews its lease.
         changes={"GET", "POST"},
     ),
+    "talk": page(
+        judgment.may_give,
+        SAFE=200,
+        # Nobody talks in this study. Without consent: to the consent page.
+        POST=409,
+        data=lambda w: {"act": "begin"},
+        but={(method, "fresh"): 302 for method in ("GET", "HEAD", "POST")},
+        inert={"POST"},
+    ),
+    "talk-setup": page(task.may_change, SAFE=200, POST=302, data=lambda w: {"off": "1"}),
     "skip": page(
         judgment.may_give,
         POST=302,

@@ -30,7 +30,10 @@ LANGUAGES = ("en", "zh", "ko", "es")
 
 @dataclass(frozen=True)
 class Recipe:
-    """``title`` and ``description`` are {language: text}; so is ``consent`` ({} asks for none)."""
+    """``title`` and ``description`` are {language: text}; so is ``consent`` ({} asks for none).
+
+    ``live`` is how people talk with systems (``Study.live``), {} where they do not.
+    """
 
     name: str
     title: dict
@@ -40,6 +43,7 @@ class Recipe:
     strategies: list[str]
     sources: list[str]
     checks: dict
+    live: dict
 
 
 @cache
@@ -55,6 +59,7 @@ def recipes() -> dict[str, Recipe]:
 def _recipe(path: Path, data: dict) -> Recipe:
     fields = {key: data[key] for key in ("strategies", "sources", "checks")}
     fields |= {key: _in_each(data[key]) for key in ("title", "description")}
+    fields["live"] = data.get("live", {})
     tasks = [_task(path.parent, task) for task in data["tasks"]]
     consent = _texts(path.parent, f"consent-{data['consent']}")
     return Recipe(path.stem, tasks=tasks, consent=consent, **fields)
@@ -90,7 +95,7 @@ def start_study(recipe: Recipe, fields: dict, consent_body: str, by: User) -> St
     bodies = recipe.consent if consent_body in recipe.consent.values() else {}
     translations = {code: text for code, text in bodies.items() if code in languages}
     text = consent.publish(fields["slug"], consent_body, translations) if consent_body else None
-    study = members.create_study(fields | {"consent_text": text}, by)
+    study = members.create_study(fields | {"consent_text": text, "live": recipe.live}, by)
     for task in recipe.tasks:
         _add_task(study, task, languages)
     if recipe.checks:

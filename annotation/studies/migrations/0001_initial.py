@@ -34,6 +34,7 @@ class Migration(migrations.Migration):
                 ('remind_to_read', models.BooleanField(default=False, help_text='Before a submit where the card of the person was not in view, or the end of an answer, or two seconds were not over. A second press submits.', verbose_name='remind people, once an item, of what they have not read')),
                 ('automatic', models.BooleanField(default=False, help_text='Each query that its owner calls ready goes to the first model server. Answers that no check flags pass, and are opened for the owner at once; the others wait for you.', verbose_name="answer people's own queries without a curator")),
                 ('match_languages', models.BooleanField(default=False, help_text='People who have not said which languages they read get items of all.', verbose_name='hand out items only to people who read their language')),
+                ('live', models.JSONField(blank=True, default=dict)),
                 ('card_first', models.CharField(choices=[('preferences', 'preferences'), ('person', 'the person'), ('personality', 'personality')], default='preferences', max_length=12, verbose_name='what the card of a person begins with')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('consent_text', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='studies', to='accounts.consenttext')),
