@@ -18,11 +18,14 @@ CONVERSATION = [
 CLAIMS = ("Tram 2 goes to the river.", "The walk takes five minutes.", "The house is lovely.")
 
 
-def open_kind(cast, study, kind: str, *, items: int = 2, overlap: int = 9, **config):
-    """Open ``items`` items of ``kind`` in ``study``; nobody is shown the tour. The task."""
+def open_kind(cast, study, kind: str, *, name="", items: int = 2, overlap: int = 9, **config):
+    """Open ``items`` items of ``kind`` in ``study``; nobody is shown the tour. The task.
+
+    It is called ``name``, or as its kind is.
+    """
     full = kind_of(kind).check_config(config)
     task = TaskDefinition.objects.create(
-        study=study, name=kind, kind=kind, overlap=overlap, config=full, guideline=MIXED
+        study=study, name=name or kind, kind=kind, overlap=overlap, config=full, guideline=MIXED
     )
     persona = cast.persona(study, f"of-{kind}", **PROFILE)
     for n in range(items):

@@ -13,7 +13,7 @@ from tests import everykind
 from tests.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.browser import axe
 from tests.browser.conftest import PHONE, WIDE
-from tests.browser.texts import fill
+from tests.browser.kinds import open_kind
 from tests.histories.made import fill_history
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -29,20 +29,48 @@ SIZES = {
     "zoom": {"viewport": {"width": 720, "height": 450}, "device_scale_factor": 2},
 }
 OF_STUDY = {
+    None: (),
     "Ann": ("consent", "guideline", "judge", "mine", "leave", "messages"),
+    "Bo": ("mine", "leave", "judged/{done}"),
     "Adam": (
         *("overview", "personas", "queries", "queries/add", "candidates", "generation", "sources"),
-        *("data", "tasks", "tasks/best/open", "checks", "raters", "adjudicate", "people"),
-        *("crowd", "messages", "comments", "results/best", "results/best/rule", "planner"),
-        *("releases", "settings", "webhooks", "audit", "", "personas/board", "personas/split"),
+        *("data", "tasks", "tasks/best/open", "tasks/best/preview", "remove/batch/{batch}"),
+        *("checks", "raters", "adjudicate", "people", "crowd", "messages", "comments", "texts/ko"),
+        *("results/best", "results/best/rule", "results/best/items/{item}", "ratings/best"),
+        *("planner", "releases", "settings", "webhooks", "audit", "personas/board"),
+        "personas/split",
     ),
 }
+
+
+def addresses(study, person: str | None) -> list[str]:
+    """What somebody can open in the middle of a study's work; None is a visitor."""
+    if person is None:
+        _, key = Invitation.issue(study, "annotator", by=study.memberships.first().user)
+        source = study.sources.create(name="Crowd", completion_code="C1")
+        arrival = "?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
+        entrances = [f"/accounts/{name}" for name in ENTRANCE]
+        # Invited, one may sign up.
+        invited = [f"/invitations/{key}/", "/accounts/signup/"]
+        crowded = [f"/crowd/{crowd.token(source)}/{arrival}", "/crowd/returned/"]
+        return ["/", "/join/", *entrances, *invited, *crowded]
+    history = [f"/history/{name}" for name in ("", "uploads/", "privacy/", "consent/")]
+    rows = {
+        "done": Slot.objects.get(annotator__email__startswith="bo@").pk,
+        "batch": study.batches.first().pk,
+        "item": study.items.filter(done__gt=0).first().pk,
+    }
+    pages = [f"/studies/tea/{name}/".format(**rows) for name in OF_STUDY[person]]
+    own = {"Ann": [*ACCOUNT, *history], "Adam": ["/studies/new/", "/studies/new/?recipe=rate"]}
+    return ["/", "/studies/tea/", *own.get(person, []), *pages]
 
 
 @pytest.fixture
 def busy(cast, tea):
     """The study "tea" in the middle of its work."""
-    fill(cast, tea, reason="optional", tie=True, none=True)
+    open_kind(
+        cast, tea, "selection", name="best", options=3, reason="optional", tie=True, none=True
+    )
     for name in ("Bo", "Chen"):
         person = cast.person(name)
         slot = queue.claim(tea, person)
@@ -51,6 +79,9 @@ def busy(cast, tea):
         comments.write(tea, slot, person, "Answer 2 is **cut off**.")
         comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
     recompute(tea, "best")
+    tea.languages = ["en", "ko"]
+    tea.save()
+    cast.member("Adam", tea, "administrator")
     return tea
 
 
@@ -72,13 +103,6 @@ def check():
     return visit
 
 
-def test_the_pages_before_the_login_have_no_violation(page, check, cast, tea):
-    _, key = Invitation.issue(tea, "annotator", by=cast.person("Carol"))
-    check(page, *(f"/accounts/{name}" for name in ENTRANCE), f"/invitations/{key}/")
-    # Invited, one may sign up.
-    check(page, "/accounts/signup/", "/invitations/none/")
-
-
 def test_a_form_with_errors_has_no_violation(page, check):
     page.goto("/accounts/login/")
     page.locator("main").get_by_role("button", name="Log in", exact=True).click()
@@ -95,20 +119,6 @@ def test_the_pause_after_too_many_tries_is_a_page_without_a_violation(page, chec
         page.locator("main").get_by_role("button", name="Log in", exact=True).click()
     page.get_by_role("heading", name="Too many tries").wait_for()
     assert check.look(page) == []
-
-
-def test_an_annotators_pages_have_no_violation(page, check, cast, let_in, busy):
-    cast.member("Ann", cast.study("rain"), "annotator", consented=False)
-    let_in(page, cast.person("Ann"))
-    check(page, "/", "/studies/rain/consent/", "/studies/tea/consent/", "/studies/tea/guideline/")
-    check(page, *ACCOUNT, "/studies/tea/tasks/", "/studies/none/")
-
-
-def test_an_annotators_own_desk_has_no_violation(page, check, cast, let_in, busy):
-    let_in(page, cast.person("Bo"))
-    slot = Slot.objects.get(annotator=cast.person("Bo"))
-    pages = ("mine", "leave", f"judged/{slot.pk}")
-    check(page, "/", *(f"/studies/tea/{name}/" for name in pages))
 
 
 def test_the_pages_of_ones_own_history_have_no_violation(page, check, cast, let_in, busy):
@@ -141,21 +151,6 @@ def test_the_judging_page_has_no_violation_in_any_state(open_page, check, cast, 
     assert check.look(page) == []
     page.get_by_role("button", name="About Mina Park").click()
     assert check.look(page) == []
-
-
-def test_a_curators_pages_have_no_violation(page, check, cast, let_in, busy):
-    let_in(page, cast.person("Carol"))
-    # A word that fits into no line.
-    busy.queries.update(text="Rechtsschutzversicherungsgesellschaften" * 4)
-    check(page, "/", "/studies/new/", "/studies/new/?recipe=rate", "/studies/tea/")
-    batch = f"remove/batch/{busy.batches.first().pk}"
-    names = ("overview", "tasks/best/open", "tasks/best/preview", batch)
-    check(page, *(f"/studies/tea/{name}/" for name in names))
-    names = ("personas", "queries", "candidates", "tasks", "releases")
-    check(page, *(f"/studies/tea/{name}/" for name in names))
-    item = busy.items.filter(done__gt=0).first()
-    results = ("planner", "results/best", "results/best/rule", f"results/best/items/{item.pk}")
-    check(page, *(f"/studies/tea/{name}/" for name in results))
 
 
 def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, tmp_path):
@@ -215,29 +210,14 @@ def test_the_page_of_a_gold_response_has_no_violation(page, check, cast, let_in,
     check(page, url, "/studies/tea/my-queries/")
 
 
-def test_the_pages_of_crowds_codes_texts_messages_and_checks_have_no_violation(
-    page, check, cast, let_in, busy
-):
-    busy.languages = ["en", "ko"]
-    busy.save()
-    source = busy.sources.create(name="Crowd", completion_code="C1")
-    arrival = "?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
-    check(page, f"/crowd/{crowd.token(source)}/{arrival}", "/crowd/returned/")
-    adam = cast.member("Adam", busy, "administrator")
-    let_in(page, adam)
-    names = (
-        "crowd",
-        "texts/ko",
-        "messages",
-        "comments",
-        "people",
-        "settings",
-        "checks",
-        "raters",
-        "adjudicate",
-    )
-    check(page, "/join/", *(f"/studies/tea/{name}/" for name in names))
-    check(page, "/studies/tea/audit/", "/studies/tea/ratings/best/", "/accounts/2fa/")
+@pytest.mark.parametrize("person", OF_STUDY)
+def test_the_pages_of_each_person_have_no_violation(page, check, cast, let_in, busy, person):
+    cast.member("Ann", cast.study("rain"), "annotator", consented=False)
+    # A word that fits into no line.
+    busy.queries.update(text="Rechtsschutzversicherungsgesellschaften" * 4)
+    if person:
+        let_in(page, cast.person(person))
+    check(page, *addresses(busy, person), "/studies/rain/consent/", "/studies/none/")
 
 
 @pytest.mark.proof
@@ -246,17 +226,13 @@ def test_the_pages_of_crowds_codes_texts_messages_and_checks_have_no_violation(
 def test_every_page_in_every_language_has_no_violation(
     open_page, cast, let_in, busy, language, size
 ):
-    cast.member("Adam", busy, "administrator")
     fill_history(cast.person("Ann"))
     found = []
-    for person, names in (None, ()), *OF_STUDY.items():
+    for person in OF_STUDY:
         page = open_page(locale=language, **SIZES[size])
-        addresses = [f"/accounts/{name}" for name in ENTRANCE]
         if person:
             let_in(page, cast.person(person))
-            addresses = [*ACCOUNT, *(f"/history/{name}" for name in ("", "uploads/", "consent/"))]
-            addresses += [f"/studies/tea/{name and name + '/'}" for name in names]
-        for address in ["/", "/join/", *addresses]:
-            assert page.goto(address).status < 400, address
+        for address in addresses(busy, person):
+            page.goto(address)
             found += axe.violations(page)
     assert found == []

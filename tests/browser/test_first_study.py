@@ -24,7 +24,6 @@ from tests.browser.test_whole_path import MINUTES, PASSWORD, Server
 
 pytestmark = pytest.mark.long
 
-PICTURES = os.environ.get("PICTURES")
 PEOPLE = ("ann", "bo", "cho")
 QUESTIONS = (
     "Which tea is good late in the evening?",
@@ -56,7 +55,7 @@ class Walk:
 
     def __init__(self, page, name: str):
         self.page, self.name = page, name
-        self.acts = self.keys = self.shots = 0
+        self.acts = self.keys = 0
 
     def activate(self, target) -> None:
         keyboard.press(target)
@@ -71,81 +70,51 @@ class Walk:
     def write(self, label: str, text: str) -> None:
         keyboard.write(self.page.get_by_label(label), text)
 
-    def picture(self, name: str) -> None:
-        """Pictures of the page at two widths, light and dark, where a folder is named."""
-        if not PICTURES:
-            return
-        self.shots += 1
-        size = self.page.viewport_size
-        for width in (1440, 390):
-            self.page.set_viewport_size({"width": width, "height": 900})
-            for scheme in ("light", "dark"):
-                self.page.emulate_media(color_scheme=scheme)
-                file = f"{self.name}-{self.shots:02}-{name}-{scheme}-{width}.png"
-                self.page.screenshot(path=str(Path(PICTURES) / file), full_page=True)
-        self.page.set_viewport_size(size)
-        self.page.emulate_media(color_scheme="light")
-
 
 def enter(walk: Walk, link: str) -> None:
     page = walk.page
     page.goto(link)
-    walk.picture("link")
     for field in page.locator("input[type=password]").all():
         keyboard.write(field, PASSWORD)
     walk.activate(page.locator("main button").first)
-    walk.picture("after-password")
 
 
 def make_study(walk: Walk) -> None:
     walk.press("Create a study")
-    walk.picture("kinds")
     walk.press("Compare models, pair by pair")
     walk.write("Title", "Which model answers better?")
-    walk.picture("new")
     walk.press("Create")
-    walk.picture("overview")
 
 
 def send_table(walk: Walk) -> None:
     """Import the file from the step that the overview names; its questions and answers alone."""
     page = walk.page
     walk.press("Import a file")
-    walk.picture("data")
     file = {"name": "answers.csv", "mimeType": "text/csv", "buffer": table()}
     keyboard.attach(page.get_by_label("File", exact=True), file)
     walk.acts += 1
     walk.press("Send")
     expect(page.get_by_role("heading", name="What the columns hold")).to_be_visible()
-    walk.picture("map")
     walk.press("Import")
     expect(page.get_by_role("heading", name="Done")).to_be_visible(timeout=MINUTES)
-    walk.picture("imported")
     walk.press("See what comes next")
 
 
 def try_and_open(walk: Walk) -> None:
     """Preview the task, then open its batch of ten items."""
     page = walk.page
-    walk.picture("overview")
     walk.press("Tasks: Tasks and preview")
-    walk.picture("tasks")
     walk.press("Preview: pairs as an annotator")
     expect(page.locator("main")).to_contain_text("Which answer is better?")
-    walk.picture("preview")
     page.go_back()
     walk.press("Open a batch of pairs")
-    walk.picture("batch")
     walk.press("Open 10 items")
     expect(page.locator("main")).to_contain_text("10 items are open.")
-    walk.picture("opened")
 
 
 def join_code(walk: Walk) -> str:
     walk.press("Invite people")
-    walk.picture("people")
     walk.press("Make a join code")
-    walk.picture("code")
     return walk.page.locator(".secret.big").inner_text()
 
 
@@ -153,22 +122,16 @@ def join_and_judge(walk: Walk, code: str) -> None:
     """Come in by the code, agree, and judge everything by keys."""
     page = walk.page
     page.goto("/join/")
-    walk.picture("join")
     walk.write("Code", code)
     walk.press("Go on")
-    walk.picture("invited")
     walk.press("Create an account")
     walk.write("Email", f"{walk.name}@example.org")
     walk.write("Password", PASSWORD)
-    walk.picture("account")
     walk.press("Create the account")
-    walk.picture("joined")
     walk.press("Join")
-    walk.picture("consent")
     keyboard.tick(page.get_by_label("I have read this and agree."))
     walk.acts += 1
     walk.press("Agree and begin")
-    walk.picture("judge")
     tour = page.get_by_role("dialog")
     for name in ("Next", "Next", "Start judging"):
         walk.activate(tour.get_by_role("button", name=name))
@@ -184,18 +147,14 @@ def join_and_judge(walk: Walk, code: str) -> None:
         expect(page.locator("#question")).to_be_focused()
         judged += 1
     assert judged == len(QUESTIONS)
-    walk.picture("judged")
 
 
 def read_results(walk: Walk, folder: Path) -> None:
     """Look at the agreement and fetch the plot of models as SVG."""
     page = walk.page
     expect(page.locator("#steps")).to_contain_text("pairs: ", timeout=MINUTES)
-    walk.picture("overview")
     walk.press("Agreement: Look at the results")
-    walk.picture("results")
     walk.press("All figures of pairs, with disputed items")
-    walk.picture("figures")
     link = page.get_by_role("link", name=re.compile("^SVG")).first
     with page.expect_download() as download:
         walk.activate(link)
@@ -210,11 +169,9 @@ def release(walk: Walk, folder: Path) -> Path:
     walk.press("Freeze a release")
     keyboard.select(page.get_by_label("Layout"), "long")
     walk.acts += 1
-    walk.picture("releases")
     walk.press("Freeze and write")
     link = page.get_by_role("link", name="Download release 1")
     expect(link).to_be_visible(timeout=2 * MINUTES)
-    walk.picture("released")
     with page.expect_download() as download:
         walk.activate(link)
     download.value.save_as(folder / "release.zip")

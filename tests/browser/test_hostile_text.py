@@ -49,7 +49,7 @@ ALIENS = """() => [...document.querySelectorAll(
     "[onerror], [onload], [onclick], [srcdoc]:not(.live), [style]:not(html), "
     + "main iframe:not(.live), main object, main embed, "
     + "main img, .text svg, .person svg, "
-    + "svg :is(a, use, image, animate, foreignObject), "
+    + "svg :is(a, use:not(.icon use), image, animate, foreignObject), "
     + "main script:not([src^='/static/'], [data-allauth-onload]), main style, "
     + "main base, main meta, main link, "
     + ".text [hx-get], .text [data-hx-post], [hx-swap-oob]:not(#grounds)")].map(

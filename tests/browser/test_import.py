@@ -1,8 +1,5 @@
 """A table comes in pieces through the page, is mapped, imported and seen, on a phone as well."""
 
-import os
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
@@ -11,8 +8,6 @@ from annotation.imports.models import DataImport
 from tests.browser import axe
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# A folder for pictures, for whoever looks at the pages.
-PICTURES = os.environ.get("PICTURES")
 ROWS = [
     ["id", "question", "answer a", "answer b", "winner", "rater", "nedd"],
     [
@@ -29,11 +24,6 @@ ROWS = [
 ]
 
 
-def picture(page, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=str(Path(PICTURES) / f"{name}.png"), full_page=True)
-
-
 def clean(page) -> None:
     assert axe.violations(page) + axe.too_wide(page) == []
 
@@ -41,7 +31,6 @@ def clean(page) -> None:
 def test_a_file_becomes_items(page, cast, tea, let_in, tmp_path):
     let_in(page, cast.person("Carol"))
     page.goto("/studies/tea/data/")
-    picture(page, "data")
     clean(page)
     path = tmp_path / "pairs.csv"
     path.write_text("\n".join(",".join(row) for row in ROWS))
@@ -52,13 +41,11 @@ def test_a_file_becomes_items(page, cast, tea, let_in, tmp_path):
     expect(page.get_by_role("heading", name="What the columns hold")).to_be_visible()
     expect(page.get_by_text("did you mean “need”?")).to_be_visible()
     expect(page.get_by_text("“sideways” is none of its answers")).to_be_visible()
-    picture(page, "map")
     clean(page)
     page.get_by_label("Leave faulty lines out").check()
     page.get_by_role("button", name="Import", exact=True).click()
     expect(page.get_by_role("heading", name="Requested")).to_be_visible()
     assert run.run(DataImport.objects.get().pk).status == "done"
     expect(page.get_by_role("heading", name="1 faulty line")).to_be_visible()
-    picture(page, "done")
     clean(page)
     assert (tea.queries.count(), tea.items.count()) == (2, 2)

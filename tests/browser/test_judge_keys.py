@@ -143,29 +143,3 @@ def test_claims_are_kept_edited_and_dropped_without_a_mouse(page, desk):
         ("drop", ""),
         ("", "It is a walk of five minutes."),
     ]
-
-
-def test_the_whole_way_by_tab_follows_the_reading_order(page, desk):
-    desk(page, items=1, **ALL)
-    page.locator(".skip-link").focus()
-    page.keyboard.press("Enter")
-    places = []
-    for _ in range(40):
-        page.keyboard.press("Tab")
-        places.append(
-            page.evaluate(
-                "[...document.querySelectorAll('.person, .ask, .bench, .pane, .decide')]"
-                ".findIndex(one => one.contains(document.activeElement))"
-            )
-        )
-        if page.evaluate("document.activeElement.name") == "submit":
-            break
-    assert places == sorted(places)
-    assert set(places) == {0, 1, 2, 3, 4, 5, 6}
-    page.locator("[data-key='2']").first.focus()
-    page.keyboard.press("Space")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Space")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    assert Judgment.objects.get().answers.get().value == 1

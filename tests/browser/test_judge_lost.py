@@ -130,26 +130,19 @@ def test_without_a_line_the_answer_waits_and_goes_out_once(page, desk):
     assert Draft.objects.count() == 0
 
 
-def test_an_answer_whose_receipt_was_lost_is_stored_once(page, desk):
+def lose_the_receipt(route):
+    route.fetch()
+    route.abort("internetdisconnected")
+
+
+@pytest.mark.parametrize(
+    "answer", [lose_the_receipt, lambda route: route.fulfill(status=503, body="later")]
+)
+def test_an_answer_without_a_receipt_is_sent_again_and_stored_once(page, desk, answer):
     desk(page)
-
-    def cut(route):
-        route.fetch()
-        route.abort("internetdisconnected")
-
-    page.route(f"**{JUDGE}", cut, times=1)
+    page.route(f"**{JUDGE}", answer, times=1)
     page.keyboard.press("1")
     page.keyboard.press("Control+Enter")
-    judged(page, 1)
-    assert Judgment.objects.count() == 1
-
-
-def test_a_server_that_is_away_for_a_moment_gets_the_answer_later(page, desk):
-    desk(page)
-    page.route(f"**{JUDGE}", lambda route: route.fulfill(status=503, body="later"), times=1)
-    page.keyboard.press("2")
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("#trouble")).to_contain_text("is sent by itself")
     judged(page, 1)
     assert Judgment.objects.count() == 1
 

@@ -4,8 +4,6 @@ Three studies that no kind foresees; their classes keep their words all the way.
 """
 
 import json
-import os
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -21,21 +19,8 @@ from tests.browser.kinds import tour_is_over
 from tests.datasets.test_opening import load
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
-PICTURES = os.environ.get("PICTURES")
 JUDGE = "/studies/own/judge/"
 LIKERT = ["Polite", "Clear", "True", "Short", "Warm"]
-
-
-def picture(page, name: str) -> None:
-    if not PICTURES:
-        return
-    size = page.viewport_size
-    for width, height in ((1440, 900), (390, 844)):
-        page.set_viewport_size({"width": width, "height": height})
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            page.screenshot(path=str(Path(PICTURES) / f"own-{name}-{width}-{scheme}.png"))
-    page.set_viewport_size(size)
 
 
 @pytest.fixture
@@ -87,7 +72,6 @@ def save(page, words: str) -> None:
     """Save the task once its preview shows ``words``."""
     preview = page.frame_locator("iframe.live")
     expect(preview.locator("form.judge")).to_contain_text(words)
-    picture(page, f"define-{words.split()[0]}")
     assert axe.violations(page) == []
     page.get_by_role("button", name="Save").click()
     expect(page.locator("main [role=status]").first).to_contain_text("is defined")
@@ -143,7 +127,6 @@ def test_three_classes_in_their_order_keep_their_words(
     open_batch(curator, "safety", study)
     phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("Ann"))
     phone.goto(JUDGE)
-    picture(phone, "three-classes")
     faultless(phone)
     for words in ("Unsure", "Yes"):
         pane = phone.locator(".pane").first
@@ -169,7 +152,6 @@ def test_five_criteria_of_seven_points_for_each_of_two_answers_need_a_reason(
     open_batch(curator, "likert", study)
     page = let_in(open_page(viewport=WIDE), cast.person("Ann"))
     page.goto(JUDGE)
-    picture(page, "five-criteria")
     faultless(page)
     pages_keys = ["7", "6", "5", "4", "3", "1", "2", "3", "4", "5"]
     for key in pages_keys:
@@ -201,7 +183,6 @@ def test_the_best_of_four_and_then_a_class_for_each(
     open_batch(curator, "best", study)
     phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("Ann"))
     phone.goto(JUDGE)
-    picture(phone, "best-of-four")
     faultless(phone)
     phone.locator(".columns .choice").nth(2).tap()
     for n, pane in enumerate(phone.locator(".pane").all()):

@@ -15,7 +15,8 @@ from annotation.agreement.recompute import recompute
 from annotation.candidates.models import Candidate
 from annotation.judging.work import present, queue, submit
 from tests.browser.conftest import PHONE, WIDE
-from tests.browser.texts import LONG, fill
+from tests.browser.kinds import open_kind
+from tests.browser.texts import LONG
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(__file__).parent / "pictures"
@@ -75,7 +76,9 @@ _SHIFT = """() => new Promise((done) => new PerformanceObserver((list) =>
 
 @pytest.fixture
 def tea_judged(cast, tea):
-    fill(cast, tea, reason="optional", tie=True, none=True)
+    open_kind(
+        cast, tea, "selection", name="best", options=3, reason="optional", tie=True, none=True
+    )
     # Their order is drawn from ids that differ each time.
     Candidate.objects.update(text=LONG)
     for name in ("Bo", "Chen"):

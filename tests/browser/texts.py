@@ -26,25 +26,3 @@ PROFILE = {
 }
 QUERY = "I cannot sleep after a night shift. What could I do that wakes nobody? " * 4
 NEED = "Something that **calms** her and fits into a small flat."
-
-
-def fill(cast, study, *, items: int = 2, options: int = 3, overlap: int = 9, **config):
-    """Open ``items`` items with such texts in ``study``, for judging under ``config``."""
-    from annotation.judging.batches.open import open_batch
-    from tests.browser.kinds import tour_is_over
-
-    study.status = "open"
-    study.save()
-    task = cast.task(study, options=options, overlap=overlap, **config)
-    task.guideline = MIXED
-    task.save()
-    persona = cast.persona(study, **PROFILE)
-    for n in range(items):
-        query = cast.query(study, f"q{n}", persona, text=QUERY, need=NEED)
-        texts = (LONG, "Yes.", MIXED)[:options]
-        for candidate, text in zip(cast.candidates(query, options), texts, strict=True):
-            candidate.text = f"{text}\n\nThis is {candidate.external_id}."
-            candidate.save()
-    batch = open_batch(study, task)
-    tour_is_over(study)
-    return batch

@@ -435,11 +435,29 @@ def test_who_runs_a_study_sees_how_far_it_is_and_with_how_many(cast, tea, login)
     _open_one(cast, tea)
     html = login(cast.person("Carol")).get("/").content.decode()
     assert "0 of 9 judgments · 3 annotators" in html
+    assert "Open a batch" not in html
     for number in range(4):
         cast.members(cast.study(f"study-{number}"), {"Carol": "curator"})
     page = login(cast.person("Carol")).get("/")
     assert page.context["rows"][0].study == tea
     assert '<a href="/studies/tea/overview/">Tea</a>' in page.content.decode()
+    steps = [row.next_step for row in page.context["rows"]]
+    assert steps == [None, *[("Open a batch", "tasks")] * 4]
+
+
+@pytest.mark.parametrize(
+    ("counts", "page"),
+    [
+        ({"wanted": 0, "done": 0, "people": 0}, "tasks"),
+        ({"wanted": 9, "done": 0, "people": 0}, "people"),
+        ({"wanted": 9, "done": 8, "people": 3}, None),
+        ({"wanted": 9, "done": 9, "people": 0}, "study"),
+    ],
+)
+def test_who_runs_a_study_is_told_what_it_needs_next(counts, page):
+    row = overview.Row(Study(status="open"), None, [], [], None, counts)
+    assert (row.next_step or (None, None))[1] == page
+    assert overview.Row(Study(status="closed"), None, [], [], None, counts).next_step is None
 
 
 def _open_one(cast, study):

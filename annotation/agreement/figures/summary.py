@@ -185,18 +185,18 @@ def _coefficient(name: str, key: str, coefficient: dict, report: dict) -> Cell:
 
 
 def tiers(board: TaskVotes) -> list[Cell]:
-    """Items of every tier, leading to them, and whether it is in its band."""
+    """Items of every tier that has any, leading to them, and whether it is in its band."""
     result = board.result
     if not result or not result.tiers or board.task == AUDIT_TASK:
         return []
-    return [_tier(name, result) for name in TIERS]
+    return [_tier(name, result) for name in TIERS if result.tiers["tiers"][name]["items"]]
 
 
 def _tier(name: str, result: AgreementResult) -> Cell:
     tier, rule = result.tiers["tiers"][name], result.tiers["rule"]["parameters"]
     kappa = tier["symmetric_kappa"]["value"]
     words = [] if kappa is None else [_("kappa %(value)s") % {"value": floatformat(kappa, 2)}]
-    if name == "pending" and tier["items"]:
+    if name == "pending":
         least = rule["minimum"] if result.closed else rule["panel"]
         words.append(_("fewer than %(n)d votes") % {"n": least})
     elif tier["in_band"] is False:
@@ -205,7 +205,7 @@ def _tier(name: str, result: AgreementResult) -> Cell:
         words.append(_("outside its band for a new panel"))
     elif tier["in_band"]:
         words.append(_("in its band"))
-    elif tier["band"] and tier["items"]:
+    elif tier["band"]:
         words.append(_("too few to check"))
     return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
 

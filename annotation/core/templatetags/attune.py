@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.conf import settings
 from django.template.loader import render_to_string
+from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
@@ -32,6 +33,13 @@ def attune_version() -> str:
 
 
 register.filter(endonym)
+
+
+@register.simple_tag
+def icon(name: str) -> SafeString:
+    """A drawing of the vendored sprite, of the text's size and colour, silent to readers."""
+    drawing = '<svg class="icon" aria-hidden="true"><use href="{}#{}"/></svg>'
+    return format_html(drawing, static("vendor/lucide/icons.svg"), name)
 
 
 @register.simple_tag

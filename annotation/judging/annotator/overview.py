@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
-from django.db.models.functions import Coalesce, Left
+from django.db.models.functions import Coalesce, Greatest, Left
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -224,6 +224,17 @@ class Row:
         words = (_("Go on"), _("New for you"), _("To do"))
         return words[self.rank] if self.rank < len(words) else ""
 
+    @property
+    def next_step(self) -> tuple[str, str] | None:
+        """What who runs the study does next, in words, and the name of the page for it."""
+        if not self.counts or self.study.status == Study.Status.CLOSED:
+            return None
+        if not self.counts["wanted"]:
+            return _("Open a batch"), "tasks"
+        if self.counts["done"] >= self.counts["wanted"]:
+            return _("Look at the results"), "study"
+        return None if self.counts["people"] else (_("Invite people"), "people")
+
 
 def counts(studies: list[Study]) -> dict[int, dict]:
     """{study's id: judgments done and wanted, and annotators}, for who runs the ``studies``."""
@@ -231,6 +242,8 @@ def counts(studies: list[Study]) -> dict[int, dict]:
     members = Study.objects.filter(pk=OuterRef("pk")).values("pk")
     wanted = Batch.objects.filter(study=OuterRef("pk"), purpose=Batch.Purpose.WORK)
     done = Desk.objects.filter(study=OuterRef("pk")).order_by().values("study")
+    # Imported votes are on nobody's desk: they are counted with the results.
+    voted = members.annotate(n=Sum("agreement_results__votes")).values("n")
     rows = Study.objects.filter(pk__in=[study.pk for study in studies]).annotate(
         people=Subquery(members.annotate(n=Count("memberships", filter=people)).values("n")),
         wanted=Subquery(
@@ -239,7 +252,7 @@ def counts(studies: list[Study]) -> dict[int, dict]:
             .annotate(n=Sum(F("size") * F("task__overlap")))
             .values("n")
         ),
-        done=Subquery(done.annotate(n=Sum("done")).values("n")),
+        done=Greatest(Subquery(done.annotate(n=Sum("done")).values("n")), Subquery(voted)),
     )
     return {
         row.pk: {"people": row.people, "wanted": row.wanted or 0, "done": row.done or 0}
