@@ -71,7 +71,7 @@ fuzz: $(INSTALLED_DEV)
 # The harnesses stand apart: their pins contradict the image's.
 TOOL_TESTS := $(addprefix tests/datasets/test_,opening.py croissant.py evaluated.py)
 tools: $(INSTALLED_DEV) $(INSTALLED_TOOLS)
-	ATTUNE_TOOLS=$(CURDIR)/$(TOOLS)/bin/python $(RUN) -m pytest -rs $(TOOL_TESTS)
+	ATTUNE_TOOLS=$${ATTUNE_TOOLS:-$(CURDIR)/$(TOOLS)/bin/python} $(RUN) -m pytest -rs $(TOOL_TESTS)
 
 xss: $(INSTALLED_DEV) $(CHROMIUM)
 	ATTUNE_XSS_TEXTS=700 $(RUN) -m pytest tests/browser/test_hostile_text.py
@@ -185,7 +185,7 @@ $(INSTALLED_DEV): | $(RUN)
 
 $(INSTALLED_TOOLS): | $(INSTALLED_DEV)
 	$(RUN) -m venv $(TOOLS)
-	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check --no-input --require-hashes -r locks/tools.lock
+	$(TOOLS)/bin/pip install --quiet --disable-pip-version-check --no-input --require-hashes --no-deps -r locks/tools.lock
 	@rm -f $(TOOLS)/.installed-* && touch $@
 
 $(CHROMIUM):

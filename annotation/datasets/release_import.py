@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +17,7 @@ from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
 from annotation.datasets.released import EXPORTS, READERS
-from annotation.datasets.released.base import OVERLAP, Layout, Place
+from annotation.datasets.released.base import OVERLAP, PARTS, Layout, Place
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import judgments, votes_file
 from annotation.judging.imports import rows as bundle_rows
@@ -65,10 +65,11 @@ def import_release(
 
     Pairs keep the tier they came with, marked as imported; judgments of every kind come in where
     the release has them, and none is invented. Returns ``study``, ``layout``, counts, ``pairs`` by
-    half and tier, ``unknown_columns``, ``left_out``: {what a study cannot take over: how many}, and
-    ``rejected``: file, line (row from 1) and reason of each row that is left out. The same folder
-    again changes nothing. Raises DomainError, with nothing stored, for a folder without a release,
-    and where none of its rows can be imported.
+    half and tier, ``unknown_columns``, ``left_out``: {what a study cannot take over: how many},
+    ``not_in_layout``: what no release of the layout has, and ``rejected``: file, line (row from 1)
+    and reason of each row that is left out. The same folder again changes nothing. Raises
+    DomainError, with nothing stored, for a folder without a release, and where none of its rows can
+    be imported.
     """
     check_slug(slug)
     layout, digest = layout_of(folder), _digest(folder)
@@ -108,8 +109,8 @@ def _made(folder: Path, layout: str, slug: str, by: User | None, progress: Calla
     return _Import(cast(type[Layout], reader), folder, by).store(slug, progress)
 
 
-def report(layout: str, study: Study, rejected: list) -> dict:
-    """What every import tells of the study that it made."""
+def report(layout: str, study: Study, rejected: list, lacks: Sequence[str]) -> dict:
+    """What every import tells of the study that it made; ``lacks`` are parts of the layout."""
     return {
         "study": study.slug,
         "layout": layout,
@@ -119,6 +120,7 @@ def report(layout: str, study: Study, rejected: list) -> dict:
         "items": study.items.count(),
         "pairs": {},
         "left_out": {},
+        "not_in_layout": [PARTS[part] for part in lacks],
         "rejected": list(rejected),
         "unknown_columns": [],
     }
@@ -148,7 +150,7 @@ class _Import:
             raise DomainError(f"Nothing of the release can be imported: {reasons}.")
         self._store_pairs(items)
         stored = self._store_judgments(study, items)
-        return report(self.layout.name, study, self.faults) | {
+        return report(self.layout.name, study, self.faults, self.layout.LACKS) | {
             **{name: stored[name] for name in ("votes", "scores", "workers")},
             "left_out": dict(self.layout.lost),
             "pairs": self.layout.counts(set(items.ids)),

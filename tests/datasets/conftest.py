@@ -37,26 +37,21 @@ def _data(tmp_path, settings):
     return settings.DATA
 
 
-@pytest.fixture
-def run_tool(tmp_path):
-    """run_tool(folder, code, *packages): the JSON that ``code`` prints last, run in the folder.
+def run_tool(folder, tmp_path, code, *packages):
+    """The JSON that ``code`` prints last, run in ``folder`` in a process without a network.
 
-    In a process of its own, without a network; skipped where a package is not installed.
+    The test is skipped where a package is not installed.
     """
-
-    def run_tool_(folder, code, *packages):
-        asked = subprocess.run([TOOLS, "-c", MISSING, *packages], capture_output=True, text=True)
-        if missing := asked.stdout.split():
-            pytest.skip(f"not installed: {', '.join(missing)}")
-        env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path),
-               "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "CUDA_VISIBLE_DEVICES": ""}  # fmt: skip
-        done = subprocess.run(
-            [TOOLS, "-c", code], cwd=folder, env=os.environ | env, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
-        return json.loads(done.stdout.strip().splitlines()[-1])
-
-    return run_tool_
+    asked = subprocess.run([TOOLS, "-c", MISSING, *packages], capture_output=True, text=True)
+    if missing := asked.stdout.split():
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    env = {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "HOME": str(tmp_path),
+           "HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "CUDA_VISIBLE_DEVICES": ""}  # fmt: skip
+    done = subprocess.run(
+        [TOOLS, "-c", code], cwd=folder, env=os.environ | env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 @pytest.fixture

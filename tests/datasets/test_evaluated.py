@@ -8,6 +8,7 @@ from django.core.management import call_command
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.datasets import folders
 from annotation.queries.models import Query
+from tests.datasets.conftest import run_tool
 from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
 
 # (task, query) -> how the scripted model answers: right, wrong, the place it always names, or
@@ -180,8 +181,8 @@ def test_pairs_by_majority_are_asked_and_stand_under_that_name(
     assert set(result["accuracy"]["general"]) == {"easy", "medium", "hard", "average"}
 
 
-def test_lm_eval_finds_the_accuracy_of_evaluate(folder, run_tool):
-    results = run_tool(folder, PLACE + LM_EVAL, "lm_eval")
+def test_lm_eval_finds_the_accuracy_of_evaluate(folder, tmp_path):
+    results = run_tool(folder, tmp_path, PLACE + LM_EVAL, "lm_eval")
     tiers = {
         f"attune_{half}_{tier}": value / 100
         for half, tiers in BY_HAND.items()
@@ -195,8 +196,8 @@ def test_lm_eval_finds_the_accuracy_of_evaluate(folder, run_tool):
     assert results["attune_chat"]["unparsed_share,letter"] == pytest.approx(UNCLEAR / 7)
 
 
-def test_inspect_finds_the_accuracy_of_evaluate(folder, run_tool):
-    results = run_tool(folder, PLACE + INSPECT, "inspect_ai")
+def test_inspect_finds_the_accuracy_of_evaluate(folder, tmp_path):
+    results = run_tool(folder, tmp_path, PLACE + INSPECT, "inspect_ai")
     assert results["accuracy"] == pytest.approx(AVERAGE / 100)
     assert results["unparsed_share"] == pytest.approx(UNCLEAR / 7)
     # Under the names of the tiers: all pairs of a tier, of both halves.

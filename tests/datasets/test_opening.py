@@ -5,6 +5,7 @@ import json
 import pytest
 
 from annotation.datasets import folders
+from tests.datasets.conftest import run_tool
 
 TABLES = {
     "personafeedback": {"personas": 1, "memories": 1, "specific": 1, "soft_labels": 2,
@@ -81,13 +82,18 @@ def judged(tea, items, vote):
     return tea
 
 
+def load(folder, tmp_path):
+    """What ``datasets`` opens: rows a table, rows under split="all", and names of splits."""
+    return run_tool(folder, tmp_path, LOAD, "datasets")
+
+
 @pytest.mark.parametrize(
     ("layout", "format"),
     [("personafeedback", "jsonl"), ("dpo", "jsonl"), ("dpo", "parquet"), ("long", "jsonl"),
      ("long", "csv"), ("long", "parquet")],
 )  # fmt: skip
-def test_datasets_opens_each_table_that_has_rows(judged, built, run_tool, layout, format):
-    rows, whole, splits = run_tool(folders.folder_of(built(layout, format)), LOAD, "datasets")
+def test_datasets_opens_each_table_that_has_rows(judged, built, tmp_path, layout, format):
+    rows, whole, splits = load(folders.folder_of(built(layout, format)), tmp_path)
     assert rows == whole == TABLES[layout]
     if layout == "personafeedback":
         assert splits["specific"] == ["medium"]
@@ -123,10 +129,10 @@ def test_pandas_polars_and_duckdb_read_every_table(judged, built, layout, format
     assert read.get("votes.csv", 17) == 17
 
 
-def test_trl_trains_on_pairs_by_preference_and_reward(judged, built, run_tool):
+def test_trl_trains_on_pairs_by_preference_and_reward(judged, built, tmp_path):
     folder = folders.folder_of(built("dpo"))
     code = f"PATH = 'pairs.jsonl'{TINY}{TRL}"
-    losses = run_tool(folder, code, "torch", "trl")
+    losses = run_tool(folder, tmp_path, code, "torch", "trl")
     assert {name: len(steps) for name, steps in losses.items()} == {
         "DPOTrainer": 3, "RewardTrainer": 3
     }  # fmt: skip
@@ -135,10 +141,10 @@ def test_trl_trains_on_pairs_by_preference_and_reward(judged, built, run_tool):
     assert losses["RewardTrainer"][0] == pytest.approx(0.69, abs=0.1)
 
 
-def test_rewardbench_loads_pairs_with_whole_conversations(judged, built, run_tool):
+def test_rewardbench_loads_pairs_with_whole_conversations(judged, built, tmp_path):
     folder = folders.folder_of(built("personafeedback"))
     code = f"PATH = 'harness/rewardbench.jsonl'{TINY}{REWARDBENCH}"
-    chosen, rejected = run_tool(folder, code, "torch", "rewardbench", "fastchat")
+    chosen, rejected = run_tool(folder, tmp_path, code, "torch", "rewardbench", "fastchat")
     rows = [json.loads(line) for line in (folder / "harness/rewardbench.jsonl").open()]
     for texts, side in ((chosen, "chosen"), (rejected, "rejected")):
         assert texts == [

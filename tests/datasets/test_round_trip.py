@@ -5,16 +5,19 @@ import json
 import pytest
 from django.core.management import call_command
 
+from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.datasets.release_import import import_release
+from annotation.datasets.released.base import PARTS
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, config_of_task, kind_of
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work.submit import submit
-from annotation.personas.models import PersonaVersion
+from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries import gold
+from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
 
@@ -22,6 +25,7 @@ TASKS = {
     "better": {"strength": True, "reason": "optional", "chips": ["Shorter"], "marks": True},
     "feel": {"points": 7, "feedback_chips": ["Too long"]},
 }
+FEW = {"rule": "majority", "min_votes": 1, "min_margin": 1}
 CLAIMS = ["It is calm.", "It is near.", "It is free."]
 
 
@@ -113,20 +117,78 @@ def released(study, layout="long", format="jsonl", **more):
     return folders.folder_of(release)
 
 
-@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
-def test_every_judgment_of_a_long_release_comes_back_as_it_was(mix, _data, format):
-    report = import_release(released(mix, format=format), "again")
+FIELDS = {
+    Query: {"id": "queries", "type": "types", "text": "", "scenario": "", "messages": ""},
+    Candidate: {"id": "", "text": "", "strategy": "strategies", "model": "strategies"},
+    PersonaVersion: {"profile": "profiles"},
+    Memory: {"text": "memories"},
+    Attribute: dict.fromkeys(("id", "text", "confidence", "model"), "attributes"),
+}
+OF_JUDGMENTS = (
+    "", "", "", "order", "detail", "order", "", "flags", "chips", "marks", "times", "times", "times"
+)  # fmt: skip
+
+
+def contents(slug, candidates):
+    """{(part of a layout, field): values} of a study, of some of its answers."""
+    paths = {Query: "study", Candidate: "study", PersonaVersion: "persona__study"}
+    values = {
+        ("persons", "id"): list(Persona.objects.filter(study__slug=slug).values_list("external_id"))
+    }
+    for model, fields in FIELDS.items():
+        rows = model.objects.filter(**{f"{paths.get(model, 'persona__study')}__slug": slug})
+        rows = rows.filter(external_id__in=candidates) if model is Candidate else rows
+        for field, part in fields.items():
+            column = "external_id" if field == "id" else field
+            found = sorted(repr(value) for value in rows.values_list(column, flat=True))
+            values[part, f"{model.__name__}.{field}"] = found
+    return values
+
+
+@pytest.mark.parametrize(
+    ("layout", "format", "more"),
+    [
+        *(("long", format, {}) for format in ("jsonl", "csv", "parquet")),
+        ("dpo", "jsonl", FEW),
+        ("dpo", "parquet", FEW),
+        ("personafeedback", "jsonl", FEW),
+        ("personalbench", "jsonl", {}),
+    ],
+)
+def test_a_release_that_is_imported_equals_its_study_or_names_every_loss(
+    mix, _data, layout, format, more
+):
+    mix.personas.get().memories.create(text="Ferns.")
+    report = import_release(released(mix, layout, format, **more), "again")
+    answers = Candidate.objects.filter(study__slug="again").values_list("external_id", flat=True)
+    before, after = (contents(slug, list(answers)) for slug in ("mix", "again"))
+    lost = {part for part, field in before if before[part, field] != after[part, field]}
+    rows, back = judgments("mix"), judgments("again")
+    items = {row[0] for row in back}
+    lost |= {"kinds"} if {row[2] for row in rows} != {row[2] for row in back} else set()
+    rows = [row for row in rows if row[0] in items]
+    for place, part in enumerate(OF_JUDGMENTS):
+        values = [sorted(repr((row[0], row[place])) for row in side) for side in (rows, back)]
+        lost |= {part} if values[0] != values[1] else set()
+    assert {PARTS[part] for part in lost} == set(report["not_in_layout"])
+    assert (report["rejected"], report["votes"]) == ([], len(rows))
+    # A table of pairs has the votes of other tasks beside them: these are counted.
+    others = {"preference": 3, "attribute": 6, "relevance": 3} if layout == "dpo" else {}
+    assert report["left_out"] == {
+        f"judgments of the kind {kind}: pairs come in as choices": number
+        for kind, number in others.items()
+    }
+
+
+def test_a_long_release_comes_back_with_its_settings_as_often_as_wanted(mix, _data):
     before = judgments("mix")
     assert {row[2] for row in before} == set(KINDS)
-    assert judgments("again") == before
-    assert (report["rejected"], report["left_out"]) == ([], {})
-    assert (report["items"], report["votes"], report["workers"]) == (9, len(before), 4)
+    report = import_release(released(mix), "again")
     # Two people scored one answer on two criteria.
-    assert report["scores"] == 4
+    assert (report["items"], report["workers"], report["scores"]) == (9, 4, 4)
     again = Study.objects.get(slug="again")
     assert settings(again) == settings(mix)
-    # Once more, from the study that was imported: nothing is lost on the way.
-    import_release(released(again, format=format), "third")
+    import_release(released(again), "third")
     assert judgments("third") == before
 
 
@@ -155,28 +217,6 @@ def test_the_same_release_again_changes_nothing_and_a_longer_one_adds_the_rest(m
     path.write_text("\n".join(lines) + "\n")
     assert import_release(folder, "again")["votes"] == len(lines)
     assert judgments("again") == judgments("mix")
-
-
-def test_a_personalbench_release_comes_back_with_verdicts_votes_and_ratings(mix, _data):
-    report = import_release(released(mix, "personalbench"), "again")
-    assert (report["items"], report["votes"], report["rejected"]) == (4, 12, [])
-    before = {row[0]: [] for row in judgments("again")}
-    assert before.keys() == {"i-a1", "i-a2", "i-m1", "i-rate"}
-
-    def said(slug):
-        rows = [row for row in judgments(slug) if row[0] in before and row[0] != "i-rate"]
-        return [(row[0], *row[2:5], row[6], *row[10:12]) for row in rows]
-
-    assert said("again") == said("mix")
-    first, second = (folder_rows(released(Study.objects.get(slug=slug), "personalbench"))
-                     for slug in ("mix", "again"))  # fmt: skip
-    assert first == second
-
-
-def folder_rows(folder):
-    """The ratings of a release, without who gave them."""
-    lines = (folder / "responses.jsonl").read_text().splitlines()
-    return [sorted(rating["rating"] for rating in json.loads(line)["ratings"]) for line in lines]
 
 
 def test_what_cannot_be_brought_back_is_named_and_counted(mix, _data, capsys):
@@ -244,20 +284,6 @@ def test_a_release_of_no_items_is_refused_and_nothing_is_stored(mix, _data):
     with pytest.raises(DomainError, match="Nothing of the release can be imported"):
         import_release(folder, "again")
     assert not Study.objects.filter(slug="again").exists()
-
-
-def test_pairs_take_over_choices_alone_and_count_other_judgments(mix, tmp_path):
-    rule = ("--rule", "majority", "--min-votes", "1", "--min-margin", "1")
-    call_command("release", "mix", "--layout", "dpo", *rule, "--out", tmp_path / "dpo")
-    report = import_release(tmp_path / "dpo", "again")
-    assert (report["items"], report["votes"], report["rejected"]) == (2, 4, [])
-    assert report["left_out"] == {
-        f"judgments of the kind {kind}: pairs come in as choices": number
-        for kind, number in {"preference": 3, "attribute": 6, "relevance": 3}.items()
-    }
-
-
-FEW = {"rule": "majority", "min_votes": 1, "min_margin": 1}
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,23 @@ OVERLAP = 9
 # What a release holds and a study cannot take over.
 RULINGS = "rulings of curators: the votes alone come in"
 VERSIONS = "items of later versions of their task, query or persona: they count from 1 again"
+# What a layout may have no place for; its own are named by ``LACKS``.
+PARTS = {
+    "kinds": "judgments of other kinds",
+    "persons": "persons' own ids: pseudonyms stand for them",
+    "profiles": "profiles",
+    "memories": "memories",
+    "attributes": "attributes with their conversations",
+    "queries": "queries' own ids",
+    "types": "types of queries",
+    "strategies": "strategies and models of answers",
+    "order": "the order in which answers were shown",
+    "detail": "how strong a preference is",
+    "flags": "flags",
+    "chips": "chips of reasons",
+    "marks": "marks in answers",
+    "times": "times of judgments, and how often they were changed",
+}
 PROMPTS = "answers with the template, digest and parameters of their prompt: their texts come in"
 
 
@@ -60,6 +77,8 @@ class Layout(ABC):
     """A release's folder as rows of a bundle; ``faults`` lists what is left out."""
 
     name = ""
+    # Of PARTS.
+    LACKS: tuple[str, ...] = ()
     # Columns that are read, or repeat what is read.
     columns: frozenset[str] = frozenset()
 

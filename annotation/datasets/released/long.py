@@ -37,6 +37,7 @@ class Long(Layout):
     """``items``, ``candidates``, ``personas``, ``attributes`` and ``judgments``."""
 
     name = "long"
+    LACKS = ("persons", "memories")
 
     def tasks(self) -> dict[str, tuple[str, dict]]:
         """The tasks of the items, with the settings of the manifest, their items and judgments."""

@@ -24,6 +24,7 @@ TASK = "better"
 class Pairs(Layout):
     """Layouts whose rows are pairs: a question, a chosen and a rejected answer."""
 
+    LACKS = ("kinds", "persons", "attributes", "order", "detail", "flags", "chips", "marks")
     rejected = "reject"
     question = "question"
 
@@ -92,6 +93,7 @@ class Dpo(Pairs):
     """``pairs``: prompt, chosen, rejected, texts or messages; or question, chosen, reject."""
 
     name = "dpo"
+    LACKS = (*Pairs.LACKS, "memories", "queries", "strategies")
     question, rejected = "prompt", "rejected"
     # fmt: off
     columns = frozenset((

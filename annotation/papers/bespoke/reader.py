@@ -28,6 +28,10 @@ from annotation.studies.models import Membership, Role, Study, TaskDefinition
 
 _SPEAKER = re.compile(r"\n\n(User|Assistant): ")
 TASKS = {"score": "feedback", "claims": "claims"}
+LACKS = (
+    "kinds", "persons", "profiles", "memories", "attributes", "queries", "types", "strategies",
+    "flags", "chips", "marks", "times",
+)  # fmt: skip
 REPEATED = "responses that stand in an earlier row of their query, too"
 
 
@@ -61,7 +65,7 @@ def store(folder: Path, slug: str, by: User | None) -> dict:
         "scores": Answer.objects.filter(judgment__slot__study=study, option__isnull=False).count(),
         "workers": counts["users"],
     }
-    return report("bespoke", study, counts["rejected"]) | counts | totals
+    return report("bespoke", study, counts["rejected"], LACKS) | counts | totals
 
 
 class _Import:

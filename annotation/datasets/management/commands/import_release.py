@@ -39,6 +39,8 @@ class Command(RefusingCommand):
             self.stdout.write(f"{half}: {named}")
         for words, number in report["left_out"].items():
             self.stderr.write(f"not taken over: {number:,} {words}")
+        if report["not_in_layout"]:
+            self.stderr.write(f"the layout has not: {', '.join(report['not_in_layout'])}")
         for fault in report["rejected"][:SHOWN]:
             place = f"{fault['file']}, row {fault['line']}" if fault["line"] else fault["file"]
             self.stderr.write(f"left out: {place}: {fault['reason']}")
