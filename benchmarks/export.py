@@ -42,8 +42,8 @@ JUDGE = """
            '', '[]'
     FROM made m JOIN done d ON d.id = m.slot_id"""
 COUNT = """
-    UPDATE judging_item i SET done = v.n, votes_1 = v.one, votes_2 = v.n - v.one,
-           last_judgment = v.last
+    UPDATE judging_item i SET done = v.n,
+           counts = jsonb_build_object('1', v.one, '2', v.n - v.one), last_judgment = v.last
     FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE a.label = '1') AS one,
                  max(j.id) AS last
           FROM judging_answer a JOIN judging_judgment j ON j.id = a.judgment_id
@@ -64,7 +64,7 @@ JUDGMENTS = """
 OTHERS = (
     """SELECT i.external_id, t.name, t.version, t.kind, q.external_id, q.version, q.text, q.need,
               q.type, q.scenario, array_agg(a.external_id ORDER BY o.number), i.done, i.overlap,
-              i.votes_1, i.votes_2
+              i.counts
        FROM judging_item i JOIN judging_batch b ON b.id = i.batch_id
        JOIN studies_taskdefinition t ON t.id = b.task_id
        JOIN queries_query q ON q.id = i.query_id

@@ -55,8 +55,8 @@ ANSWERS = """
     JOIN judging_item i ON i.id = s.item_id
     WHERE s.study_id = %(study)s"""
 COUNTS = """
-    UPDATE judging_item i SET done = v.n, votes_1 = v.first, votes_2 = v.n - v.first,
-           last_judgment = v.last
+    UPDATE judging_item i SET done = v.n,
+           counts = jsonb_build_object('1', v.first, '2', v.n - v.first), last_judgment = v.last
     FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE v.label = '1') AS first,
                  max(j.id) AS last
           FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id

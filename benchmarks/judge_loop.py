@@ -116,7 +116,7 @@ WRONG_ITEMS = """
                FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
                JOIN judging_slot s ON s.id = j.slot_id
                GROUP BY 1) v ON v.item_id = i.id
-    WHERE (i.done, i.votes_1, i.votes_2)
+    WHERE (i.done, coalesce((i.counts ->> '1')::int, 0), coalesce((i.counts ->> '2')::int, 0))
           IS DISTINCT FROM (coalesce(n, 0), coalesce(first, 0), coalesce(n - first, 0))"""
 
 

@@ -34,7 +34,7 @@ def votes(study: Study, item: Item) -> list[dict]:
 
 def _vote(judgment: Judgment, answer: Answer, task: TaskDefinition) -> dict:
     kind, config = kind_of(task.kind), config_of_task(task)
-    choice = str(kind.choice(answer.label, config)) if kind.COUNTED else ""
+    choice = str(kind.choice(answer.label, config)) if kind.chooses else ""
     number = int(choice) if choice.isdigit() else None
     return {
         "vote": judgment,

@@ -22,6 +22,7 @@ from annotation.agreement.statistics import kendall
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import early_stop, reserve, rules
 from annotation.agreement.tiers.rules import DEFAULT, TierRule
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
@@ -93,7 +94,7 @@ class _State:
     @cached_property
     def votes(self) -> dict[str, int]:
         """{name: votes} of the tasks of every kind."""
-        return counting.voted_tasks(self.study, None, self.withdrawn)
+        return counting.voted_tasks(self.study, self.withdrawn, with_tiers=False)
 
     @cached_property
     def tiered(self) -> dict[str, TaskDefinition]:
@@ -110,8 +111,9 @@ class _State:
     def labels(self) -> dict[str, list[str]]:
         """{name: labels that could be given} of the tasks with tiers."""
         return {
-            name: counting.declared(task, counting.measures_of(task)[0])
+            name: counting.declared(task, measure)
             for name, task in self.tiered.items()
+            if (measure := counting.counted_measure(task))
         }
 
     @cached_property
@@ -134,6 +136,8 @@ def digests(study: Study, state: _State | None = None) -> dict[str, str]:
     bases = {name: _basis(definition) for name, definition in state.others.items()}
     for name, rule in state.rules.items():
         bases[name] = [rule.as_json(), state.labels[name], CONTENTS, topped[name]]
+        if not kind_of(state.tiered[name].kind).chooses:
+            bases[name] += _basis(state.tiered[name])
     digests = {}
     for task, basis in bases.items():
         text = json.dumps([state.votes[task], changes[task], *basis, *shared])
@@ -168,23 +172,28 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
         report = _report(state.others[task], state.withdrawn)
         closed = not reserve.collecting(study, task, state.closed)
         values = {"votes": report["votes"], "closed": closed, "agreement": report, "tiers": {}}
+        _store_tiers(study, task, [])
         return _store(study, task, digest=digest, **values)
     return _with_tiers(state, task, digest)
 
 
 def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
-    """Agreement and tiers of a task of selections, from its votes."""
+    """Agreement of a task, and tiers by its counted question, from its votes."""
     study, definition, rule = state.study, state.tiered[task], state.rules[task]
     collecting, topped = reserve.collecting(study, task, state.closed), reserve.topped(study, task)
     board = TaskVotes(study, definition, afresh=True, withdrawn=state.withdrawn)
-    labels = state.labels[task]
-    votes = stored.task_votes(definition, columns=board.votes, declared=labels).votes
-    agreement = _agreement(votes, "nominal", labels)
-    k = len(labels)
+    board.counted_labels = labels = state.labels[task]
+    measure, k = board.counted, len(labels)
+    read = stored.task_votes(definition, measure.name, columns=board.votes, declared=labels)
+    votes = read.votes
+    if measure.chooses:
+        agreement = _agreement(votes, "nominal", labels)
+    else:
+        agreement = _report(definition, state.withdrawn)
     judged = rules.judge(votes, k, rule, collecting=collecting, topped=topped)
     tiers = rules.report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
     early_stop.stop(study, task, judged, k, rule)
-    _store_tiers(study, task, judged)
+    _store_tiers(study, task, judged, options=measure.chooses)
     values = {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
     return _store(study, task, digest=digest, closed=not collecting, **values)
 
@@ -251,8 +260,13 @@ def _alone(study: Study, task: str) -> bool:
         return cursor.fetchone()[0]
 
 
-def _store_tiers(study: Study, task: str, judged: list[rules.Judged]) -> None:
-    """Write the tiers that are new or have changed, mostly a few of very many; drop the others'."""
+def _store_tiers(
+    study: Study, task: str, judged: list[rules.Judged], *, options: bool = False
+) -> None:
+    """Write the tiers that are new or have changed, mostly a few of very many; drop the others'.
+
+    ``options``: labels are numbers of options, of which one may have won.
+    """
     items = Item.objects.filter(study=study, batch__task__name=task)
     ItemTier.objects.filter(item__in=items.filter(done=0)).delete()
     items = items.filter(done__gt=0)
@@ -262,7 +276,8 @@ def _store_tiers(study: Study, task: str, judged: list[rules.Judged]) -> None:
     fresh = []
     for item in judged:
         pk, old = stored.pop(item.task)
-        tier = (item.tier, _winner_of(item.winner), float(item.share), item.n)
+        winner = _winner_of(item.winner) if options else None
+        tier = (item.tier, winner, float(item.share), item.n)
         if tier != old:
             fresh.append(ItemTier(item_id=pk, **dict(zip(fields, tier, strict=True))))
     unjudged = [pk for pk, old in stored.values() if old[0]]

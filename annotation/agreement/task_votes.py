@@ -153,7 +153,12 @@ class TaskVotes:
         self.withdrawn = counting.withdrawn_from(study) if withdrawn is None else withdrawn
         self.task, self.kind = definition.name, kind_of(definition.kind)
         self.config = config_of_task(definition)
-        self.items = counting.items(study, self.task, [definition.kind], self.withdrawn)
+
+    @cached_property
+    def items(self) -> QuerySet:
+        """The task's items with their counts by label (``counting.items``)."""
+        kind, labels = self.definition.kind, self.counted_labels
+        return counting.items(self.study, self.task, kind, self.withdrawn, labels)
 
     @cached_property
     def measures(self) -> list[Measure]:
@@ -161,16 +166,26 @@ class TaskVotes:
         return counting.measures_of(self.definition)
 
     @cached_property
+    def counted(self) -> Measure:
+        """What is counted on each item, else the primary one."""
+        return counting.counted_measure(self.definition) or self.measures[0]
+
+    @cached_property
     def labels(self) -> list[str]:
         """All labels that could be given, in the order of their codes."""
+        return self.counted_labels
+
+    @cached_property
+    def counted_labels(self) -> list[str]:
+        """All labels of what is counted on each item."""
         if self.stored:
             return self.stored["labels"]
-        return counting.declared(self.definition, self.measures[0])
+        return counting.declared(self.definition, self.counted)
 
     @property
     def counts(self) -> list[str]:
-        """Each label's counter (``counting.items``)."""
-        return [f"judged_{label}" for label in self.labels]
+        """The name of each label's count (``counting.items``)."""
+        return [f"judged_{place}" for place in range(len(self.counted_labels))]
 
     @property
     def judgments(self) -> QuerySet:
@@ -208,7 +223,7 @@ class TaskVotes:
         """Place of the last item whose single votes are read; None for all of them."""
         if self.stored:
             return self.stored["last"]
-        return counting.last_position(self.study, self.task, CAP, [self.definition.kind])
+        return counting.last_position(self.study, self.task, CAP, self.definition.kind)
 
     @cached_property
     def patterns(self) -> list[tuple[tuple[int, ...], bool, int]]:
@@ -222,8 +237,8 @@ class TaskVotes:
 
     @cached_property
     def votes(self) -> QuestionVotes:
-        """All votes on the primary question."""
-        return read(self.definition, self.measures[0], withdrawn=self.withdrawn)
+        """All votes on what is counted."""
+        return read(self.definition, self.counted, withdrawn=self.withdrawn)
 
     @cached_property
     def days(self) -> list[tuple[str, int]]:
@@ -274,7 +289,7 @@ class TaskVotes:
         votes = self.votes
         if self.last is not None:
             votes = votes.take(votes.item <= self.last)
-        choices, numbers = counting.answers_chosen(self.definition, votes.labels)
+        choices, numbers = counting.answers_chosen(self.definition, self.counted, votes.labels)
         return Rows.of(votes, [self.labels.index(choice) for choice in choices], numbers)
 
     @cached_property
@@ -349,7 +364,7 @@ class TaskVotes:
         groups: Counter[tuple[int, int]] = Counter()
         for votes, _complete, n in self.patterns:
             groups[sum(votes), sum(v * v for v in votes)] += n
-        return Disputed(items.annotate(squares=squares), groups, len(self.labels))
+        return Disputed(items.annotate(squares=squares), groups, len(self.counted_labels))
 
     def _with_kappa(self) -> QuerySet:
         """The items with their own ``kappa``, from two votes on."""
@@ -357,11 +372,12 @@ class TaskVotes:
         same = sum(
             Cast(name, FloatField()) * (Cast(name, FloatField()) - 1) for name in self.counts
         )
-        k = float(len(self.labels))
+        k = float(len(self.counted_labels))
         kappa = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
         return self.items.annotate(kappa=Case(When(judged__gte=2, then=kappa)))
 
     def votes_of(self, item: Item) -> str:
         """The votes of an item by label, as they stand in a table."""
-        votes = ((label, getattr(item, f"judged_{label}")) for label in self.labels)
-        return ", ".join(f"{label}: {n}" for label, n in votes if n)
+        votes = [getattr(item, name) for name in self.counts]
+        labelled = zip(self.counted_labels, votes, strict=True)
+        return ", ".join(f"{label}: {n}" for label, n in labelled if n)

@@ -1,6 +1,7 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
-from typing import Any
+from functools import partial
+from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -18,19 +19,19 @@ from annotation.accounts.requests import UserRequest
 from annotation.agreement import formulas, item_views, keys, scoring
 from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.board import Board, Figure
-from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
+from annotation.agreement.figures.dashboard import SelectionBoard
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.progress import tier_rows
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
-from annotation.agreement.task_votes import CAP
+from annotation.agreement.task_votes import CAP, TaskVotes
 from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
 from annotation.core import downloads, refusals
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import page_of, whole_or_part
 from annotation.judging.curator.adjudication import rulings
-from annotation.judging.kinds import codes, kind_of
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Slot
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study, TaskDefinition
@@ -55,7 +56,9 @@ def study(request: UserRequest, slug: str) -> HttpResponse:
         ],
         "worker_alive": worker_alive(),
         "audit_task": AUDIT_TASK,
-        "has_triples": study.tasks.filter(kind__in=codes(COUNTED=True), config__options=3).exists(),
+        "has_triples": any(
+            kind_of(task.kind).chooses and task.config["options"] == 3 for task in study.tasks.all()
+        ),
         "has_scores": scoring.any_scores(study),
     }
     return whole_or_part(request, "agreement/study.html", "live", context)
@@ -78,40 +81,56 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
     if request.htmx and seen == (str(board.totals["votes"]), digest):
         return HttpResponse(status=204)
     if isinstance(board, KindBoard):
-        return _other_results(request, study, board)
+        compared = bool(board.measures)
+        context = _page(request, study, board, digest) | {
+            "formulas": formulas.of_levels(board.levels) if compared else None,
+            "drawn_intervals": formulas.DRAWN_INTERVALS,
+            "tier_rule": formulas.TIER_RULE if counting.has_tiers(board.definition) else None,
+        }
+        return whole_or_part(request, "agreement/kind.html", "live", context)
+    context = _page(request, study, board, digest) | {
+        "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
+        "has_scores": scoring.any_scores(study),
+        "capped": CAP if board.last is not None else None,
+        "formulas": formulas.FORMULAS,
+        "tier_rule": formulas.TIER_RULE,
+    }
+    return whole_or_part(request, "agreement/results.html", "live", context)
+
+
+def _page(request: UserRequest, study: Study, board: Board, digest: str) -> dict[str, Any]:
+    """What the pages of results of all tasks show: figures, disputed items, tiers."""
+    task, tiered = board.task, counting.has_tiers(board.definition)
     tier = request.GET.get("tier", "")
-    tier = tier if tier in rules.TIERS else ""
-    rows: Any = board.disputed(tier)
-    number = request.GET.get("page")
-    page = page_of(rows, PAGE, number) if tier else Paginator(rows, PAGE).get_page(number)
+    tier = tier if tiered and tier in rules.TIERS else ""
+    page, number = None, request.GET.get("page")
+    if tier:
+        page = page_of(TaskVotes.disputed(board, tier), PAGE, number)
+    elif board.measures:
+        page = Paginator(cast(Any, board.disputed()), PAGE).get_page(number)
+    votes_of = partial(TaskVotes.votes_of, board) if tier else board.votes_of
     member = member_of(request.user, study)
     tops_up = tier == "borderline" and policies.batch.may_change(member)
-    context = {
+    stops = tiered and policies.task.may_change(member)
+    shown = {"votes": board.totals["votes"], "of": digest, "page": page.number if page else ""}
+    return {
         "study": study,
         "task": task,
         "board": board,
+        "tiered": tiered,
         "tier": tier,
         "reserve": reserve.reserve(study, task).count() if tops_up else 0,
         "top_up": rules.DEFAULT.top_up,
-        "early": early_stop.state(study, task) if policies.task.may_change(member) else None,
-        "address": reverse("results", args=[slug, task]),
-        "shown": urlencode(
-            {"votes": board.totals["votes"], "of": digest, "page": page.number}
-            | ({"tier": tier} if tier else {})
-        ),
-        "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
-        "has_scores": scoring.any_scores(study),
-        "figures": [board.figure(key) for key in FIGURES],
-        "capped": CAP if board.last is not None else None,
+        "early": early_stop.state(study, task) if stops else None,
+        "address": reverse("results", args=[study.slug, task]),
+        "shown": urlencode(shown | ({"tier": tier} if tier else {})),
+        "figures": [board.figure(key) for key in board.makers],
         "page": page,
-        "disputed": [(item, board.votes_of(item)) for item in page],
+        "disputed": [(row, votes_of(row)) for row in page or ()],
         "headline": _headline(board),
-        "formulas": formulas.FORMULAS,
         "interval": formulas.INTERVAL,
-        "tier_rule": formulas.TIER_RULE,
         "keys": keys.compared(study, task),
     }
-    return whole_or_part(request, "agreement/results.html", "live", context)
 
 
 @require_safe
@@ -134,7 +153,7 @@ def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
     """A figure of the task's page or of its scores; None where there is none of this name."""
     if name in board.makers:
         return board.figure(name)
-    if not board.kind.COUNTED:
+    if not board.kind.chooses:
         return None
     figures = rating_figures(scoring.rated(study, board.task))
     return next((figure for figure in figures if figure.key == name), None)
@@ -171,30 +190,6 @@ def _headline(board: Board) -> list:
     agreement = summary.coefficients(board) if "agreement" in board.makers else []
     tiers = summary.tiers(board)
     return [group for group in (summary.progress(board) + agreement, tiers) if group]
-
-
-def _other_results(request: UserRequest, study: Study, board: KindBoard) -> HttpResponse:
-    """The page of a task of another kind than a selection."""
-    compared = bool(board.measures)
-    page = None
-    if compared:
-        rows: Any = board.disputed()
-        page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    context = {
-        "study": study,
-        "task": board.task,
-        "board": board,
-        "address": reverse("results", args=[study.slug, board.task]),
-        "figures": [board.figure(key) for key in board.makers],
-        "page": page,
-        "headline": _headline(board),
-        "disputed": [(row, board.votes_of(row)) for row in page or []],
-        "formulas": formulas.of_levels(board.levels) if compared else None,
-        "interval": formulas.INTERVAL,
-        "drawn_intervals": formulas.DRAWN_INTERVALS,
-        "keys": keys.compared(study, board.task),
-    }
-    return whole_or_part(request, "agreement/kind.html", "live", context)
 
 
 @require_safe
@@ -258,6 +253,7 @@ def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
         "study": study,
         "task": task,
         "kind": kind_of(item.batch.task.kind),
+        "has_tiers": counting.has_tiers(item.batch.task),
         "item": item,
         "options": item_views.options(item, votes),
         "votes": votes,
@@ -279,7 +275,8 @@ def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
     context = {"study": study, "task": task, "form": form, "votes": votes}
     if votes and form.is_valid():
         last = counting.last_position(study, task, CAP)
-        read = task_votes(definition, last=last)
+        measure = counting.counted_measure(definition)
+        read = task_votes(definition, measure.name if measure else "", last=last)
         seen = rules.preview(
             read.votes,
             len(read.declared),
@@ -305,7 +302,7 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
     context = {"study": study, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
-        board = SelectionBoard(study, _definition(study, pilot)) if pilot else None
+        board = TaskVotes(study, _definition(study, pilot)) if pilot else None
         try:
             context["plan"] = planning.plan(form.cleaned_data, board)
         except ValueError as error:
@@ -319,20 +316,19 @@ def _board(study: Study, task: str) -> Board:
     newest = study.tasks.filter(name=task).select_related("study").order_by("-version").first()
     if newest is None:
         raise Http404
-    if kind_of(newest.kind).COUNTED:
+    if kind_of(newest.kind).chooses:
         return SelectionBoard(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
-    judged = counting.newest_judged(study, task)
-    return KindBoard(study, judged[0] if judged else newest)
+    judged = [*counting.newest(study, [task]), *counting.newest_judged(study, task), newest]
+    return KindBoard(study, judged[0])
 
 
 def _definition(study: Study, task: str) -> TaskDefinition:
-    # The figures below are of choices; another kind of answer has its own.
-    tasks = study.tasks.filter(name=task, kind__in=codes(COUNTED=True)).select_related("study")
-    definition = tasks.order_by("-version").first()
-    if definition is None:
+    """The task of this name whose items get tiers; 404 where there is none."""
+    definitions = counting.newest(study, [task])
+    if not definitions:
         raise Http404
-    return definition
+    return definitions[0]
 
 
 def _download(

@@ -18,7 +18,6 @@ from annotation.candidates import attributes, review
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.schema import Number, serializer_of
 from annotation.judging.curator import checks
-from annotation.judging.kinds import codes
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import board, conversations, curate, splitting
@@ -26,6 +25,7 @@ from annotation.personas.balance import Tally
 from annotation.personas.models import PairDecision, Persona
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
+from annotation.votes import counting
 
 MOST = 1000
 PAIRS, VALUES = 100, 50
@@ -203,7 +203,7 @@ class EarlyStopOfTask(StudyView):
 
 def _with_tiers(study: Study, task: str) -> str:
     """The name of the study's task whose items have tiers; NotFound for any other."""
-    if not study.tasks.filter(name=task, kind__in=codes(COUNTED=True)).exists():
+    if not counting.tiered(study, [task]):
         raise NotFound(f"There is no task “{task[:60]}” whose items have tiers.")
     return task
 

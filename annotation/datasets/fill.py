@@ -25,7 +25,7 @@ def filled(items: Iterable[Item], rule: rules.TierRule) -> frozenset[str]:
         return frozenset()
     tasks = {}
     for item in items:
-        pair = kind_of(item.kind).COUNTED and len(item.answers) == 2
+        pair = kind_of(item.kind).chooses and len(item.answers) == 2
         if pair and item.task != AUDIT_TASK:
             key = item.task, item.task_version, item.labels[2:]
             tasks.setdefault(key, _Task(len(item.labels))).add(item, verdict(item, rule))

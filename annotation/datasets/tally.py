@@ -23,7 +23,7 @@ GROUPS = {"two_answers": 2, "three_answers": 3}
 # Kinds whose label is a place on a scale between two answers.
 SCALES = {
     f"{code}s": code
-    for code in codes(SHAPE="label", COUNTED=False)
+    for code in codes(SHAPE="label", chooses=False)
     if "options" in kind_of(code).ASKS
 }
 
@@ -56,7 +56,7 @@ class Tally:
         It may stand for as many as ``times`` items of its pattern, which the ``voters`` judged.
         """
         # Selections by their number of answers: each has pairs of its own sort.
-        group = len(item.answers) if kind_of(item.kind).COUNTED else item.kind
+        group = len(item.answers) if kind_of(item.kind).chooses else item.kind
         self.items[group] += times
         self.judgments += times * len(item.votes)
         if pair:
@@ -174,7 +174,7 @@ class _Task:
     @classmethod
     def of(cls, item: Item) -> "_Task":
         kind = kind_of(item.kind)
-        if not kind.COUNTED:
+        if not kind.chooses:
             return cls(item.labels, kind.LEVEL)
         answers = [f"answer {n}" for n in range(1, len(item.answers) + 1)]
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK

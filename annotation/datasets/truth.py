@@ -26,7 +26,7 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
     winner is the label of more than half of the verdicts. Raises DomainError for a vote outside
     of the labels.
     """
-    if not kind_of(item.kind).COUNTED:
+    if not kind_of(item.kind).chooses:
         return _majority(item)
     if item.stop_below:
         rule = replace(rule, stop_below=item.stop_below)
@@ -163,7 +163,7 @@ def pair(
     """
     if item.task == AUDIT_TASK:
         return None, "audit_of_the_easy_tier"
-    if not kind_of(item.kind).COUNTED:
+    if not kind_of(item.kind).chooses:
         unknown = _chooses(item) and orient(item) is None
         return None, "generic_answer_not_known" if unknown else ""
     by_id = {answer.id: answer for answer in item.answers}

@@ -101,7 +101,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
     chosen = measures_of(definition, question)
     last = None
     if most is not None:
-        last = counting.last_position(study, task, most, [definition.kind])
+        last = counting.last_position(study, task, most, definition.kind)
     quantities, alternatives = [], {}
     for one in chosen:
         material = material_of(study, definition, one, last)

@@ -7,12 +7,15 @@ batches of their own, whose slots are made for one person at the moment they are
 """
 
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, Func, OuterRef, Q, Value
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast, Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts.models import User
@@ -112,17 +115,12 @@ class Item(models.Model):
     # Of checks: handed out to nobody else.
     retired_at = models.DateTimeField(null=True)
 
-    # The newest judgment, and counts of the votes, updated in each vote's own transaction: far
-    # cheaper to read than the votes. COUNTERS names the column of each label of a kind that is
-    # COUNTED.
+    # The newest judgment, and how many there are, updated in each vote's own transaction: far
+    # cheaper to read than the votes. ``counts`` is {label: votes} of the task's primary question
+    # (``Kind.counted_question``), empty where it has none.
     done = models.PositiveSmallIntegerField(default=0)
     last_judgment = models.BigIntegerField(default=0)
-    COUNTERS = {"1": "votes_1", "2": "votes_2", "3": "votes_3", "tie": "ties", "none": "nones"}
-    votes_1 = models.PositiveSmallIntegerField(default=0)
-    votes_2 = models.PositiveSmallIntegerField(default=0)
-    votes_3 = models.PositiveSmallIntegerField(default=0)
-    ties = models.PositiveSmallIntegerField(default=0)
-    nones = models.PositiveSmallIntegerField(default=0)
+    counts = models.JSONField(default=dict)
 
     objects = ItemQuerySet.as_manager()
 
@@ -131,7 +129,7 @@ class Item(models.Model):
             models.UniqueConstraint(fields=["study", "external_id"], name="item_of_study"),
             models.UniqueConstraint(fields=["study", "position"], name="item_position"),
             models.CheckConstraint(
-                condition=Q(done__lte=models.F("overlap")), name="item_never_over_overlap"
+                condition=Q(done__lte=F("overlap")), name="item_never_over_overlap"
             ),
             models.CheckConstraint(
                 condition=Q(position__isnull=False, made_for=None)
@@ -149,6 +147,46 @@ class Item(models.Model):
 
     def __str__(self) -> str:
         return self.external_id
+
+
+def votes_for(label: str) -> Combinable:
+    """How many of an item's votes are for ``label``."""
+    # Not by a transform, which takes a label of digits for the place in a list.
+    path = Func(F("counts"), Value(label), function="jsonb_extract_path_text")
+    return Coalesce(Cast(path, models.IntegerField()), 0)
+
+
+class MostVotes(Func):
+    """The votes of an item's most frequent label, of its ``counts``; null for none."""
+
+    template = "(SELECT max(n::int) FROM jsonb_each_text(%(expressions)s) AS votes (label, n))"
+    output_field = models.IntegerField()
+
+
+class Leaders(Func):
+    """How many labels share an item's first place."""
+
+    template = """(SELECT count(*) FROM (
+        SELECT rank() OVER (ORDER BY n::int DESC) AS place
+        FROM jsonb_each_text(%(expressions)s) AS votes (label, n)) AS ranked WHERE place = 1)"""
+    output_field = models.IntegerField()
+
+
+class PairsAlike(Func):
+    """Σ v(v-1) over an item's labels with v votes: ordered pairs of equal votes."""
+
+    template = """(SELECT coalesce(sum(n::int * (n::int - 1)), 0)::int
+        FROM jsonb_each_text(%(expressions)s) AS votes (label, n))"""
+    output_field = models.IntegerField()
+
+
+def recounted(steps: Mapping[str, int]) -> Combinable:
+    """An item's counts with ``steps``, {label: votes to add}."""
+    counts: Combinable = F("counts")
+    for label, step in steps.items():
+        fresh = Func(Value(label), votes_for(label) + step, function="jsonb_build_object")
+        counts = Func(counts, fresh, template="%(expressions)s", arg_joiner=" || ")
+    return counts
 
 
 class ItemOption(models.Model):

@@ -16,7 +16,7 @@ from django.db.models import (
     Value,
     When,
 )
-from django.db.models.functions import Cast, Greatest
+from django.db.models.functions import Cast
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
@@ -28,7 +28,7 @@ from annotation.core.errors import DomainError
 from annotation.core.lists import Page, page_after
 from annotation.core.schema import asked
 from annotation.judging.batches.open import ask_for_more
-from annotation.judging.kinds import codes, config_of_task, kind_of
+from annotation.judging.curator.checks import share
 from annotation.judging.models import (
     Answer,
     Batch,
@@ -37,13 +37,14 @@ from annotation.judging.models import (
     ItemComment,
     ItemOption,
     Judgment,
+    PairsAlike,
     Slot,
 )
 from annotation.studies.models import Study
+from annotation.votes.counting import counted_measure, tiered
 
 PAGE, EXPORTED = 50, 2_000
 MOST = 10_000
-COUNTERS = ("votes_1", "votes_2", "votes_3", "ties", "nones")
 SORTS = {
     "": gettext_lazy("in the order of handing out"),
     "least": gettext_lazy("fewest judgments first"),
@@ -116,24 +117,12 @@ def listed(study: Study, wanted: Filter) -> QuerySet[Item]:
     """The items of the study's work that ``wanted`` leaves, with ``agreement``: the share of the
     votes that the most frequent label has, null where labels are not counted or nobody voted."""
     rows: QuerySet = Item.objects.filter(study=study, position__isnull=False)
-    most = Greatest(*COUNTERS)
-    rows = rows.annotate(
-        agreement=Case(
-            When(Q(done__gt=0) & Q(_any_counted()), then=Cast(most, FloatField()) / F("done"))
-        )
-    )
+    rows = rows.annotate(agreement=share())
     rows = rows.filter(batch__in=_batches(study, wanted))
     for name, rule in _RULES.items():
         if value := getattr(wanted, name):
             rows = rule(rows, study, value)
     return rows
-
-
-def _any_counted() -> Q:
-    voted = Q()
-    for name in COUNTERS:
-        voted |= Q(**{f"{name}__gt": 0})
-    return voted
 
 
 def _batches(study: Study, wanted: Filter) -> list[int]:
@@ -183,17 +172,16 @@ def _agreement(rows: QuerySet, study: Study, value: str) -> QuerySet:
 
 def _tier(rows: QuerySet, study: Study, value: str) -> QuerySet:
     """Items whose own kappa (tiers.rules) lies in the tier; a shared first place is none."""
-    tasks = [task for task in study.tasks.all() if task.kind in codes(COUNTED=True)]
-    labels = {task.pk: len(kind_of(task.kind).labels(config_of_task(task))) for task in tasks}
+    measures = {task.pk: counted_measure(task) for task in tiered(study)}
+    labels = {pk: len(measure.labels) for pk, measure in measures.items() if measure}
     if not labels:
         return rows.none()
     count = Case(
         *(When(batch__task=pk, then=Value(n)) for pk, n in labels.items()),
         output_field=IntegerField(),
     )
-    agreeing = sum((F(name) * (F(name) - 1) for name in COUNTERS), Value(0))
     pairs = F("done") * (F("done") - 1)
-    kappa = Cast(count * agreeing - pairs, FloatField()) / ((count - 1) * pairs)
+    kappa = Cast(count * PairsAlike("counts") - pairs, FloatField()) / ((count - 1) * pairs)
     bounds: dict[str, tuple[Any, Any]] = {
         "medium": (DEFAULT.medium_above, 1),
         "hard": (DEFAULT.hard_above, DEFAULT.medium_above),

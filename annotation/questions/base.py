@@ -136,6 +136,13 @@ class Measure:
     question: str
     # The class that was ticked or not, of a question that takes several.
     of_class: str = ""
+    # Whether labels are numbers of the item's options, beside a tie and none of them.
+    chooses: bool = False
+
+    @property
+    def is_one_label(self) -> bool:
+        """Whether an answer is one of several labels, and no place in an order."""
+        return not self.of_class and self.level != "ranks" and len(self.labels) > 1
 
 
 class Condition(BaseModel):

@@ -5,17 +5,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Length
 
 from annotation.accounts.models import Consent
-from annotation.judging.kinds import codes, config_of_task, kind_of
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.imported import NO_ANSWER
-from annotation.judging.models import Batch, Item, Judgment
+from annotation.judging.models import Batch, Judgment, votes_for
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 
-# Kinds whose items get tiers.
-TIERED = tuple(codes(COUNTED=True))
 # The task of two answers that audits the easy tier: its items give no pairs.
 AUDIT_TASK = "easy-audit"
 
@@ -23,31 +22,57 @@ AUDIT_TASK = "easy-audit"
 def items(
     study: Study,
     task: str = "",
-    kinds: Collection[str] | None = TIERED,
+    kind: str = "",
     withdrawn: list[int] | None = None,
+    labels: Sequence[str] = (),
 ) -> QuerySet:
-    """The items that people work on (checks are none), with the counts of the votes that count.
+    """The items that people work on (checks are none), of one task and kind or of all.
 
-    ``judged`` is how many, ``judged_1`` … ``judged_none`` how many for each of LABELS: the item's
-    own counters without the votes of people who left (``withdrawn``, read where it is None).
-    ``kinds`` None stands for tasks of every kind.
+    ``judged`` is how many votes count, ``judged_0`` … how many for each of ``labels`` of the
+    counted question: the item's own counts without the votes of people who left (``withdrawn``,
+    read where it is None).
     """
-    rows = _of_task(study.items.work(), task, kinds)
-    rows = rows.annotate(
-        judged=F("done"), **{f"judged_{name}": F(to) for name, to in Item.COUNTERS.items()}
-    )
-    gone = withdrawn_from(study) if withdrawn is None else withdrawn
-    if not _leave_votes(study, gone):
-        return rows
-    left = {f"judged_{name}": F(to) - _left(gone, name) for name, to in Item.COUNTERS.items()}
-    return rows.annotate(judged=F("done") - _left(gone), **left)
-
-
-def _of_task(rows: QuerySet, task: str, kinds: Collection[str] | None) -> QuerySet:
-    """The rows (of items or of their counts) of one task, and of some kinds."""
+    rows = study.items.work()
     if task:
         rows = rows.filter(batch__task__name=task)
-    return rows.filter(batch__task__kind__in=kinds) if kinds else rows
+    if kind:
+        rows = rows.filter(batch__task__kind=kind)
+    gone = withdrawn_from(study) if withdrawn is None else withdrawn
+    judged: Combinable = F("done")
+    by_label = [votes_for(label) for label in labels]
+    if _leave_votes(study, gone):
+        judged = judged - _left(gone)
+        questions = _counted_questions(study)
+        by_label = [votes - _left(gone, label, questions)
+                    for label, votes in zip(labels, by_label, strict=True)]  # fmt: skip
+    counts = {f"judged_{place}": votes for place, votes in enumerate(by_label)}
+    return rows.annotate(judged=judged, **counts)
+
+
+def _counted_questions(study: Study) -> set[str]:
+    questions = (kind_of(each.kind).counted_question(config_of_task(each))
+                 for each in study.tasks.all())  # fmt: skip
+    return {question.name for question in questions if question}
+
+
+def has_tiers(task: TaskDefinition) -> bool:
+    """Whether a task's items get tiers."""
+    return kind_of(task.kind).has_tiers(config_of_task(task))
+
+
+def counted_measure(task: TaskDefinition) -> Measure | None:
+    """What is counted on each item of a task (``Kind.counted_question``)."""
+    question = kind_of(task.kind).counted_question(config_of_task(task))
+    name = question.name if question else None
+    return next((each for each in measures_of(task) if each.question == name), None)
+
+
+def tiered(study: Study, names: Iterable[str] | None = None) -> list[TaskDefinition]:
+    """All versions with tiers of the study's tasks, or of those named, the newest first."""
+    tasks = study.tasks.order_by("name", "-version")
+    if names is not None:
+        tasks = tasks.filter(name__in=names)
+    return [task for task in tasks if has_tiers(task)]
 
 
 def _leave_votes(study: Study, gone: list[int]) -> bool:
@@ -68,14 +93,17 @@ def totals(rows: QuerySet) -> dict[str, int]:
     )
 
 
-def _left(gone: list[int], label: str = "") -> Coalesce:
-    """Number of an item's judgments by these people: of all of them, or of those for a label."""
+def _left(gone: list[int], label: str = "", questions: Collection[str] = ()) -> Coalesce:
+    """Number of an item's judgments by these people: of all, or of those for a label."""
     judgments: QuerySet = Judgment.objects.standing().filter(
         slot__item=OuterRef("pk"), annotator__in=gone
     )
     if label:
-        asked = [kind_of(code).primary for code in TIERED]
-        judgments = judgments.filter(answers__question__in=asked, answers__label=label)
+        stated = Q(answers__label=label)
+        if label.isdecimal():
+            stated |= Q(answers__label="", answers__value=int(label))
+        about = {"answers__option": None, "answers__part": None}
+        judgments = judgments.filter(stated, answers__question__in=questions, **about)
     count = judgments.order_by().values("slot__item").annotate(n=Count("pk")).values("n")
     return Coalesce(Subquery(count), 0)
 
@@ -95,18 +123,21 @@ def progress(study: Study) -> dict[str, int]:
     """``totals`` over the study's tasks of every kind; of very many votes as last computed."""
     kept = dict(study.agreement_results.exclude(sums=None).values_list("task", "sums__totals"))
     others = study.batches.exclude(task__name__in=kept).values_list("pk", flat=True)
-    live = totals(items(study, kinds=None).filter(batch__in=list(others)))
+    live = totals(items(study).filter(batch__in=list(others)))
     return {name: n + sum(each[name] for each in kept.values()) for name, n in live.items()}
 
 
 def voted_tasks(
-    study: Study, kinds: Collection[str] | None = TIERED, withdrawn: list[int] | None = None
+    study: Study, withdrawn: list[int] | None = None, *, with_tiers: bool = True
 ) -> dict[str, int]:
-    """Names of the study's tasks of some ``kinds`` that have votes, with their number, by name.
+    """Names of the study's tasks that have votes, with their number, by name.
 
-    Votes of people who left do not count. ``kinds`` None stands for tasks of every kind.
+    Only of tasks whose items have tiers, unless not ``with_tiers``. Votes of people who left do not
+    count.
     """
-    rows = items(study, "", kinds, withdrawn).order_by("batch__task__name")
+    rows = items(study, withdrawn=withdrawn).order_by("batch__task__name")
+    if with_tiers:
+        rows = rows.filter(batch__task__in=[task.pk for task in tiered(study)])
     voted = rows.values_list("batch__task__name").annotate(n=Sum("judged"))
     return {name: n for name, n in voted if n}
 
@@ -137,18 +168,31 @@ def closed_batches(study: Study) -> list[int]:
 
 
 def newest(study: Study, names: Iterable[str]) -> list[TaskDefinition]:
-    """The newest definition of each task with tiers of these names, in order of name."""
-    tasks = study.tasks.filter(name__in=names, kind__in=TIERED).order_by("name", "-version")
-    return list(tasks.distinct("name"))
+    """The newest definition of each task with tiers of these names, in order of name.
+
+    Where versions ask for other classes, the newest with votes.
+    """
+    tasks = tiered(study, names)
+    others = [task.pk for task in tasks if not kind_of(task.kind).chooses]
+    voted = study.items.work().filter(batch__task__in=others, done__gt=0)
+    unvoted = set(others).difference(voted.values_list("batch__task", flat=True) if others else [])
+    newest: dict[str, TaskDefinition] = {}
+    for task in sorted(tasks, key=lambda task: (task.name, task.pk in unvoted, -task.version)):
+        newest.setdefault(task.name, task)
+    return list(newest.values())
 
 
 def newest_judged(
     study: Study, task: str = "", withdrawn: list[int] | None = None
 ) -> list[TaskDefinition]:
     """The newest definition that has votes, of each task without tiers (of ``task`` alone)."""
-    judged = items(study, task, codes(COUNTED=False), withdrawn).filter(judged__gt=0)
+    judged = items(study, task, withdrawn=withdrawn).filter(judged__gt=0)
     tasks = study.tasks.filter(pk__in=judged.order_by().values("batch__task"))
-    return list(tasks.order_by("name", "-version").distinct("name"))
+    newest: dict[str, TaskDefinition] = {}
+    for definition in tasks.order_by("name", "-version"):
+        if not has_tiers(definition):
+            newest.setdefault(definition.name, definition)
+    return list(newest.values())
 
 
 def judgments(study: Study, withdrawn: list[int] | None = None) -> QuerySet:
@@ -188,13 +232,7 @@ def versions(definition: TaskDefinition) -> list[TaskDefinition]:
 
 def _comparable(one: Measure, other: Measure) -> bool:
     same = one.level == other.level and one.labels == other.labels
-    return same or one.level == other.level == "ranks" or (chooses(one) and chooses(other))
-
-
-def chooses(measure: Measure) -> bool:
-    """Whether its labels are numbers of answers, a tie and none of them."""
-    labels = set(measure.labels).difference(NO_ANSWER)
-    return measure.level == "nominal" and all(label.isdecimal() for label in labels)
+    return same or one.level == other.level == "ranks" or (one.chooses and other.chooses)
 
 
 def is_numbered(measure: Measure) -> bool:
@@ -219,14 +257,16 @@ def scored_tasks(study: Study) -> list[TaskDefinition]:
     return [task for task in tasks if are_scores(measures_of(task))]
 
 
-def answers_chosen(task: TaskDefinition, labels: list[str]) -> tuple[list[str], list[int]]:
-    """What each of the labels of a task's primary question chooses, and the answer's number.
+def answers_chosen(
+    task: TaskDefinition, measure: Measure, labels: list[str]
+) -> tuple[list[str], list[int]]:
+    """What each of the labels of a measure chooses, and the answer's number.
 
     A place on a scale from one answer to another chooses its side; 0 stands for no answer.
     """
     kind, config = kind_of(task.kind), config_of_task(task)
     choices = [str(kind.choice(label, config)) for label in labels]
-    if not chooses(measures_of(task)[0]) and kind.choices(config) == kind.labels(config):
+    if not measure.chooses and kind.choices(config) == kind.labels(config):
         return choices, [0] * len(labels)
     return choices, [int(choice) if choice.isdecimal() else 0 for choice in choices]
 
@@ -246,17 +286,15 @@ def votes_of(
     return votes if last is None else votes.filter(slot__item__position__lte=last)
 
 
-def last_position(
-    study: Study, task: str, most: int, kinds: Collection[str] | None = TIERED
-) -> int | None:
+def last_position(study: Study, task: str, most: int, kind: str = "") -> int | None:
     """Place of the last item whose votes, with those of all before it, are ``most`` or fewer.
 
     None where all the task's votes are: whole items are read or left out, so that what is left
     out has nothing to do with how its votes fell.
     """
-    if totals(items(study, task, kinds))["votes"] <= most:
+    if totals(items(study, task, kind))["votes"] <= most:
         return None
-    rows = items(study, task, kinds).filter(judged__gt=0)
+    rows = items(study, task, kind).filter(judged__gt=0)
     # So many items of one vote or more have all the votes that may be read.
     rows = rows.order_by("position").values_list("position", "judged")[: most + 1]
     places, votes = np.array(list(rows)).T
@@ -280,12 +318,12 @@ def declared(definition: TaskDefinition, measure: Measure) -> list[str]:
     A tie that an older version allowed stays a label: its votes are votes. Where all votes were
     imported, nobody here could give a tie or "none": they are labels where they occur.
     """
-    if not chooses(measure):
+    if not measure.chooses:
         return list(measure.labels)
     tasks = definition.study.tasks.filter(name=definition.name, kind=definition.kind)
     opened = list(tasks.filter(batches__isnull=False).distinct()) or [definition]
     every = (each for task in opened for each in measures_of(task) if each.name == measure.name)
-    named = {label for each in every if chooses(each) for label in each.labels}
+    named = {label for each in every if each.chooses for label in each.labels}
     named -= _never_offered(definition, named)
     return [*sorted(named.difference(NO_ANSWER), key=int), *(n for n in NO_ANSWER if n in named)]
 
@@ -293,10 +331,11 @@ def declared(definition: TaskDefinition, measure: Measure) -> list[str]:
 def _never_offered(definition: TaskDefinition, named: set[str]) -> set[str]:
     """``never_offered`` of the labels ``named``, by the items' own counts of them."""
     study, special = definition.study, sorted(named.intersection(NO_ANSWER))
-    if not special or definition.kind not in TIERED:
+    if not special:
         return set()
-    sums = {name: Sum(f"judged_{name}") for name in special} | {"votes": Sum("judged")}
-    given = items(study, definition.name).order_by().aggregate(**sums)
+    sums = {name: Sum(f"judged_{place}") for place, name in enumerate(special)}
+    rows = items(study, definition.name, definition.kind, labels=special).order_by()
+    given = rows.aggregate(votes=Sum("judged"), **sums)
     unused = {name for name in special if not given[name]}
     if not unused or not given["votes"]:
         return set()
@@ -310,7 +349,7 @@ def never_offered(measures: list[Measure], votes: QuerySet[Judgment]) -> set[str
 
     Nobody here could give them: a file that allowed them had shown them.
     """
-    if not measures or not chooses(measures[0]):
+    if not measures or not measures[0].chooses:
         return set()
     if not votes.exists() or votes.filter(imported=False).exists():
         return set()

@@ -19,6 +19,7 @@ from django.db.models.functions import Cast, Coalesce, NullIf
 from annotation.accounts.models import User
 from annotation.core import copied
 from annotation.core.sql import among
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import ItemOption, Judgment
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
@@ -200,9 +201,15 @@ def study_votes(slug: str, task: str = "", *, tiered: bool = False) -> StudyVote
         # The audit of the easy tier is about pairs that were made from other votes.
         chosen = min(
             definitions,
-            key=lambda each: (each.name == counting.AUDIT_TASK, each.config["options"], each.name),
+            key=lambda each: (
+                each.name == counting.AUDIT_TASK,
+                not kind_of(each.kind).chooses,
+                each.config["options"],
+                each.name,
+            ),
         )
-        return task_votes(chosen, question)
+        counted = counting.counted_measure(chosen)
+        return task_votes(chosen, counted.name if tiered and counted else question)
     others = [] if tiered else counting.newest_judged(study, name)
     compared = [each for each in others if counting.measures_of(each)]
     if compared:

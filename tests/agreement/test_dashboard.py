@@ -25,7 +25,7 @@ from annotation.agreement.figures.board import About
 from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
 from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import Candidate
-from annotation.judging.models import Item, Judgment
+from annotation.judging.models import Item, Judgment, recounted
 
 # What these votes say nothing of: no two models are compared, and no answer is generic.
 ALONE = ("models", "model_wins", "control")
@@ -42,8 +42,8 @@ def give(item, user, label, **fields):
     common = {"key": str(slot.pk), "digest": "", "submitted_at": datetime(2026, 5, 1, tzinfo=UTC)}
     judgment = Judgment.objects.create(slot=slot, annotator=user, **(common | fields))
     judgment.answers.create(question="choice", label=label)
-    counter = Item.COUNTERS[label]
-    Item.objects.filter(pk=item.pk).update(done=F("done") + 1, **{counter: F(counter) + 1})
+    counts = recounted({label: 1})
+    Item.objects.filter(pk=item.pk).update(done=F("done") + 1, counts=counts)
 
 
 @pytest.fixture
@@ -513,7 +513,7 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
     new = Judgment.objects.create(**same, key="again", digest="", revision=2, replaces=old)
     new.answers.create(question="choice", label="2")
     Item.objects.filter(pk=old.slot.item_id).update(
-        votes_1=F("votes_1") - 1, votes_2=1, last_judgment=new.pk
+        counts=recounted({"1": -1, "2": 1}), last_judgment=new.pk
     )
     assert recompute.due() == [(judged, "better")]
     result = recompute.recompute(judged, "better")

@@ -170,6 +170,6 @@ def test_a_panel_that_is_not_complete_is_not_judged(triples, people):
     easy_audit.open_audit(triples)
     vote(triples, people)
     Item.objects.filter(pk=audits(triples).first().pk).update(
-        done=F("done") - 1, votes_1=4, votes_2=4
+        done=F("done") - 1, counts={"1": 4, "2": 4}
     )
     assert sum(pair.complete for pair in easy_audit.audit_of(triples).drawn) == 3

@@ -25,8 +25,8 @@ def study(cast, tea):
 def count(study, rows) -> None:
     """Give the study's items these votes by label."""
     for position, votes in enumerate(rows, start=1):
-        counters = dict(zip(("votes_1", "votes_2", "ties"), votes, strict=True))
-        Item.objects.filter(study=study, position=position).update(done=sum(votes), **counters)
+        counts = dict(zip(("1", "2", "tie"), votes, strict=True))
+        Item.objects.filter(study=study, position=position).update(done=sum(votes), counts=counts)
 
 
 def in_order(rows) -> list[tuple]:
@@ -72,7 +72,7 @@ def test_an_item_that_changes_while_its_page_is_read_comes_last(study):
     def change(execute, sql, parameters, many, context):
         statements.append(sql)
         if len(statements) == 2:  # the places are known, the items are not yet
-            Item.objects.filter(study=study, position=1).update(done=5, votes_1=4)
+            Item.objects.filter(study=study, position=1).update(done=5, counts={"1": 4})
         return execute(sql, parameters, many, context)
 
     with connection.execute_wrapper(change):

@@ -150,6 +150,6 @@ def test_made_judgments_agree_with_every_counter():
     study, _person = study_of(20)
     assert Batch.objects.get(study=study).size == 20
     assert Judgment.objects.count() == Slot.objects.filter(status="done").count()
-    items = list(study.items.values_list("done", "votes_1", "votes_2"))
-    assert sum(done for done, _, _ in items) == Judgment.objects.count()
-    assert all(done == first + second for done, first, second in items)
+    items = list(study.items.values_list("done", "counts"))
+    assert sum(done for done, _counts in items) == Judgment.objects.count()
+    assert all(done == sum(counts.values()) for done, counts in items)

@@ -29,7 +29,7 @@ def voted(items, vote, raters):
     (item,) = items(1)
     vote(item, "1" * 8, people=raters[:8])
     vote(item, "2", people=raters[8:], reason=CANARY)
-    type(item).objects.filter(pk=item.pk).update(votes_1=8, votes_2=1)
+    type(item).objects.filter(pk=item.pk).update(counts={"1": 8, "2": 1})
     return item
 
 

@@ -91,7 +91,7 @@ def test_battles_become_items_with_votes(bring):
         ("b3", "tie", None),
     ]
     item = Item.objects.get(external_id="b1")
-    assert (item.done, item.overlap, item.votes_2) == (1, 1, 1)
+    assert (item.done, item.overlap, item.counts) == (1, 1, {"2": 1})
     assert item.query.language == "English"
     assert Study.objects.get(slug="arena").status == "open"
 

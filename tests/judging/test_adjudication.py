@@ -61,7 +61,7 @@ def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, caro
         ("3", "On second thoughts.", carol.pk),
     ]
     item.refresh_from_db()
-    assert (item.votes_1, item.votes_2, item.votes_3) == (1, 1, 1)
+    assert item.counts == {"1": 1, "2": 1, "3": 1}
     assert checks.truth(item) == "3"
     shown = reverse("result-item", args=["tea", item.batch.task.name, item.pk])
     assert "On second thoughts." in client.get(shown).content.decode()

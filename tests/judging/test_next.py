@@ -53,7 +53,7 @@ def stored() -> tuple:
     return (
         Slot.objects.order_by("pk").values_list(*slot),
         Judgment.objects.order_by("slot", "revision").values_list(*judgment),
-        Item.objects.order_by("pk").values_list("pk", "done", *sorted(Item.COUNTERS.values())),
+        Item.objects.order_by("pk").values_list("pk", "done", "counts"),
         Desk.objects.order_by("annotator").values_list(*desk),
         Desk.objects.exclude(exhausted_at=None).order_by("annotator").values_list("annotator"),
         Draft.objects.order_by("slot").values_list("slot", "data"),

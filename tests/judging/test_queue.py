@@ -60,7 +60,7 @@ def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):
     assert result.next_slot not in (None, first)
     assert Judgment.objects.get().answers.get().label == "2"
     item = Slot.objects.get(pk=first).item
-    assert (item.done, item.votes_1, item.votes_2) == (1, 0, 1)
+    assert (item.done, item.counts) == (1, {"2": 1})
 
 
 def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea):

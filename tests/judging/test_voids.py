@@ -14,16 +14,12 @@ from annotation.judging.work import queue, submit
 from annotation.judging.work.voids import void
 from tests.judging.test_queue import choose, in_parallel, judge
 
-COUNTERS = ("votes_1", "votes_2", "votes_3", "ties", "nones")
-
 
 def counters() -> dict:
-    """Of every item with votes: (done, votes_1, …), as stored."""
-    return {
-        row[0]: row[1:]
-        for row in Item.objects.filter(batch__purpose="work").values_list("pk", "done", *COUNTERS)
-        if any(row[1:])
-    }
+    """Of every item with votes: (done, its counts), as stored."""
+    rows = Item.objects.filter(batch__purpose="work", done__gt=0)
+    counts = {pk: (done, counts) for pk, done, counts in rows.values_list("pk", "done", "counts")}
+    return {pk: (done, {k: n for k, n in row.items() if n}) for pk, (done, row) in counts.items()}
 
 
 def counted() -> dict:
@@ -31,9 +27,8 @@ def counted() -> dict:
     rows = Judgment.objects.standing().select_related("slot")
     found = {}
     for row in rows.filter(slot__item__batch__purpose="work"):
-        name = Item.COUNTERS[row.answers.get().label]
-        found.setdefault(row.slot.item_id, Counter())[name] += 1
-    return {pk: (n.total(), *(n[name] for name in COUNTERS)) for pk, n in found.items()}
+        found.setdefault(row.slot.item_id, Counter())[row.answers.get().label] += 1
+    return {pk: (n.total(), dict(n)) for pk, n in found.items()}
 
 
 def test_the_counters_are_taken_back_and_the_rows_stay(cast, tea):
@@ -92,7 +87,7 @@ def test_the_voided_person_never_gets_the_items_again_and_others_complete_them(c
     for name in ("Bo", "Chen"):
         while judge(tea, cast.person(name), 2):
             pass
-    assert list(Item.objects.values_list("done", "votes_2")) == [(2, 2)] * 2
+    assert list(Item.objects.values_list("done", "counts")) == [(2, {"2": 2})] * 2
     assert counters() == counted()
 
 

@@ -177,7 +177,7 @@ class World:
         slot = Slot.objects.filter(item__batch=batch).first()
         slot.status, slot.annotator = "done", self.cast.person(name)
         slot.save()
-        batch.items.update(done=1, votes_1=1)
+        batch.items.update(done=1, counts={"1": 1})
         judgment = Judgment.objects.create(
             slot=slot,
             annotator=slot.annotator,
@@ -195,7 +195,7 @@ class World:
         batches.update(purpose="training")
         slot.item.slots.exclude(pk=slot.pk).delete()
         study.items.filter(batch=slot.item.batch_id).exclude(pk=slot.item_id).delete()
-        study.items.filter(pk=slot.item_id).update(done=0, votes_1=0, expected="1")
+        study.items.filter(pk=slot.item_id).update(done=0, counts={}, expected="1")
         self.judged.item.adjudications.create(
             label="1", reason="It is right.", by=self.users["curator"]
         )

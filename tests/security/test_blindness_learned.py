@@ -108,8 +108,8 @@ def vote(cast, study, origins) -> None:
             )
             choices.append(options[item.pk][place].number)
         numbers = [options[item.pk][place].number for place in said]
-        counters = {f"votes_{n}": numbers.count(n) for n in (1, 2, 3)}
-        Item.objects.filter(pk=item.pk).update(done=8, **counters)
+        counts = {str(n): numbers.count(n) for n in set(numbers)}
+        Item.objects.filter(pk=item.pk).update(done=8, counts=counts)
     Slot.objects.bulk_update(slots, ["status", "annotator"], batch_size=2000)
     Judgment.objects.bulk_create(judgments)
     Answer.objects.bulk_create(

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.figures import dashboard, summary
 from annotation.agreement.figures.board import About, Board
-from annotation.agreement.figures.progress import by_day
+from annotation.agreement.figures.progress import by_day, tiers, vote_patterns
 from annotation.agreement.figures.raters import sides
 from annotation.agreement.figures.retest import retest
 from annotation.agreement.figures.scores import origin_means, spread_figure
@@ -96,6 +96,16 @@ class KindBoard(Board):
         return self.kind.choices(self.config)
 
     @cached_property
+    def counted_labels(self) -> list[str]:
+        """All labels by which items get tiers; none of a task without tiers."""
+        return counting.declared(self.definition, self.counted) if self.has_tiers else []
+
+    @cached_property
+    def has_tiers(self) -> bool:
+        """Whether the task's items get tiers."""
+        return counting.has_tiers(self.definition)
+
+    @cached_property
     def days(self) -> list[tuple[str, int]]:
         """(day in ISO 8601, judgments) of every day (UTC) with judgments."""
         judgments = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
@@ -117,7 +127,8 @@ class KindBoard(Board):
         sides = ("sides",) if self.two_sided else ()
         means = ("strategy_means", "model_means") if self.two_sided or self.scored else ()
         retest = ("retest",) if self.config["owner_only"] else ()
-        return ("agreement", "answers", *means, *sides, *retest, "days")
+        by_item = ("tiers", "patterns") if self.has_tiers else ()
+        return ("agreement", *by_item, "answers", *means, *sides, *retest, "days")
 
     # What sort of answers there are
 
@@ -469,6 +480,8 @@ def _strategies(board: Board) -> tuple[list[list[str]], list[np.ndarray]]:
 MAKERS = {
     "days": by_day,
     "agreement": summary.agreement,
+    "tiers": tiers,
+    "patterns": vote_patterns,
     "answers": answers,
     "sides": sides,
     "strategies": strengths,

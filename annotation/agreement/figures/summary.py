@@ -16,7 +16,7 @@ from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers.rules import TIERS
 from annotation.core import charts
 from annotation.core.charts import Dot
-from annotation.votes.counting import AUDIT_TASK
+from annotation.votes.counting import AUDIT_TASK, has_tiers
 
 # How many coefficients stand at the head of a page.
 FIRST = 3
@@ -139,7 +139,7 @@ def progress(board: TaskVotes) -> list[Cell]:
     totals = board.totals
     wanted = _("of %(n)d wanted") % {"n": totals["wanted"]}
     items = _("of %(n)d") % {"n": totals["items"]}
-    complete = "#patterns" if board.kind.COUNTED else "#days"
+    complete = "#patterns" if has_tiers(board.definition) else "#days"
     return [
         Cell(_("Judgments"), "#days", str(totals["votes"]), wanted),
         Cell(_("Items complete"), complete, str(totals["complete"]), items),

@@ -247,7 +247,7 @@ def _of_task(task: TaskDefinition, also: User | None) -> tuple[QuestionVotes, li
     votes = read_judgments(judgments, measures[0]) if measures else None
     if votes is None or votes.option.any():
         return read_judgments(judgments, None), [-1], [0]
-    choices, numbers = counting.answers_chosen(task, votes.labels)
+    choices, numbers = counting.answers_chosen(task, measures[0], votes.labels)
     codes = {choice: code for code, choice in enumerate(dict.fromkeys(choices))}
     return votes, [codes[choice] for choice in choices], numbers
 

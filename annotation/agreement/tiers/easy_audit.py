@@ -18,14 +18,15 @@ from annotation.agreement.tiers import reserve, rules
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
-from annotation.votes.counting import AUDIT_TASK, TIERED
+from annotation.votes.counting import AUDIT_TASK
 from annotation.votes.stored import task_votes
 
 QUESTION_ALONE = "A3"
+(CHOICE,) = (code for code, kind in KINDS.items() if kind.chooses)
 REASON = "pairs of a ground truth and the answer to the question alone are not voted on"
 
 
@@ -49,7 +50,8 @@ def easy_tier(study: Study) -> dict:
 def _triples(study: Study) -> list[TaskDefinition]:
     """The newest definition of each task with three options that has votes."""
     voted = counting.newest(study, counting.voted_tasks(study))
-    return [definition for definition in voted if definition.config["options"] == 3]
+    choices = (task for task in voted if kind_of(task.kind).chooses)
+    return [task for task in choices if task.config["options"] == 3]
 
 
 def _count(study: Study, definition: TaskDefinition) -> int:
@@ -171,11 +173,11 @@ def _pairs(study: Study) -> list[EasyPair]:
 
 def _with_votes(study: Study, pairs: list[EasyPair]) -> list[EasyPair]:
     """The pairs with the votes of their audits."""
-    audits = counting.items(study, AUDIT_TASK).prefetch_related("options")
+    audits = counting.items(study, AUDIT_TASK, labels=("1", "2")).prefetch_related("options")
     by_name = {item.external_id: item for item in audits}
     closed = set(counting.closed_batches(study))
     return [
-        _voted(pair, item, (item.judged, item.judged_1, item.judged_2), closed) if item else pair
+        _voted(pair, item, (item.judged, item.judged_0, item.judged_1), closed) if item else pair
         for pair in pairs
         for item in [by_name.get(pair.name)]
     ]
@@ -211,7 +213,7 @@ def _task(study: Study, by: User | None) -> TaskDefinition:
     """The audit's task, made where missing, with the guideline of the task of three."""
     task = study.tasks.filter(name=AUDIT_TASK).order_by("-version").first()
     if task:
-        if task.kind not in TIERED or task.config["options"] != 2:
+        if not kind_of(task.kind).chooses or task.config["options"] != 2:
             raise Conflict(
                 _("The task “%(task)s” is not one of two answers: the audit needs its name.")
                 % {"task": AUDIT_TASK}
@@ -221,11 +223,11 @@ def _task(study: Study, by: User | None) -> TaskDefinition:
     created = TaskDefinition.objects.create(
         study=study,
         name=AUDIT_TASK,
-        kind=TIERED[0],
+        kind=CHOICE,
         overlap=rules.DEFAULT.panel,
         guideline=asked.guideline if asked else "",
         translations=asked.translations if asked else {},
-        config=kind_of(TIERED[0]).check_config({"options": 2}),
+        config=kind_of(CHOICE).check_config({"options": 2}),
     )
     audit.record(by, "task.define", created, version=created.version)
     return created

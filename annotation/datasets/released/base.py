@@ -16,7 +16,7 @@ from typing import Any
 from annotation.core.errors import DomainError
 from annotation.datasets import release_files
 from annotation.datasets.release_files import Faults, json_of, text_of
-from annotation.judging.kinds import codes
+from annotation.judging.kinds import kind_of
 
 Rows = Iterator[tuple["Place", dict]]
 OVERLAP = 9
@@ -115,7 +115,7 @@ class Layout(ABC):
             if not release_files.parts(self.folder, table):
                 continue
             for place, row in self.read(table, None):
-                if "kind" in row and row["kind"] not in codes(COUNTED=True):
+                if "kind" in row and not kind_of(row["kind"]).chooses:
                     self.lost[f"judgments of the kind {row['kind']}: pairs come in as choices"] += 1
                     continue
                 item = row.get("item_id", row.get("task"))

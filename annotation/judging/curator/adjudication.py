@@ -1,13 +1,11 @@
 """Rulings of curators on items that annotators disagree on."""
 
-import functools
-import itertools
-import operator
 from uuid import UUID
 
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
+from django.db.models.lookups import GreaterThan
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -19,9 +17,9 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.curator import checks
-from annotation.judging.kinds import answers_of, kind_of, labels
+from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
 from annotation.judging.kinds.kind import Label
-from annotation.judging.models import Adjudication, Item, Judgment
+from annotation.judging.models import Adjudication, Item, Judgment, Leaders
 from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
@@ -46,7 +44,7 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
         "tasks": tasks,
         "task": task,
         "ruled": ruled,
-        "counted": task is not None and kind_of(task.kind).COUNTED,
+        "counted": task is not None and _is_counted(task),
         "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
     }
     return render(request, "judging/adjudicate.html", context)
@@ -102,25 +100,20 @@ def rule(item: Item, label: Label, reason: str, *, by: User) -> Adjudication:
 def disputed(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     """Finished items of a task without a ruling on which annotators disagree, worst first.
 
-    A kind with counters: no choice leads (``tied``), or the commonest has two thirds or less.
-    Another with one label an answer: two labels or more. Of several parts: every item with two
-    judgments.
+    Where labels are counted: no label leads (``tied``), or the most frequent has two thirds or
+    less. Elsewhere every item with two judgments.
     """
     items = _items(study, task).filter(checks.finished(), done__gte=2)
     items = items.exclude(pk__in=Adjudication.objects.filter(item__study=study).values("item"))
-    kind = kind_of(task.kind)
-    if kind.COUNTED:
-        items = items.annotate(top=checks.top(), share=checks.share(), tied=_tied())
-        return items.filter(Q(tied=True) | Q(share__lt=CLEAR)).order_by(
-            "-tied", "share", "position"
-        )
-    if kind.SHAPE == "label":
-        standing = Q(slots__status="done", slots__judgments__replaced_by=None)
-        standing &= Q(slots__judgments__answers__question=kind.PRIMARY)
-        column = f"slots__judgments__answers__{kind.COLUMN}"
-        items = items.annotate(labels=Count(column, distinct=True, filter=standing))
-        return items.filter(labels__gt=1).order_by("-labels", "position")
-    return items.order_by("position")
+    if not _is_counted(task):
+        return items.order_by("position")
+    tied = ExpressionWrapper(Q(GreaterThan(Leaders("counts"), 1)), BooleanField())
+    items = items.annotate(tied=tied, share=checks.share())
+    return items.filter(Q(tied=True) | Q(share__lt=CLEAR)).order_by("-tied", "share", "position")
+
+
+def _is_counted(task: TaskDefinition) -> bool:
+    return kind_of(task.kind).counted_question(config_of_task(task)) is not None
 
 
 def _ruled(study: Study, task: TaskDefinition) -> QuerySet[Item]:
@@ -134,14 +127,6 @@ def _ruled(study: Study, task: TaskDefinition) -> QuerySet[Item]:
 def _items(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     items = Item.objects.work().shared().filter(study=study)
     return items.filter(batch__task__name=task.name).select_related("query", "attribute")
-
-
-def _tied() -> Q:
-    """Two choices share the first place."""
-    pairs = itertools.combinations(Item.COUNTERS.values(), 2)
-    return functools.reduce(
-        operator.or_, (Q(**{a: F("top"), f"{b}__exact": F("top")}) for a, b in pairs)
-    )
 
 
 def votes(item: Item) -> list[dict]:

@@ -60,9 +60,7 @@ def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     source = get_object_or_404(checks.ready(study), pk=pk)
     context = {"study": study, "item": source, "purposes": checks.PURPOSES}
     context |= {
-        "votes": [
-            (labels.words(source, label), n) for label, n in checks.votes(source).most_common()
-        ],
+        "votes": [(labels.words(source, label), n) for label, n in checks.votes(source)],
         "purpose": request.POST.get("purpose", "training"),
     }
     if request.method == "POST":

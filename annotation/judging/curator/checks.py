@@ -14,7 +14,7 @@ from django.db.models import (
     QuerySet,
     When,
 )
-from django.db.models.functions import Cast, Greatest
+from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -22,7 +22,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import codes, kind_of
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Adjudication,
@@ -31,7 +31,7 @@ from annotation.judging.models import (
     Desk,
     Item,
     ItemOption,
-    Judgment,
+    MostVotes,
     Slot,
 )
 from annotation.judging.work import hidden_checks
@@ -54,8 +54,8 @@ def set_rates(study: Study, rates: hidden_checks.Rates, *, by: User) -> Checks:
 def ready(study: Study) -> QuerySet[Item]:
     """Items of the study's work that a check can be made of: finished ones, and adjudicated ones.
 
-    With ``share``, that of the commonest choice (None where the kind has no counters); adjudicated
-    ones first, then the clearest. An owner's items are nobody else's.
+    With ``share``, that of the most frequent label (None where none is counted); adjudicated ones
+    first, then the clearest. An owner's items are nobody else's.
     """
     # Not EXISTS, which PostgreSQL would look up for each item: rulings are few, and hashed once.
     ruled = Q(pk__in=Adjudication.objects.filter(item__study=study).values("item"))
@@ -69,15 +69,9 @@ def ready(study: Study) -> QuerySet[Item]:
     )
 
 
-def top() -> Greatest:
-    """How many judgments chose what most of them chose (of kinds with counters)."""
-    return Greatest(*(F(name) for name in Item.COUNTERS.values()))
-
-
 def share() -> Case:
-    """The share of them; null of items without votes, and of kinds without counters."""
-    counted = Q(done__gt=0, batch__task__kind__in=codes(COUNTED=True))
-    return Case(When(counted, then=Cast(top(), FloatField()) / F("done")))
+    """The share of the most frequent label; null of items on which no label is counted."""
+    return Case(When(done__gt=0, then=Cast(MostVotes("counts"), FloatField()) / F("done")))
 
 
 def finished() -> Q:
@@ -94,24 +88,18 @@ def truth(item: Item) -> Label | None:
     ruling = item.adjudications.order_by("-pk").first()
     if ruling:
         return ruling.label
-    tally = votes(item)
-    best = tally.most_common(2)
-    if not best or (len(best) == 2 and best[0][1] == best[1][1]):
+    best = votes(item)
+    if not best or (len(best) > 1 and best[0][1] == best[1][1]):
         return None
     return best[0][0]
 
 
-def votes(item: Item) -> Counter:
-    """{label: standing judgments of it}; labels of several parts are no majority's."""
-    kind = kind_of(item.batch.task.kind)
-    if kind.COUNTED:
-        counts = {label: getattr(item, column) for label, column in Item.COUNTERS.items()}
-        return Counter({label: n for label, n in counts.items() if n})
-    if kind.SHAPE != "label":
-        return Counter()
-    rows = Judgment.objects.standing().filter(slot__item=item)
-    answers = kind.answers(list(rows.values_list("pk", flat=True)))
-    return Counter(answer.label for answer in answers.values())
+def votes(item: Item) -> list[tuple[Label, int]]:
+    """(label, votes) of what is counted on the item, the most frequent first."""
+    task = item.batch.task
+    kind, config = kind_of(task.kind), config_of_task(task)
+    counts = Counter(item.counts).most_common()
+    return [(kind.label_of_votes(label, config), n) for label, n in counts if n]
 
 
 @transaction.atomic

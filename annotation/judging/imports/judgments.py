@@ -54,7 +54,7 @@ class Target:
     # (external id, model) of each option.
     names: list[tuple[str, str]] = field(default_factory=list)
     open: list = field(default_factory=list)
-    counters: Counter = field(default_factory=Counter)
+    counts: Counter = field(default_factory=Counter)
     added: int = 0
     # The options' numbers in the order of the row that is read.
     shown: tuple[int, ...] = ()
@@ -186,8 +186,8 @@ class Storing:
             columns = {"slot_id": slot, "annotator_id": person, **common}
             self._judged.append((target.kind.stored(answer), columns))
             target.added += 1
-            if target.kind.COUNTED:
-                target.counters[Item.COUNTERS[cast(str, answer.label)]] += 1
+            if label := target.kind.counted(answer, target.config):
+                target.counts[label] += 1
         key = target.position << 64 | person
         if key not in self._pairs and target.kind.SHAPE == "scores":
             self.scores += len(answer.label)
@@ -362,26 +362,28 @@ def _take_slots(taken: list[tuple]) -> None:
 
 
 def _count(targets: Iterable[Target], last: int) -> None:
-    """Add the new votes, up to the judgment ``last``, to their items' counters.
+    """Add the new votes, up to the judgment ``last``, to their items' counts.
 
     More votes than planned raise the overlap.
     """
-    names = ("votes_1", "votes_2", "votes_3", "ties", "nones")
-    rows = [
-        (target.pk, target.added, *(target.counters[name] for name in names))
-        for target in targets
-        if target.added
-    ]
+    rows = [(target.pk, target.added, json.dumps(target.counts)) for target in targets
+            if target.added]  # fmt: skip
     if not rows:
         return
-    added = ", ".join(f"{name} = i.{name} + v.{name}" for name in ("done", *names))
-    arrays = ", ".join(["%s::uuid[]"] + ["%s::int[]"] * 6)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"""UPDATE judging_item i SET {added}, last_judgment = %s,
-                       overlap = greatest(i.overlap, i.done + v.done)
-                FROM unnest({arrays}) v (id, done, {", ".join(names)})
-                WHERE i.id = v.id""",  # noqa: S608 - constants only
+            """UPDATE judging_item i
+               SET done = i.done + v.done, last_judgment = %s,
+                   overlap = greatest(i.overlap, i.done + v.done),
+                   counts = (
+                       SELECT coalesce(jsonb_object_agg(label, n), '{}')
+                       FROM (SELECT label, sum(votes::int) AS n
+                             FROM (SELECT * FROM jsonb_each_text(i.counts)
+                                   UNION ALL SELECT * FROM jsonb_each_text(v.counts))
+                                 AS counted (label, votes)
+                             GROUP BY label) AS summed)
+               FROM unnest(%s::uuid[], %s::int[], %s::jsonb[]) v (id, done, counts)
+               WHERE i.id = v.id""",
             [last, *(list(column) for column in zip(*rows, strict=True))],
         )
 

@@ -157,6 +157,8 @@ class Kind:
     # The question whose label says more about the primary one.
     detail_question: str = ""
     shape: str = "label"
+    # Whether items get tiers by the votes on their counted question.
+    tiers: bool = False
     # Whether answers of several people are compared.
     compared: bool = True
     context: Callable[[Any, Data], dict[str, Any]] = lambda shown, typed: {}
@@ -189,6 +191,41 @@ class Kind:
 
     def primary_question(self, config: Config) -> Question | None:
         return next((q for q in self.questions(config) if q.name == self.primary), None)
+
+    def counted_question(self, config: Config) -> Question | None:
+        """The question whose labels are counted on each item, by which items get tiers.
+
+        That is the first about the item that everybody answers, with one label.
+        """
+        options = config.get("options", 0)
+        for question in self.questions(config):
+            if question.about == "item" and question.required and not question.asked_when:
+                measures = question.measures(options)
+                if measures and measures[0].is_one_label:
+                    return question
+        return None
+
+    def counted(self, answer: "Answer", config: Config) -> str:
+        """The label under which an answer is counted on its item; "" where none is."""
+        question = self.counted_question(config)
+        stated = answer.of(question.name).stated if question else None
+        return "" if stated is None else str(stated)
+
+    def label_of_votes(self, label: str, config: Config) -> Label:
+        """The label of an answer of which only what is counted is known."""
+        question = self.counted_question(config)
+        if question is None or self.primary:
+            return label
+        return self.answer([question.row_of(label)]).label
+
+    def has_tiers(self, config: Config) -> bool:
+        """Whether items of a task get tiers."""
+        return self.tiers and self.counted_question(config) is not None
+
+    @functools.cached_property
+    def chooses(self) -> bool:
+        """Whether a label is one of the item's answers, so that pairs are made of votes."""
+        return any(measure.chooses for measure in self.measures(self.defaults))
 
     def asks(self, config: Config) -> tuple[str, ...]:
         """What the items of a task with this ``config`` must have, as ``shows``."""
@@ -462,10 +499,6 @@ class Kind:
     @property
     def COLUMN(self) -> str:  # noqa: N802
         return "value" if self.code == "preference" else "label"
-
-    @property
-    def COUNTED(self) -> bool:  # noqa: N802
-        return self.code == "selection"
 
     @property
     def LEVEL(self) -> str:  # noqa: N802

@@ -116,6 +116,7 @@ SELECTION = Kind(
     ],
     planner=_planned_by(planning.compared),
     primary="choice",
+    tiers=True,
     files=Files(
         config=files.choice_config,
         imported=files.choice_imported,
@@ -424,6 +425,7 @@ QUESTIONS = Kind(
     asks_for=lambda config: config["questions"],
     planner=_planner,
     shape="questions",
+    tiers=True,
     files=Files(config=files.questions_config, imported=files.questions_imported),
 )
 KINDS = {

@@ -11,7 +11,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import Min, OuterRef, Subquery
+from django.db.models import F, Min, OuterRef, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -19,10 +19,21 @@ from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
+from annotation.judging.kinds import Answer as Content
 from annotation.judging.kinds import Kind, config_of, kind_of
 from annotation.judging.kinds.body import common_columns
-from annotation.judging.kinds.kind import Data, Label
-from annotation.judging.models import ANSWERED, Answer, Batch, Desk, Handback, Item, Judgment, Slot
+from annotation.judging.kinds.kind import Data
+from annotation.judging.models import (
+    ANSWERED,
+    Answer,
+    Batch,
+    Desk,
+    Handback,
+    Item,
+    Judgment,
+    Slot,
+    recounted,
+)
 from annotation.judging.work import queue, screens
 from annotation.studies.models import Study
 
@@ -60,20 +71,13 @@ _STORE = """
         FROM stored, jsonb_to_recordset(%(answers)s::jsonb) AS a (question text, option smallint,
              part bigint, label text, value smallint, text text, chips jsonb))
     SELECT id, submitted_at FROM stored"""
-# What a judgment ends: its slot's work, the draft; and what it counts on the item (no item: none).
+# What a judgment ends: its slot's work, and the draft.
 _FINISH = """
     WITH typed AS (
-        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s),
-    counted AS (
-        UPDATE judging_item
-        SET done = done + %(done)s, last_judgment = %(judgment)s,
-            votes_1 = votes_1 + %(votes_1)s, votes_2 = votes_2 + %(votes_2)s,
-            votes_3 = votes_3 + %(votes_3)s, ties = ties + %(ties)s, nones = nones + %(nones)s
-        WHERE id = %(item)s)
+        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
     UPDATE judging_slot
     SET status = 'done', annotator_id = %(me)s, returned = false, lease_expires_at = NULL
     WHERE id = %(slot)s RETURNING id"""
-_UNCOUNTED = dict.fromkeys(("done", *Item.COUNTERS.values()), 0) | {"item": None, "judgment": 0}
 
 
 @dataclass(frozen=True)
@@ -346,8 +350,9 @@ def _store(
         **common_columns(data, held),
     )
     _insert(judgment, held.kind.stored(answer))
-    counted = _counted(held, judgment, answer.label) if held.counts else {}
-    sql.first(_FINISH, _UNCOUNTED | counted | {"slot": held.slot, "me": annotator.pk})
+    sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
+    if held.counts:
+        _count(held, judgment, answer)
     return judgment
 
 
@@ -364,16 +369,17 @@ def _insert(judgment: Judgment, answers: Sequence[Answer]) -> None:
     judgment._state.adding = False
 
 
-def _counted(held: Held, judgment: Judgment, label: Label) -> dict[str, Any]:
-    """What an answer adds to its item's counters; one that replaces another takes its place."""
+def _count(held: Held, judgment: Judgment, answer: Content) -> None:
+    """Count an answer on its item; one that replaces another takes its place."""
     replaces = judgment.replaces
-    steps = Counter(done=0 if replaces else 1)
-    if held.kind.COUNTED:
-        steps[Item.COUNTERS[cast(str, label)]] += 1
-        if replaces:
-            before = held.kind.answer_of(replaces)
-            steps[Item.COUNTERS[cast(str, before.label)]] -= 1
-    return {"item": held.item, "judgment": judgment.pk, **steps}
+    steps = Counter({held.kind.counted(answer, held.config): 1})
+    if replaces:
+        steps[held.kind.counted(held.kind.answer_of(replaces), held.config)] -= 1
+    Item.objects.filter(pk=held.item).update(
+        done=F("done") + (0 if replaces else 1),
+        last_judgment=judgment.pk,
+        counts=recounted({label: step for label, step in steps.items() if label and step}),
+    )
 
 
 def _store_screen(

@@ -1,14 +1,10 @@
 """Take a person's judgments out of a study's count, and let others judge in their place."""
 
-from collections import defaultdict
-from typing import cast
-
 from django.db import transaction
-from django.db.models import F
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.judging.kinds import answers_of, codes
+from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue
 from annotation.studies.models import Study
@@ -48,24 +44,24 @@ def void(study: Study, annotator: User, *, cause: str, by: User | None = None) -
 
 
 def _uncount(gone: list[Slot]) -> None:
-    """Take the standing judgments of ``gone`` out of their items' counters."""
-    items = {slot.pk: slot.item_id for slot in gone}
-    locked = Item.objects.select_for_update(no_key=True).filter(pk__in=items.values())
-    list(locked.order_by("pk").values_list("pk"))
-    by_counter = defaultdict(list)
-    # The other kinds have no counter apart from `done`.
-    counted = Judgment.objects.standing().filter(
-        slot__in=items, slot__item__batch__task__kind__in=codes(COUNTED=True)
+    """Take the standing judgments of ``gone`` out of their items' counts."""
+    pks = [slot.item_id for slot in gone]
+    locked = Item.objects.filter(pk__in=pks).select_related("batch__task").order_by("pk")
+    items = {item.pk: item for item in locked.select_for_update(of=("self",), no_key=True)}
+    judged = dict(
+        Judgment.objects.standing().filter(slot__in=gone).values_list("pk", "slot__item_id")
     )
-    rows = {
-        pk: (slot, kind)
-        for pk, slot, kind in counted.values_list("pk", "slot", "slot__item__batch__task__kind")
-    }
-    for pk, answer in answers_of({pk: kind for pk, (_slot, kind) in rows.items()}).items():
-        by_counter[Item.COUNTERS[cast(str, answer.label)]].append(items[rows[pk][0]])
-    Item.objects.filter(pk__in=items.values()).update(done=F("done") - 1)
-    for counter, ids in by_counter.items():
-        Item.objects.filter(pk__in=ids).update(**{counter: F(counter) - 1})
+    tasks = {pk: items[item].batch.task for pk, item in judged.items()}
+    answers = answers_of({pk: task.kind for pk, task in tasks.items()})
+    for pk, answer in answers.items():
+        item, task = items[judged[pk]], tasks[pk]
+        label = kind_of(task.kind).counted(answer, config_of_task(task))
+        if label:
+            item.counts[label] -= 1
+    for item in items.values():
+        item.done -= 1
+        item.counts = {label: n for label, n in item.counts.items() if n}
+    Item.objects.bulk_update(items.values(), ["done", "counts"], batch_size=1_000)
 
 
 def _open_anew(study: Study, gone: list[Slot], annotator: User) -> None:

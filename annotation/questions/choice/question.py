@@ -38,6 +38,9 @@ class ChoiceQuestion(base.Question):
     def labels(self, options: int) -> list[str]:
         return [str(number) for number in range(1, options + 1)] + self.special
 
+    def measures(self, options: int) -> list[base.Measure]:
+        return [replace(each, chooses=True) for each in super().measures(options)]
+
     def is_empty(self, value: Any) -> bool:
         return super().is_empty(value.get("choice") if isinstance(value, dict) else value)
 

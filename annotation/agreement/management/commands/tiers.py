@@ -52,8 +52,9 @@ def of_study(task_votes: "StudyVotes", options: int | None) -> dict:
     """The report of a study's task: items that still wait for votes are pending in it."""
     from annotation.agreement.tiers import easy_audit, reserve
 
-    waiting = reserve.collecting(task_votes.study, task_votes.task)
-    topped = reserve.topped(task_votes.study, task_votes.task)
+    task = task_votes.task.partition(":")[0]
+    waiting = reserve.collecting(task_votes.study, task)
+    topped = reserve.topped(task_votes.study, task)
     report = tiers_report(task_votes.votes, options, collecting=waiting, topped=topped)
     report["tiers"]["easy"] = easy_audit.easy_tier(task_votes.study)
     return report
