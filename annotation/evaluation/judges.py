@@ -63,6 +63,11 @@ class Judge(Protocol):
     def questions(self, asked: list, arm: str) -> Iterator[Question]:
         """What a model is asked about some of ``tests``."""
 
+    def later(self, asked: list, arm: str, values: dict) -> Iterator[Question]:
+        """What follows from the replies to ``questions`` by unit; of no replies, for an estimate,
+        all that may follow.
+        """
+
     def summary(self, asked: list, replies: dict[str, tuple]) -> dict:
         """The result, of {unit: (value, text)} of the replies."""
 

@@ -472,18 +472,21 @@ class Judgments:
                 "writer": system.writer} if system else {}  # fmt: skip
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """What a writer is asked, step by step; then a judgment a response, a question a claim."""
+        """What a writer is asked, step by step; judgments and claims; what follows from these."""
         if self.writer:
             for questions in self.writer.phases(values):
                 yield "answers", questions
             self._take(self.writer.texts(values()))
         yield "judgments", list(self.judge.questions(self.asked, self.arm))
+        if later := list(self.judge.later(self.asked, self.arm, values())):
+            yield "feedback", later
 
     def drawn(self) -> list[Question]:
         """What the judge is asked, as far as that is known before it begins."""
         if self.writer:
             self._take(self.writer.drafts()[1])
-        return list(self.judge.questions(self.asked, self.arm))
+        asked = self.asked, self.arm
+        return [*self.judge.questions(*asked), *self.judge.later(*asked, {})]
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
         """The paper's row, and the agreement with the persons where they scored the same."""

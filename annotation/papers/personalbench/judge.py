@@ -190,6 +190,11 @@ def questions(asked: list[dict], arm: str) -> Iterator[Question]:
             yield Question(f"{row['place']}:{order}", asking, partial(_read_rating, _points(row)))
 
 
+def later(asked: list[dict], arm: str, values: dict) -> Iterator[Question]:
+    """Nothing follows from a rating."""
+    return iter(())
+
+
 def _points(row: dict) -> int:
     return row.get("points") or 5
 
