@@ -39,7 +39,17 @@ class Reply:
 
     place: int
     text: str
-    chosen: bool = False
+    # Of its turn: the place of the answer that the conversation went on with, or None.
+    with_place: int | None = None
+
+    @property
+    def chosen(self) -> bool:
+        return self.with_place == self.place
+
+    @property
+    def open(self) -> bool:
+        """Whether it is shown unfolded: what was not chosen is not."""
+        return self.with_place in (None, self.place)
 
     @property
     def number(self) -> int:
@@ -129,7 +139,7 @@ def show(talk: Talk) -> Shown:
         last = turn == len(talk.turns) - 1
         said = [(place, replies.get((turn, place))) for place in range(len(talk.systems))]
         shown = [
-            Reply(place, row.text[:characters] if last else row.text, asked["chosen"] == place)
+            Reply(place, row.text[:characters] if last else row.text, asked["chosen"])
             for place, row in said
             if row and (not last or place in talk.places)
         ]
