@@ -6,7 +6,7 @@ from typing import cast
 
 import yaml
 
-from annotation.datasets import papers
+from annotation.datasets import folders, papers
 from annotation.datasets.layouts import harness
 from annotation.datasets.papers import Paper
 from annotation.datasets.writers import Table
@@ -42,7 +42,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
     return "\n".join(
         [
             *front_matter(about, tables),
-            f"# {_words(about['title'])}, release {manifest['version']}",
+            f"# {_words(about['title'])}, release {_number(manifest)}",
             "",
             _words(about["description"]) or "The study gives no description.",
             "",
@@ -114,13 +114,20 @@ def _facts(manifest: dict, about: dict) -> Iterator[str]:
         if any(row["consent"] for row in sources):
             consent = "see Provenance"
     yield from ("## Facts", "")
-    yield f"- Study: {manifest['study']}, release {manifest['version']} of {manifest['created_at']}"
+    yield f"- Study: {manifest['study']}, release {_number(manifest)} of {manifest['created_at']}"
     yield f"- Id: {manifest['release']}"
+    for entry in manifest.get("replaces", ()):
+        old = f"{entry['version']} (SHA-256 of its manifest: {entry['digest']})"
+        yield f"- Takes the place of {old}: {entry['reason']}"
     yield f"- Layout and format: {manifest['layout']}, {manifest['format']}"
     yield f"- Languages: {languages}"
     yield f"- Consent text: {consent}"
     yield f"- Licence: {_words(about['licence']) or 'not stated'}"
     yield ""
+
+
+def _number(manifest: dict) -> str:
+    return folders.number_of(manifest["version"], manifest.get("revision", 0))
 
 
 def _is_known(row: dict) -> bool:

@@ -72,7 +72,7 @@ def croissant(
         "alternateName": about["title"],
         "description": about["description"] or f"Judgments of the study “{about['title']}”.",
         "identifier": manifest["release"],
-        "version": f"{manifest['version']}.0.0",
+        "version": f"{manifest['version']}.{manifest.get('revision', 0)}.0",
         "datePublished": manifest["created_at"][:10],
         "license": about["licence"] or "not stated",
         "citeAs": "; ".join(cited) or f"{about['title']}, release {manifest['version']}",

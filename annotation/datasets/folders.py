@@ -20,20 +20,26 @@ Written = TypeVar("Written")
 
 
 class Release(Protocol):
-    """What a folder's place depends on: version, try, and the study's name in ``frozen``."""
+    """What a folder's place depends on: number, try, and the study's name in ``frozen``."""
 
     version: int
+    revision: int
     attempts: int
     frozen: dict[str, Any]
 
 
+def number_of(version: int, revision: int) -> str:
+    """A release's number as people write it: "2", or "2.1" once it was revised."""
+    return f"{version}.{revision}" if revision else str(version)
+
+
 def folder_of(release: Release) -> Path:
     """The published folder of a release; it exists once the release is done."""
-    return _root(release) / f"v{release.version}"
+    return _root(release) / f"v{number_of(release.version, release.revision)}"
 
 
 def zip_of(release: Release) -> Path:
-    return _root(release) / f"v{release.version}.zip"
+    return folder_of(release).with_name(f"{folder_of(release).name}.zip")
 
 
 def present(release: Release) -> Path:
@@ -59,11 +65,13 @@ def _unpack(packed: zipfile.ZipFile, folder: Path) -> None:
             shutil.copyfileobj(source, sink, 1 << 20)
 
 
-def withdraw(release: Release) -> None:
-    """Delete what was published of a release, here and in the store."""
-    for path in (zip_of(release), folder_of(release)):
+def withdraw(release: Release, revision: int) -> None:
+    """Delete what was published as that revision of a release, here and in the store."""
+    folder = _root(release) / f"v{number_of(release.version, revision)}"
+    packed = folder.with_name(f"{folder.name}.zip")
+    for path in (packed, folder):
         delete(path)
-    sharing.remove(zip_of(release))
+    sharing.remove(packed)
 
 
 def _root(release: Release) -> Path:

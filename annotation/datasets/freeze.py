@@ -4,6 +4,7 @@
 time; ``build`` is the job around it, with the row as its state.
 """
 
+import hashlib
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -224,7 +225,10 @@ def build(release_id: int, *, started: bool = False) -> dict | None:
         sentence = f"The files of the release could not be written: {reason}."
         jobs.end(release, Release.Status.FAILED, error=sentence)
         raise DomainError(sentence) from error
-    jobs.end(release, Release.Status.DONE, manifest=manifest)
+    for revision in range(release.revision):  # who ended the last one may have been killed
+        folders.withdraw(release, revision)
+    digest = hashlib.sha256(_manifest_text(manifest)).hexdigest()
+    jobs.end(release, Release.Status.DONE, manifest=manifest, digest=digest)
     return manifest
 
 
@@ -297,8 +301,12 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     files.append(describe(folder, CROISSANT, 0))
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     tables.journal.remove()
-    (folder / "manifest.json").write_text(json_text(manifest) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_bytes(_manifest_text(manifest))
     return manifest
+
+
+def _manifest_text(manifest: dict) -> bytes:
+    return f"{json_text(manifest)}\n".encode()
 
 
 def _judged(release: Release) -> dict[str, int]:
@@ -436,12 +444,22 @@ def _easy_share(release: Release) -> dict:
     return {"least_share": str(share)} if share else {}
 
 
+def _revised(release: Release) -> dict:
+    """Which revision it is and which files it stands for; nothing of one that was never revised."""
+    if not release.revision:
+        return {}
+    shown = ("version", "digest", "revised_at", "reason")
+    replaced = [{name: entry[name] for name in shown} for entry in release.revisions]
+    return {"revision": release.revision, "replaces": replaced}
+
+
 def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
     counts = tally.counts()
     return {
         "release": str(release.public_id),
         "study": release.frozen["about"]["slug"],
         "version": release.version,
+        **_revised(release),
         "created_at": release.as_of.isoformat(timespec="seconds"),
         "layout": release.layout,
         "format": release.format,

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from annotation.core.jobs import Job
+from annotation.datasets import folders
 from annotation.judging.models import Item, ItemOption
 from annotation.studies.models import Study
 
@@ -34,11 +35,14 @@ class Release(Job):
     # being stored at that moment, or is imported later with an old date, changes nothing.
     frozen = models.JSONField()
     manifest = models.JSONField(null=True)
-    # When its files first left the server, and the days on which people in it withdrew since.
+    # SHA-256 of manifest.json, which has those of all other files.
+    digest = models.CharField(max_length=64, blank=True)
+    # When its files first left the server.
     fetched_at = models.DateTimeField(null=True)
-    withdrawals = models.JSONField(
-        default=list, db_default=models.Value([], output_field=models.JSONField())
-    )
+    # Fetched releases are written again without who left: v2.1 after v2. What was before, oldest
+    # first: {"version", "digest", "fetched_at", "revised_at", "reason"}.
+    revision = models.PositiveSmallIntegerField(default=0)
+    revisions = models.JSONField(default=list)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "version"], name="release_version")]
@@ -51,7 +55,12 @@ class Release(Job):
         ]
 
     def __str__(self) -> str:
-        return f"{self.study.slug} v{self.version}"
+        return f"{self.study.slug} v{self.number}"
+
+    @property
+    def number(self) -> str:
+        """The version with its revision: "2", or "2.1"."""
+        return folders.number_of(self.version, self.revision)
 
 
 class ReleaseImport(Job):

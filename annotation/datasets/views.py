@@ -106,5 +106,5 @@ def zip_response(request: HttpRequest, release: Release) -> FileResponse:
         file = sharing.opened(folders.zip_of(release))
     except FileNotFoundError as error:
         raise Http404 from error
-    name = f"{release.frozen['about']['slug']}-v{release.version}-{release.layout}.zip"
+    name = f"{release.frozen['about']['slug']}-v{release.number}-{release.layout}.zip"
     return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")

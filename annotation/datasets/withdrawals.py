@@ -1,8 +1,7 @@
 """Releases that are deleted, and what a withdrawal does to them.
 
-Unfetched ones are written again without the person. A release that somebody has fetched cannot be
-called back: it stays as it is, and its page has the times of the first fetch and of withdrawals
-since.
+They are written again without the person, and the old files are deleted. One that somebody has
+fetched gets a number of its own for that: v2 becomes v2.1, which says what it takes the place of.
 """
 
 from functools import partial
@@ -13,16 +12,21 @@ from django.db.models import Q, QuerySet
 from django.dispatch import receiver
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from annotation.accounts.models import User
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict
 from annotation.datasets import folders
 from annotation.datasets.models import Release
+from annotation.histories.consent import taken_back
+from annotation.histories.models import Session
 from annotation.judging.annotator.leaving import withdrawn
 from annotation.judging.models import Batch, Judgment
 from annotation.studies.models import Study
 
+WITHDREW = gettext_noop("A person in it withdrew from the study.")
+TOOK_BACK = gettext_noop("A person took back sessions of their history.")
 WRITTEN_OR_DUE = (Release.Status.REQUESTED, Release.Status.RUNNING, Release.Status.DONE)
 
 
@@ -35,18 +39,52 @@ def note_fetch(release: Release) -> bool:
 @receiver(withdrawn)
 @transaction.atomic
 def take_out(sender: object, study: Study, annotator: User, **kwargs: Any) -> None:
-    """Take ``annotator`` out of the study's unfetched releases; note the day in fetched ones."""
+    """Write the study's releases that hold something of ``annotator`` again without it."""
     for release in _holding(study, annotator).select_for_update().order_by("pk"):
-        if release.fetched_at:
-            release.withdrawals = [*release.withdrawals, timezone.now().date().isoformat()]
-            release.save(update_fields=["withdrawals"])
-            continue
-        people = {*release.frozen["withdrawn"], annotator.pk}
-        release.frozen["withdrawn"] = sorted(people)
-        release.save(update_fields=["frozen"])
-        jobs.again(Release.objects.filter(pk=release.pk))
-        audit.record(None, "release.rewrite", release, version=release.version)
-        transaction.on_commit(partial(_write_anew, release))
+        release.frozen["withdrawn"] = sorted({*release.frozen["withdrawn"], annotator.pk})
+        _revise(release, WITHDREW)
+
+
+@receiver(taken_back)
+@transaction.atomic
+def take_out_sessions(
+    sender: object,
+    owner: User,
+    sessions: QuerySet[Session],
+    study: Study | None = None,
+    **kwargs: Any,
+) -> None:
+    """Write releases (of ``study``) that publish any of ``sessions`` again without these."""
+    rows = Release.objects.filter(frozen__owners__contains=owner.pk, status__in=WRITTEN_OR_DUE)
+    rows = rows.filter(study=study) if study else rows
+    for release in rows.select_for_update().order_by("pk"):
+        held = release.frozen["sessions"]
+        gone = set(map(str, sessions.filter(pk__in=held).values_list("pk", flat=True)))
+        if gone:
+            release.frozen["sessions"] = [pk for pk in held if pk not in gone]
+            _revise(release, TOOK_BACK)
+
+
+def _revise(release: Release, reason: str) -> None:
+    """Have the files written as ``frozen`` is now, under a new number where somebody has some."""
+    before = release.revision
+    if release.fetched_at:
+        release.revision += 1
+        release.revisions = [
+            *release.revisions,
+            {
+                "version": folders.number_of(release.version, before),
+                "digest": release.digest,
+                "fetched_at": release.fetched_at.isoformat(),
+                "revised_at": timezone.now().isoformat(),
+                "reason": reason,
+            },
+        ]
+        release.fetched_at = None
+    release.save(update_fields=["frozen", "revision", "revisions", "fetched_at"])
+    jobs.again(Release.objects.filter(pk=release.pk))
+    audit.record(None, "release.rewrite", release, version=release.number)
+    transaction.on_commit(partial(_write_anew, release, before))
 
 
 def _holding(study: Study, annotator: User) -> QuerySet[Release]:
@@ -61,11 +99,11 @@ def _holding(study: Study, annotator: User) -> QuerySet[Release]:
     return releases.exclude(frozen__withdrawn__contains=annotator.pk)
 
 
-def _write_anew(release: Release) -> None:
+def _write_anew(release: Release, before: int) -> None:
     # Only here: every process imports this module, and the writers bring pyarrow and scipy.
     from annotation.datasets import tasks
 
-    folders.withdraw(release)
+    folders.withdraw(release, before)
     tasks.notify(release.pk)
 
 
@@ -77,7 +115,7 @@ def delete(release: Release, *, by: User) -> None:
     """
     # A download notes itself in this row before it begins.
     release = Release.objects.select_for_update().select_related("study").get(pk=release.pk)
-    if release.fetched_at:
+    if release.fetched_at or release.revision:
         raise Conflict(
             _("Release %d was fetched and stays: whoever has it must be able to look it up.")
             % release.version,

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Q, QuerySet
+from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -15,10 +16,12 @@ from annotation.accounts import consent as texts
 from annotation.accounts.models import ConsentText, User
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.histories.models import HistoryConsent
+from annotation.histories.models import HistoryConsent, Session
 from annotation.studies.models import Membership, Study
 
 Purpose = HistoryConsent.Purpose
+# ``owner``'s ``sessions`` (a query set) may no more be published (by ``study``, or by any).
+taken_back = Signal()
 # What is agreed to, in the one wording that counts. A change here asks everybody again.
 WORDS: dict[str, str] = {
     Purpose.SHOW: gettext_noop(
@@ -178,4 +181,7 @@ def _standing(user: User, study: Study, purpose: str, endpoint: str) -> QuerySet
 
 def _end(user: User, consent: HistoryConsent) -> None:
     HistoryConsent.objects.filter(pk=consent.pk).update(withdrawn_at=timezone.now())
+    if consent.purpose == Purpose.PUBLISH:
+        sessions = Session.objects.filter(owner=user)
+        taken_back.send(HistoryConsent, owner=user, sessions=sessions, study=consent.study)
     audit.record(user, "history.disallow", consent, study=consent.study_id, purpose=consent.purpose)

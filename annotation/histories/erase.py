@@ -102,7 +102,7 @@ def sessions(owner: User, which: QuerySet[Session] | Iterable[UUID]) -> int:
         digests = [digest_of(row.kind, row.provider, row.external_id) for row in gone]
         _note(owner, "session", digests)
         _bury(owner, Tombstone.What.SESSION, digests)
-        _erase_sessions(Session.objects.filter(pk__in=[row.pk for row in gone]))
+        _erase_sessions(owner, Session.objects.filter(pk__in=[row.pk for row in gone]))
         for row in gone:
             audit.record(owner, "history.erase", row)
     return len(gone)
@@ -139,7 +139,7 @@ def _again(user: User, entry: dict) -> None:
                 for session in earlier.iterator(chunk_size=1000)
                 if digest_of(session.kind, session.provider, session.external_id) in digests
             ]
-            _erase_sessions(Session.objects.filter(pk__in=named))
+            _erase_sessions(user, Session.objects.filter(pk__in=named))
 
 
 def _finish(erasure: Erasure) -> None:
@@ -168,7 +168,7 @@ def _erase_uploads(owner: User, uploads: QuerySet) -> None:
     """Delete uploads with their files and sessions; call it inside ``changing``."""
     rows = list(uploads)
     _bury(owner, Tombstone.What.UPLOAD, _stored(rows))
-    _erase_sessions(Session.objects.filter(owner=owner, upload__in=rows))
+    _erase_sessions(owner, Session.objects.filter(owner=owner, upload__in=rows))
     for row in rows:
         files.delete(row.stored)
     uploads.delete()
@@ -179,8 +179,9 @@ def _stored(uploads: Iterable[Upload]) -> list[str]:
     return [upload.sha256 for upload in uploads if upload.sha256 and upload.stored_at]
 
 
-def _erase_sessions(gone: QuerySet) -> None:
+def _erase_sessions(owner: User, gone: QuerySet) -> None:
     """Delete sessions: their many rows at once, and what other apps made of them by cascade."""
+    consent.taken_back.send(Session, owner=owner, sessions=gone)
     ids = list(gone.values_list("pk", flat=True))
     # Some at a time: a statement of a page may take seconds only.
     for some in chunks(ids, SESSIONS_AT_ONCE):

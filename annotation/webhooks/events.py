@@ -103,9 +103,20 @@ def _releases(study: Study, since: datetime) -> Events:
         yield str(release.public_id), data | {"layout": release.layout}
 
 
+def _revised(study: Study, since: datetime) -> Events:
+    """Releases whose files took the place of older ones, without the words of who left."""
+    rows = Release.objects.filter(study=study, revision__gt=0, status=Release.Status.DONE)
+    for release in rows:
+        last = release.revisions[-1]
+        if datetime.fromisoformat(last["revised_at"]) >= since:
+            about = {"release": str(release.public_id), "version": release.number}
+            digests = {"digest": release.digest, "replaces": last}
+            yield f"{release.public_id} {release.revision}", about | digests
+
+
 # How long an event may take from its time to its being visible: a transaction, or for a release
 # the writing of its files. So far back is looked again; the same event is never told twice.
-MINUTES = {"release.ready": 24 * 60}
+MINUTES = {"release.ready": 24 * 60, "release.revised": 24 * 60}
 EVENTS: dict[str, Callable[[Study, datetime], Events]] = {
     "judgment.stored": _judgments,
     "item.complete": _items,
@@ -115,4 +126,5 @@ EVENTS: dict[str, Callable[[Study, datetime], Events]] = {
     "review.finished": _reviews,
     "model.finished": _models,
     "release.ready": _releases,
+    "release.revised": _revised,
 }

@@ -641,10 +641,10 @@ def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, vote, _data
     vote(items(1)[0], "1")
     release = freeze.request(tea, "long", "", None)
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
-        broker.delete("celery")
+        broker.delete("releases")
         tasks.notify_due()
-        (message,) = broker.lrange("celery", 0, -1)
-        broker.delete("celery")
+        (message,) = broker.lrange("releases", 0, -1)
+        broker.delete("releases")
     assert json.loads(message)["headers"]["task"] == "annotation.datasets.tasks.build"
     tasks.build(release.pk)
     release.refresh_from_db()

@@ -91,7 +91,7 @@ def test_a_release_that_a_worker_wrote_is_fetched_from_another_machine_and_withd
     assert (folders.present(release) / "votes.csv").exists()
     again = freeze.write(release, machine("three"))
     assert again == release.manifest
-    folders.withdraw(release)
+    folders.withdraw(release, 0)
     assert bucket() == []
     assert client.get("/studies/tea/releases/1/download/").status_code == 404
 

@@ -1,19 +1,26 @@
 """What a withdrawal leaves: no words anywhere, and no release that could still be made anew."""
 
+import hashlib
 import io
+import json
 import zipfile
 
 import pytest
 from django.db import connection
+from django.db.models.functions import Now
 
 from annotation import policies
-from annotation.datasets import folders, freeze
+from annotation.core.errors import Conflict
+from annotation.datasets import folders, freeze, withdrawals
 from annotation.datasets.models import Release
+from annotation.histories import consent, erase
+from annotation.histories.models import HistoryConsent, Session, Upload
 from annotation.judging.annotator import leaving
 from annotation.judging.models import Handback, Slot
 from annotation.studies import messages
 from annotation.studies.access import study_for
 from annotation.studies.models import Message
+from annotation.webhooks import deliver
 
 CANARY = "CANARY-OF-RATER8"
 DOWNLOAD = "/studies/tea/releases/1/download/"
@@ -98,22 +105,55 @@ def test_an_unfetched_release_is_written_anew_without_who_withdrew(
     assert (release.version, release.manifest["counts"]["withdrawn"]) == (1, 1)
 
 
-def test_a_fetched_release_stays_and_says_when_somebody_withdrew(
+def test_a_fetched_release_is_written_anew_under_a_number_that_names_the_old_one(
     cast, tea, raters, voted, built, login, django_capture_on_commit_callbacks
 ):
     release = built("long")
     client = login(cast.member("Rui", tea, "researcher"))
-    before = fetched(client)
+    with zipfile.ZipFile(io.BytesIO(fetched(client))) as packed:
+        text = packed.read("tea-v1/manifest.json")
+    old = hashlib.sha256(text).hexdigest()
+    events = ["release.revised"]
+    hook = deliver.add(tea, "https://example.org/hook", events, by=cast.person("Carol"))
     with django_capture_on_commit_callbacks(execute=True):
         leaving.withdraw(tea, raters[8])
-    assert fetched(client) == before
-    release.refresh_from_db()
-    assert release.withdrawals == [release.fetched_at.date().isoformat()]
+    assert client.get(DOWNLOAD).status_code == 404
+    assert not folders.zip_of(release).exists()
+    assert not folders.folder_of(release).exists()
+    freeze.build(release.pk)
+    with zipfile.ZipFile(io.BytesIO(content := fetched(client))) as packed:
+        assert CANARY not in "".join(map(str, map(packed.read, packed.namelist())))
+        manifest = json.loads(text := packed.read("tea-v1.1/manifest.json"))
+        assert "release 1.1" in packed.read("tea-v1.1/README.md").decode()
+    assert len(csv_rows(content)) == 8
+    (entry,) = manifest["replaces"]
+    assert (manifest["version"], manifest["revision"]) == (1, 1)
+    assert (entry["version"], entry["digest"]) == ("1", old)
+    assert entry["reason"] == "A person in it withdrew from the study."
     status = client.get(f"/api/v1/releases/{release.public_id}/").json()
-    assert status["withdrawals"] == release.withdrawals
-    assert f"People in it withdrew on {release.withdrawals[0]}" in (
-        client.get("/studies/tea/releases/").content.decode()
-    )
+    assert status["digest"] == hashlib.sha256(text).hexdigest()
+    assert status["revisions"][0]["digest"] == old
+    page = client.get("/studies/tea/releases/").content.decode()
+    assert old in page
+    assert "Release 1 was taken back on" in " ".join(page.split())
+    assert [deliver.collect(), deliver.collect()] == [1, 0]
+    data = hook.deliveries.get().body["data"]
+    assert (data["version"], data["digest"]) == ("1.1", status["digest"])
+    assert data["replaces"]["digest"] == old
+    with pytest.raises(Conflict):
+        withdrawals.delete(release, by=cast.person("Carol"))
+
+
+def test_files_that_a_killed_process_left_of_an_older_revision_go_with_the_next(
+    tea, raters, voted, built
+):
+    release = built("long")
+    withdrawals.note_fetch(release)
+    leaving.withdraw(tea, raters[8])  # its transaction is not committed: nothing is deleted yet
+    assert folders.zip_of(release).exists()
+    freeze.build(release.pk)
+    assert not folders.zip_of(release).exists()
+    assert not folders.folder_of(release).exists()
 
 
 def test_a_release_that_holds_nothing_of_the_person_stays(
@@ -125,3 +165,35 @@ def test_a_release_that_holds_nothing_of_the_person_stays(
         leaving.withdraw(tea, late)
     release.refresh_from_db()
     assert (release.status, folders.zip_of(release).exists()) == (Release.Status.DONE, True)
+
+
+def test_sessions_that_are_erased_or_may_no_more_be_published_leave_releases_once(cast, tea):
+    ann = cast.person("Ann")
+    upload = Upload.objects.create(owner=ann, size=1)
+    rows = [
+        Session.objects.create(owner=ann, upload=upload, external_id=str(n), kind="chat")
+        for n in range(3)
+    ]
+    held = [str(row.pk) for row in rows]
+    release = Release.objects.create(
+        study=tea, version=1, layout="own", salt="s", as_of=Now(), status="done", digest="d1",
+        fetched_at=Now(),
+        frozen={"about": {"slug": "tea"}, "owners": [ann.pk], "sessions": held, "withdrawn": []},
+    )  # fmt: skip
+    erase.sessions(ann, [rows[0].pk])
+    release.refresh_from_db()
+    assert (release.number, release.status, release.frozen["sessions"]) == (
+        "1.1",
+        "requested",
+        held[1:],
+    )
+    Release.objects.update(status="done", digest="d2", fetched_at=Now())
+    consent.grant(ann, tea, HistoryConsent.Purpose.PUBLISH)
+    for _twice in range(2):
+        consent.withdraw(ann, tea, HistoryConsent.Purpose.PUBLISH)
+    release.refresh_from_db()
+    assert (release.number, release.frozen["sessions"]) == ("1.2", [])
+    erase.forget(ann)
+    release.refresh_from_db()
+    assert [entry["digest"] for entry in release.revisions] == ["d1", "d2"]
+    assert {entry["reason"] for entry in release.revisions} == {withdrawals.TOOK_BACK}
