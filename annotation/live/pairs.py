@@ -43,17 +43,16 @@ def _strengths(study: Study, systems: list[System]) -> np.ndarray:
     """Bradley-Terry strengths by the choices so far; all 0 before there are any."""
     code = {name: place for place, (_endpoint, _strategy, name) in enumerate(systems)}
     items = Item.objects.filter(study=study, done__gt=0)
-    counts = {item: votes for item, *votes in items.values_list("pk", "votes_1", "votes_2",
-                                                                "votes_3", "ties")}  # fmt: skip
+    counts = dict(items.values_list("pk", "counts"))
     shown: dict = {}
     options = ItemOption.objects.filter(item__in=counts).annotate(name=F("candidate__strategy"))
     for item, number, name in options.values_list("item", "number", "name"):
-        if name in code and number <= 3:
+        if name in code:
             shown.setdefault(item, []).append((code[name], number))
     rows = []
     for item, sides in shown.items():
         for (first, a), (second, b) in combinations(sides, 2):
-            won, lost, tied = counts[item][a - 1], counts[item][b - 1], counts[item][3]
+            won, lost, tied = (counts[item].get(label, 0) for label in (str(a), str(b), "tie"))
             if total := won + lost + tied:
                 rows.append((first, second, (won + tied / 2) / total))
     if not rows:
