@@ -1,6 +1,6 @@
 from django.db import models
 
-from annotation.agreement.formulas import FORMULAS_OF
+from annotation.agreement.wording import FORMULAS_OF
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 

@@ -20,7 +20,7 @@ from annotation.agreement.models import (
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.statistics import kendall
 from annotation.agreement.task_votes import TaskVotes
-from annotation.agreement.tiers import early_stop, reserve, rules
+from annotation.agreement.tiers import collection, rules
 from annotation.agreement.tiers.rules import DEFAULT, TierRule
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
@@ -119,7 +119,7 @@ class _State:
     @cached_property
     def rules(self) -> dict[str, TierRule]:
         """{name: tier rule} of the tasks with tiers."""
-        changed = early_stop.rules_of(self.study)
+        changed = collection.rules_of(self.study)
         return {name: changed.get(name, DEFAULT) for name in self.tiered}
 
 
@@ -132,7 +132,7 @@ def digests(study: Study, state: _State | None = None) -> dict[str, str]:
     state = state or _State(study)
     excluded = study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)
     shared = [state.closed, state.withdrawn, sorted(excluded)]
-    changes, topped = counting.changes(study), reserve.counts(study)
+    changes, topped = counting.changes(study), collection.counts(study)
     bases = {name: _basis(definition) for name, definition in state.others.items()}
     for name, rule in state.rules.items():
         bases[name] = [rule.as_json(), state.labels[name], CONTENTS, topped[name]]
@@ -170,7 +170,7 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
         return None
     if task in state.others:
         report = _report(state.others[task], state.withdrawn)
-        closed = not reserve.collecting(study, task, state.closed)
+        closed = not collection.collecting(study, task, state.closed)
         values = {"votes": report["votes"], "closed": closed, "agreement": report, "tiers": {}}
         _store_tiers(study, task, [])
         return _store(study, task, digest=digest, **values)
@@ -180,7 +180,10 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
 def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
     """Agreement of a task, and tiers by its counted question, from its votes."""
     study, definition, rule = state.study, state.tiered[task], state.rules[task]
-    collecting, topped = reserve.collecting(study, task, state.closed), reserve.topped(study, task)
+    collecting, topped = (
+        collection.collecting(study, task, state.closed),
+        collection.topped(study, task),
+    )
     board = TaskVotes(study, definition, afresh=True, withdrawn=state.withdrawn)
     board.counted_labels = labels = state.labels[task]
     measure, k = board.counted, len(labels)
@@ -192,7 +195,7 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
         agreement = _report(definition, state.withdrawn)
     judged = rules.judge(votes, k, rule, collecting=collecting, topped=topped)
     tiers = rules.report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
-    early_stop.stop(study, task, judged, k, rule)
+    collection.stop(study, task, judged, k, rule)
     _store_tiers(study, task, judged, options=measure.chooses)
     values = {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
     return _store(study, task, digest=digest, closed=not collecting, **values)

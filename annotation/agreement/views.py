@@ -16,17 +16,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.agreement import formulas, item_views, keys, scoring
+from annotation.agreement import item_views, scoring, wording
 from annotation.agreement.figures import planning, summary
 from annotation.agreement.figures.board import Board, Figure
 from annotation.agreement.figures.dashboard import SelectionBoard
 from annotation.agreement.figures.kinds import KindBoard
 from annotation.agreement.figures.progress import tier_rows
 from annotation.agreement.figures.scores import rating_figures
-from annotation.agreement.figures.wording import translated
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.task_votes import CAP, TaskVotes
-from annotation.agreement.tiers import early_stop, easy_audit, reserve, rules
+from annotation.agreement.tiers import collection, easy_audit, rules
+from annotation.agreement.wording import translated
 from annotation.core import downloads, refusals
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import page_of, whole_or_part
@@ -83,17 +83,17 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
     if isinstance(board, KindBoard):
         compared = bool(board.measures)
         context = _page(request, study, board, digest) | {
-            "formulas": formulas.of_levels(board.levels) if compared else None,
-            "drawn_intervals": formulas.DRAWN_INTERVALS,
-            "tier_rule": formulas.TIER_RULE if counting.has_tiers(board.definition) else None,
+            "formulas": wording.of_levels(board.levels) if compared else None,
+            "drawn_intervals": wording.DRAWN_INTERVALS,
+            "tier_rule": wording.TIER_RULE if counting.has_tiers(board.definition) else None,
         }
         return whole_or_part(request, "agreement/kind.html", "live", context)
     context = _page(request, study, board, digest) | {
         "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
         "has_scores": scoring.any_scores(study),
         "capped": CAP if board.last is not None else None,
-        "formulas": formulas.FORMULAS,
-        "tier_rule": formulas.TIER_RULE,
+        "formulas": wording.FORMULAS,
+        "tier_rule": wording.TIER_RULE,
     }
     return whole_or_part(request, "agreement/results.html", "live", context)
 
@@ -119,17 +119,17 @@ def _page(request: UserRequest, study: Study, board: Board, digest: str) -> dict
         "board": board,
         "tiered": tiered,
         "tier": tier,
-        "reserve": reserve.reserve(study, task).count() if tops_up else 0,
+        "reserve": collection.reserve(study, task).count() if tops_up else 0,
         "top_up": rules.DEFAULT.top_up,
-        "early": early_stop.state(study, task) if stops else None,
+        "early": collection.stop_state(study, task) if stops else None,
         "address": reverse("results", args=[study.slug, task]),
         "shown": urlencode(shown | ({"tier": tier} if tier else {})),
         "figures": [board.figure(key) for key in board.makers],
         "page": page,
         "disputed": [(row, votes_of(row)) for row in page or ()],
         "headline": _headline(board),
-        "interval": formulas.INTERVAL,
-        "keys": keys.compared(study, task),
+        "interval": wording.INTERVAL,
+        "keys": scoring.compared(study, task),
     }
 
 
@@ -165,7 +165,7 @@ def top_up(request: UserRequest, slug: str, task: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.batch.may_change)
     _definition(study, task)
     with refusals.as_message(request):
-        n = reserve.top_up(study, task, by=request.user)
+        n = collection.top_up(study, task, by=request.user)
         words = ngettext(
             "More people are asked about %(n)d item.", "More people are asked about %(n)d items.", n
         )
@@ -179,7 +179,7 @@ def stop_early(request: UserRequest, slug: str, task: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.task.may_change)
     _definition(study, task)
     with refusals.as_message(request):
-        early_stop.choose(study, task, request.POST.get("below", ""), by=request.user)
+        collection.choose_stop(study, task, request.POST.get("below", ""), by=request.user)
         messages.success(request, _("Saved."))
     return redirect("results", slug, task)
 
@@ -282,8 +282,8 @@ def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
             len(read.declared),
             rules.DEFAULT,
             form.rule,
-            collecting=reserve.collecting(study, task),
-            topped=reserve.topped(study, task),
+            collecting=collection.collecting(study, task),
+            topped=collection.topped(study, task),
         )
         context |= {"preview": seen, "sizes": _sizes(seen), "items": len(read.votes.tasks)}
         context["capped"] = CAP if last is not None else None

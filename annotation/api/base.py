@@ -43,9 +43,11 @@ class StudyView(APIView):
             raise DomainError(sentence, code="unknown_parameter")
 
 
-def validated(body: type[serializers.BaseSerializer], data: Any) -> dict[str, Any]:
-    """``data`` as ``body`` reads it. Raises ValidationError."""
-    reading = body(data=data)
+def validated(
+    body: type[serializers.BaseSerializer], data: Any, *, partial: bool = False
+) -> dict[str, Any]:
+    """``data`` as ``body`` reads it, ``partial`` without defaults. Raises ValidationError."""
+    reading = body(data=data, partial=partial)
     reading.is_valid(raise_exception=True)
     return dict(reading.validated_data)
 

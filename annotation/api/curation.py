@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
-from annotation.agreement.tiers import early_stop
+from annotation.agreement.tiers import collection
 from annotation.agreement.tiers.rules import STOPS
 from annotation.api.base import StudyView, validated
 from annotation.candidates import attributes, review
@@ -190,15 +190,16 @@ class EarlyStopOfTask(StudyView):
     def get(self, request: Request, slug: str, task: str) -> Response:
         """Whether items that can no longer reach a tier get no more votes, and what it saved."""
         study = study_for(request.user, slug, policies.task.may_change)
-        return Response(early_stop.state(study, _with_tiers(study, task)))
+        return Response(collection.stop_state(study, _with_tiers(study, task)))
 
     @extend_schema(request=EarlyStopBody, responses=EarlyStopState, operation_id="early_stop_save")
     def put(self, request: Request, slug: str, task: str) -> Response:
         """Stop items ``below`` "hard" or "borderline" from now on; "" stops no more."""
         study = study_for(request.user, slug, policies.task.may_change)
         name = _with_tiers(study, task)
-        early_stop.choose(study, name, **validated(EarlyStopBody, request.data), by=request.user)
-        return Response(early_stop.state(study, name))
+        body = validated(EarlyStopBody, request.data)
+        collection.choose_stop(study, name, **body, by=request.user)
+        return Response(collection.stop_state(study, name))
 
 
 def _with_tiers(study: Study, task: str) -> str:

@@ -14,10 +14,10 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.candidates import generate, proposals, results, review, spending, wording
-from annotation.candidates.forms import FIELDS, LISTS, TEXTS_LIMIT
 from annotation.candidates.models import Budget, Run
+from annotation.candidates.steps.base import OPTIONS, checked
 from annotation.core.errors import DomainError, NotFound
-from annotation.core.schema import Number
+from annotation.core.schema import serializer_of
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -25,7 +25,7 @@ ANSWERS = review.ANSWER
 PAGE = 100
 
 
-STEP_NAMES = [*FIELDS, ANSWERS]
+STEP_NAMES = [*OPTIONS, ANSWERS]
 
 
 class GenerationBody(serializers.Serializer):
@@ -142,44 +142,25 @@ def _request(study: Study, wanted: dict, by: User | None) -> Run:
     options, endpoint = wanted["options"], wanted["endpoint"]
     rest = {"endpoint": endpoint, "limit": wanted.get("limit"), "by": by}
     if wanted["step"] != ANSWERS:
-        return proposals.request(study, wanted["step"], _checked(wanted["step"], options), **rest)
+        options = checked(wanted["step"], options)
+        return proposals.request(study, wanted["step"], options, **rest)
     if unknown := options.keys() - {"strategies", "rewrite", "of"}:
         raise DomainError(f"There is no option “{min(unknown)[:40]}” of answers.", code="option")
     if how := options.get("rewrite"):
         sources = generate.sources_of(study, str(options.get("of", "A1")))
         rows = generate.request_rewrites(sources, str(how), **rest)
     else:
-        rows = generate.request(study, strategies=_texts("strategies", options), **rest)
+        rows = generate.request(study, strategies=_strategies(options), **rest)
     if not rows:
         raise DomainError("There is nothing new to ask for.", code="nothing")
     return cast("Run", rows[0].run)  # made a moment ago, in this transaction
 
 
-def _checked(step: str, options: dict) -> dict:
-    """Options of a step by their type; DomainError for one that it has not."""
-    if unknown := options.keys() - set(FIELDS[step]):
-        names = ", ".join(name for name in FIELDS[step] if name != "file")
-        sentence = f"There is no option “{min(unknown)[:40]}” of {step}. Known: {names}."
-        raise DomainError(sentence, code="option")
-    checked: dict[str, list[str] | str | int] = {}
-    for name, value in options.items():
-        if name in LISTS:
-            checked[name] = _texts(name, options)
-        elif name in ("language", "constraints"):
-            checked[name] = _texts(name, {name: [value]})[0]
-        elif type(value) is int and 1 <= value <= 10_000:
-            checked[name] = value
-        else:
-            raise DomainError(f"The option {name} is a number from 1 to 10,000.", code="option")
-    return checked
-
-
-def _texts(name: str, options: dict) -> list[str]:
-    values = options.get(name, [])
-    fits = isinstance(values, list) and all(isinstance(entry, str) for entry in values)
-    if not fits or sum(map(len, values)) > TEXTS_LIMIT:
-        raise DomainError(f"The option {name} is a list of texts, 5 MB at most.", code="option")
-    return values
+def _strategies(options: dict) -> list[str]:
+    names = options.get("strategies", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise DomainError("The option strategies is a list of names.", code="option")
+    return names
 
 
 def _run(run: Run, counts: dict | None = None) -> dict:
@@ -199,8 +180,7 @@ def _run(run: Run, counts: dict | None = None) -> dict:
     }
 
 
-KINDS = [*FIELDS, ANSWERS]
-MOST_TOKENS = 2**63 - 1
+KINDS = [*OPTIONS, ANSWERS]
 
 
 class ReviewedBody(serializers.Serializer):
@@ -215,45 +195,11 @@ class DecisionBody(ReviewedBody):
     reason = serializers.CharField(default="", allow_blank=True, max_length=40)
 
 
-class Limit(serializers.DecimalField):
-    """An amount in the currency of the endpoints' prices; null is no limit."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            max_digits=12, decimal_places=4, min_value=0, allow_null=True, required=False
-        )
-
-
-class TokenLimit(serializers.IntegerField):
-    """A number of tokens; null is no limit."""
-
-    def __init__(self) -> None:
-        super().__init__(min_value=0, max_value=MOST_TOKENS, allow_null=True, required=False)
-
-
-class BudgetBody(serializers.Serializer):
-    """What a study's models may cost, altogether and a day (UTC)."""
-
-    cost = Limit()
-    daily_cost = Limit()
-    tokens = TokenLimit()
-    daily_tokens = TokenLimit()
-
-
-class RulesBody(serializers.Serializer):
-    """How a study reviews what models write."""
-
-    reviewers = serializers.IntegerField(min_value=1, max_value=2, required=False)
-    review_answers = serializers.BooleanField(required=False)
-    similarity = Number(min_value=0.3, max_value=1, required=False)
-    length_tolerance = Number(min_value=0, max_value=1, required=False)
-
-
 class GenerationRulesBody(serializers.Serializer):
     """A study's budget and its rules of review; what is left out stays as it is."""
 
-    budget = BudgetBody(required=False)
-    rules = RulesBody(required=False)
+    budget = serializer_of(results.Limits, title="BudgetBody")(required=False)
+    rules = serializer_of(results.ReviewRules, title="RulesBody")(required=False)
 
 
 class Review(StudyView):
@@ -309,7 +255,7 @@ class GenerationRules(StudyView):
     def put(self, request: Request, slug: str) -> Response:
         """Set what is named. A limit holds from the next call on."""
         study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = validated(GenerationRulesBody, request.data)
+        wanted = validated(GenerationRulesBody, request.data, partial=True)
         budget, rules = wanted.get("budget", {}), wanted.get("rules", {})
         review.set_rules(study, budget, rules, by=request.user)
         return Response(_rules(study))

@@ -12,7 +12,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import Any, cast
@@ -210,73 +209,49 @@ def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -
     here, no redirect is followed, no proxy or environment variable is used; time and size of the
     answer are bounded.
     """
-    return _open(endpoint, os.getpid(), threading.get_ident())(messages, schema)
+    names = {"gen_ai__operation__name": "chat", "gen_ai__request__model": endpoint.model}
+    with telemetry.span(f"chat {endpoint.model}", "CLIENT", **names) as late:
+        answer = _answered(endpoint, _body(endpoint, messages, schema))
+        late |= {
+            "gen_ai.usage.input_tokens": answer.tokens_in,
+            "gen_ai.usage.output_tokens": answer.tokens_out,
+        }
+    return answer
+
+
+def _body(endpoint: Endpoint, messages: list[dict], schema: dict | None) -> dict:
+    limit = {} if endpoint.max_tokens is None else {"max_tokens": endpoint.max_tokens}
+    wish = {} if schema is None else {"response_format": _format(schema)}
+    body = {"messages": messages, **wish, **limit, "model": endpoint.model}
+    return body | endpoint.parameters
+
+
+def _answered(endpoint: Endpoint, body: dict) -> Answer:
+    http = _client(endpoint, os.getpid(), threading.get_ident())
+    key = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
+    address = f"{endpoint.base_url.rstrip('/')}/chat/completions"
+    try:
+        response = http.post(address, json=body, headers=key, timeout=endpoint.timeout)
+    except httpx2.TimeoutException:
+        raise CallFailed("timeout") from None
+    except httpx2.RequestError:
+        raise CallFailed("connection") from None
+    if not response.is_success:
+        raise _status_failure(response)
+    return _answer(response.text, response.headers, endpoint)
 
 
 @functools.lru_cache(maxsize=128)
-def _open(endpoint: Endpoint, process: int, thread: int) -> Callable[..., Answer]:
+def _client(endpoint: Endpoint, process: int, thread: int) -> httpx2.Client:
     # A process that was forked must not share its parent's connections, and threads that share a
     # client wait for each other while it looks through all its connections.
-    return _asking(endpoint, bounded(endpoint))
+    return bounded(endpoint)
 
 
 @functools.cache
 def _certificates() -> ssl.SSLContext:
     """What servers' certificates are checked by; reading it takes most of a client's making."""
     return httpx2.create_ssl_context(trust_env=False)
-
-
-@contextmanager
-def connected(endpoint: Endpoint) -> Iterator[Callable[..., Answer]]:
-    """A function that asks like ``call``, over connections that stay open for the whole block.
-
-    Threads may share it: a client takes some 20 ms to make, a call over an open one a millisecond.
-    """
-    with bounded(endpoint) as http:
-        yield _asking(endpoint, http)
-
-
-def _asking(endpoint: Endpoint, http: httpx2.Client) -> Callable[..., Answer]:
-    address = httpx2.URL(f"{endpoint.base_url.rstrip('/')}/chat/completions")
-    body = {"model": endpoint.model, **endpoint.parameters}
-    if endpoint.max_tokens is not None:
-        body = {"max_tokens": endpoint.max_tokens, **body}
-    headers = dict(http.headers)
-    if endpoint.api_key:
-        headers["authorization"] = f"Bearer {endpoint.api_key}"
-    timeout = {"timeout": httpx2.Timeout(endpoint.timeout).as_dict()}
-
-    def ask(messages: list[dict], schema: dict | None = None) -> Answer:
-        names = {"gen_ai__operation__name": "chat", "gen_ai__request__model": endpoint.model}
-        with telemetry.span(f"chat {endpoint.model}", "CLIENT", **names) as late:
-            answer = send(messages, schema)
-            late |= {
-                "gen_ai.usage.input_tokens": answer.tokens_in,
-                "gen_ai.usage.output_tokens": answer.tokens_out,
-            }
-        return answer
-
-    def send(messages: list[dict], schema: dict | None) -> Answer:
-        wish = {} if schema is None else {"response_format": _format(schema)}
-        try:
-            response = http.send(
-                httpx2.Request(
-                    "POST",
-                    address,
-                    json={"messages": messages, **wish, **body},
-                    headers=headers,
-                    extensions=timeout,
-                )
-            )
-        except httpx2.TimeoutException:
-            raise CallFailed("timeout") from None
-        except httpx2.RequestError:
-            raise CallFailed("connection") from None
-        if not response.is_success:
-            raise _status_failure(response)
-        return _answer(response.text, response.headers, endpoint)
-
-    return ask
 
 
 def _format(schema: dict) -> dict:

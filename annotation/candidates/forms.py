@@ -5,37 +5,25 @@ from collections.abc import Iterable
 from typing import Any, cast
 
 from django import forms
-from django.core.validators import MinValueValidator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import attributes, endpoints, generate, retrieve
-from annotation.candidates.models import Budget, GenerationRules, Retrieval
-from annotation.candidates.steps.personas import MOST_PERSONAS
+from annotation.candidates.models import Retrieval
+from annotation.candidates.results import Limits, ReviewRules
+from annotation.candidates.steps.base import OPTIONS, Options
 from annotation.candidates.strategies import Strategy, by_name, without_persona
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.studies.models import Study
 
 TEXTS_LIMIT = 5_000_000
-# The fields of each step; others are left out of its form.
-FIELDS = {
-    "persona": ("count", "languages", "hints", "constraints"),
-    "memory": ("texts", "file", "per_persona"),
-    "feature": ("size", "per_persona", "language"),
-    "question": ("per_persona", "language", "examples"),
-    "general": ("texts", "file", "least", "most"),
-    "match": ("per_persona",),
-    "attribute": ("chats", "language"),
-    "verify": ("language",),
-}
-LISTS = ("languages", "hints", "examples", "texts")
 
 
-def lines_of(text: str) -> list[str]:
+def texts_of(lines: Iterable[str]) -> list[str]:
     """Texts, one a line; a line of JSON gives its "text" or "prompt"."""
     texts = []
-    for line in text.splitlines():
+    for line in lines:
         line = line.strip()
         if line.startswith("{"):
             try:
@@ -50,70 +38,20 @@ def lines_of(text: str) -> list[str]:
     return texts
 
 
-NO_OPTIONS = ("endpoint", "file", "newest")
-
-
-class StepForm(forms.Form):
+class StepForm(form_of(Options)):  # type: ignore[misc]
     """What one step is asked for. ``cleaned_data["options"]`` is what ``proposals`` takes."""
 
     endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
-    count = forms.IntegerField(
-        label=gettext_lazy("How many"), min_value=1, max_value=MOST_PERSONAS, initial=20
-    )
-    languages = forms.CharField(
-        label=gettext_lazy("Languages, one a line"),
-        widget=forms.Textarea(attrs={"rows": 2}),
-        initial="English",
-    )
-    language = forms.CharField(
-        label=gettext_lazy("Language"), max_length=40, initial=gettext_lazy("English")
-    )
-    hints = forms.CharField(
-        label=gettext_lazy("Hints, one a line; two are drawn for each persona"),
-        widget=forms.Textarea(attrs={"rows": 4}),
-        required=False,
-    )
-    constraints = forms.CharField(
-        label=gettext_lazy("What holds for all of them"),
-        widget=forms.Textarea(attrs={"rows": 2}),
-        max_length=2_000,
-        required=False,
-    )
-    texts = forms.CharField(
-        label=gettext_lazy("Texts, one a line (or JSON lines with text)"),
-        widget=forms.Textarea(attrs={"rows": 6}),
-        max_length=TEXTS_LIMIT,
-        required=False,
-    )
     file = forms.FileField(label=gettext_lazy("or a file of them"), required=False)
-    examples = forms.CharField(
-        label=gettext_lazy("Good questions of real people, one a line; one is drawn for each call"),
-        widget=forms.Textarea(attrs={"rows": 4}),
-        required=False,
-    )
-    per_persona = forms.IntegerField(
-        label=gettext_lazy("Calls a persona"), min_value=1, max_value=200, initial=1
-    )
-    size = forms.IntegerField(
-        label=gettext_lazy("Memories a call"), min_value=1, max_value=30, initial=6
-    )
-    chats = forms.IntegerField(
-        label=gettext_lazy("Conversations a call"), min_value=1, max_value=20, initial=1
-    )
-    least = forms.IntegerField(
-        label=gettext_lazy("Fewest words"), min_value=1, max_value=1_000, initial=4
-    )
-    most = forms.IntegerField(
-        label=gettext_lazy("Most words"), min_value=1, max_value=1_000, initial=60
-    )
-
     newest = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
+    field_order = ("endpoint", "texts", "file")
 
     def __init__(self, *args: Any, step: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in list(self.fields):
-            if name not in {"endpoint", "newest", *FIELDS[step]}:
-                del self.fields[name]
+        shown = {"endpoint", "newest", *OPTIONS[step]}
+        shown |= {"file"} if "texts" in shown else set()
+        for name in self.fields.keys() - shown:
+            del self.fields[name]
         cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
             (server.name, f"{server.name} ({server.model})") for server in endpoints.usable()
         ]
@@ -131,59 +69,18 @@ class StepForm(forms.Form):
             raise forms.ValidationError(_("The file is not UTF-8 text.")) from error
 
     def clean(self) -> dict:
-        """Put lists and numbers together as the step's options."""
-        super().clean()
-        data = self.cleaned_data
+        """Join the texts that were typed and those of the file."""
+        data = super().clean()
         if "texts" in data:
-            data["texts"] = f"{data['texts']}\n{data.get('file', '')}".strip()
-        options = {name: value for name, value in data.items() if name not in NO_OPTIONS}
-        for name in LISTS:
-            if name in options:
-                options[name] = lines_of(options[name])
+            data["texts"] += data.get("file", "").splitlines()
+        options = self.values
+        if "texts" in options:
+            options["texts"] = texts_of(options["texts"])
         return {**data, "options": options}
 
 
-class BudgetForm(forms.ModelForm):
-    class Meta:
-        model = Budget
-        fields = ("cost", "daily_cost", "tokens", "daily_tokens")
-        labels = {
-            "cost": gettext_lazy("Cost, altogether"),
-            "daily_cost": gettext_lazy("Cost, a day"),
-            "tokens": gettext_lazy("Tokens, altogether"),
-            "daily_tokens": gettext_lazy("Tokens, a day"),
-        }
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        from_zero = MinValueValidator(0, _("A limit is a number from 0 on."))
-        for field in self.fields.values():
-            if isinstance(field, forms.DecimalField):  # those of whole numbers have one
-                field.validators.append(from_zero)
-            field.widget.attrs["min"] = 0
-
-
-class RulesForm(forms.ModelForm):
-    reviewers = forms.TypedChoiceField(
-        label=gettext_lazy("Reviewers of each proposal"), choices=((1, "1"), (2, "2")), coerce=int
-    )
-    similarity = forms.FloatField(
-        label=gettext_lazy("Near-duplicates from this similarity on"), min_value=0.3, max_value=1
-    )
-    length_tolerance = forms.FloatField(
-        label=gettext_lazy("Largest change of a rewrite's word count (0.1 = 10 %)"),
-        min_value=0,
-        max_value=1,
-    )
-
-    class Meta:
-        model = GenerationRules
-        fields = ("reviewers", "review_answers", "similarity", "length_tolerance")
-        labels = {
-            "review_answers": gettext_lazy("Answers wait for a reviewer before raters see them")
-        }
-
-
+BudgetForm = form_of(Limits)
+RulesForm = form_of(ReviewRules)
 ThresholdsForm = form_of(attributes.Thresholds)
 
 

@@ -3,11 +3,14 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy as _
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.candidates import clean
@@ -17,6 +20,7 @@ from annotation.candidates.strategies import Draft, Source
 from annotation.core import audit, jobs, records
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
+from annotation.core.schema import asked
 from annotation.personas.models import Attribute
 from annotation.studies.bundle_rows import Score
 from annotation.studies.models import Study
@@ -24,6 +28,7 @@ from annotation.studies.models import Study
 log = logging.getLogger(__name__)
 
 CHUNK = 2_000
+MOST_TOKENS = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,28 @@ class Written:
     draft: Draft
     answer: Answer
     cleaned: clean.Cleaned
+
+
+@schema(frozen=True)
+class Limits:
+    """What a study's models may cost, altogether and a day (UTC); None is no limit."""
+
+    cost: Decimal | None = asked(_("Cost, altogether"), None, ge=0)
+    daily_cost: Decimal | None = asked(_("Cost, a day"), None, ge=0)
+    tokens: int | None = asked(_("Tokens, altogether"), None, ge=0, le=MOST_TOKENS)
+    daily_tokens: int | None = asked(_("Tokens, a day"), None, ge=0, le=MOST_TOKENS)
+
+
+@schema(frozen=True)
+class ReviewRules:
+    """How a study reviews what models write."""
+
+    reviewers: int = asked(_("Reviewers of each proposal"), 1, ge=1, le=2)
+    review_answers: bool = asked(_("Answers wait for a reviewer before raters see them"), False)
+    similarity: float = asked(_("Near-duplicates from this similarity on"), 0.85, ge=0.3, le=1)
+    length_tolerance: float = asked(
+        _("Largest change of a rewrite's word count (0.1 = 10 %)"), 0.1, ge=0, le=1
+    )
 
 
 def rules_of(study: Study) -> GenerationRules:

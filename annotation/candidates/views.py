@@ -30,7 +30,6 @@ from annotation.candidates import (
 )
 from annotation.candidates.endpoints import Endpoint
 from annotation.candidates.forms import (
-    FIELDS,
     BudgetForm,
     DocumentsForm,
     GenerateForm,
@@ -43,6 +42,7 @@ from annotation.candidates.forms import (
 )
 from annotation.candidates.models import Budget, Candidate, PromptTemplate, Retrieval, Run
 from annotation.candidates.steps import STEPS
+from annotation.candidates.steps.base import OPTIONS
 from annotation.candidates.strategies import rewrites
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
@@ -192,7 +192,7 @@ def generation(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.generation.may_run)
     context = _runs(study) | {
         "study": study,
-        "steps": [STEPS[name] for name in FIELDS],
+        "steps": [STEPS[name] for name in OPTIONS],
         "funnel": review.funnel(study),
         "queue": review.counts(study),
         "spent": spending.spent(study.pk),
@@ -230,7 +230,7 @@ def _label(step: str) -> str:
 def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """One step: POST "plan" says what it would take, POST "start" asks for it."""
     study = study_for(request.user, slug, policies.generation.may_run)
-    if name not in FIELDS:
+    if name not in OPTIONS:
         raise Http404
     form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
     context = {"study": study, "step": STEPS[name], "form": form}
@@ -287,8 +287,9 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
     """Budgets, and how what models write is reviewed."""
     study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else None
-    budget = Budget.objects.filter(study=study).first() or Budget(study=study)
-    forms = (BudgetForm(data, instance=budget), RulesForm(data, instance=proposals.rules_of(study)))
+    budget = Budget.objects.filter(study=study).first() or Budget()
+    rules = proposals.rules_of(study)
+    forms = BudgetForm(data, initial=vars(budget)), RulesForm(data, initial=vars(rules))
     # Not one after the other: both forms say at once what is wrong.
     valid = [form.is_valid() for form in forms]
     if data is not None and all(valid):

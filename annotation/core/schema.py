@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from math import isnan
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 # Characters of a form's list of ids.
 WORDS_LIMIT = 20_000
+# Characters of a form's texts, one a line.
+LINES_LIMIT = 5_000_000
+# What a Decimal can be.
+AMOUNT: Any = {"max_digits": 12, "decimal_places": 4}
 FRACTION = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
 Choices = Mapping[str, "StrOrPromise"] | Callable[[], Mapping[str, "StrOrPromise"]]
 
@@ -47,8 +52,8 @@ def asked(
     ``title`` is the label of the form; ``help`` (else the title) explains it in API and command.
     ``choices`` are {value: words}, or what returns them when they are asked for. ``flag`` names the
     argument of commands; ``unit`` "percent" lets a form ask for a share in percent, "text" for
-    several lines, "comma" lets a command take a list as one word. ``bounds`` are pydantic's: ge,
-    le, max_length.
+    several lines, "lines" for a list with one entry a line, "comma" lets a command take a list as
+    one word. ``bounds`` are pydantic's: ge, le, max_length.
     """
     extra = {"choices": choices, "flag": flag, "unit": unit}
     described: Any = {"title": title, "description": help, "json_schema_extra": extra}
@@ -180,6 +185,19 @@ class WordsField(forms.CharField):
         return ", ".join(value) if isinstance(value, list | tuple) else value
 
 
+class LinesField(forms.CharField):
+    """Texts, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 4})
+
+    def to_python(self, value: object) -> list[str]:  # type: ignore[override]
+        text = super().to_python(value) or ""
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def prepare_value(self, value: object) -> object:
+        return "\n".join(value) if isinstance(value, list | tuple) else value
+
+
 class SchemaForm(forms.Form):
     """A form whose fields are those of ``model``."""
 
@@ -228,6 +246,8 @@ def _form_field(field: Asked) -> forms.Field:
         return forms.ChoiceField(**options)
     if field.type is date:
         return forms.DateField(widget=forms.DateInput({"type": "date"}), **options)
+    if field.unit == "lines":
+        return LinesField(initial=field.default, max_length=LINES_LIMIT, **options)
     if field.many:
         if field.unit == "comma":
             options["widget"] = forms.TextInput
@@ -238,6 +258,8 @@ def _form_field(field: Asked) -> forms.Field:
         return FractionField(**options)
     if field.unit == "percent":
         return PercentField(**options)
+    if field.type is Decimal:
+        return forms.DecimalField(min_value=field.low, **AMOUNT, **options)
     if field.type in (int, float):
         kind = forms.IntegerField if field.type is int else forms.FloatField
         return kind(min_value=field.low, max_value=field.high, **options)
@@ -310,6 +332,8 @@ def _single(field: Asked, options: dict, several: bool = False) -> serializers.F
         if "default" in options:
             options["default"] = Fraction(options["default"])
         return ExactNumber(**options)
+    if field.type is Decimal:
+        return serializers.DecimalField(min_value=field.low, **AMOUNT, **options)
     if field.type in (int, float):
         kind = serializers.IntegerField if field.type is int else Number
         return kind(min_value=field.low, max_value=field.high, **options)

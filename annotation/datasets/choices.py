@@ -7,8 +7,8 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 from pydantic.dataclasses import dataclass as schema
 
-from annotation.agreement.figures.wording import translated
 from annotation.agreement.tiers.rules import TierRule
+from annotation.agreement.wording import translated
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, built
 from annotation.datasets import layouts

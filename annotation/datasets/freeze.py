@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 
 from annotation.accounts.models import User
 from annotation.agreement.models import TopUp
-from annotation.agreement.tiers import early_stop, easy_audit
+from annotation.agreement.tiers import collection, easy_audit
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
@@ -166,7 +166,7 @@ def _frozen(study: Study, judgment: int) -> dict:
         "void": sorted(void.values_list("pk", flat=True)),
         "audit": easy_audit.audit_of(study).as_json(),
         "topped": sorted(map(str, topped.values_list("item", flat=True))),
-        "stop_below": {task: rule.stop_below for task, rule in early_stop.rules_of(study).items()},
+        "stop_below": {task: rule.stop_below for task, rule in collection.rules_of(study).items()},
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
     }
 

@@ -9,9 +9,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
-from annotation.candidates.endpoints import CallFailed, Endpoint, connected
+from annotation.candidates.endpoints import CallFailed, Endpoint, call
 
 TRIES = 3
 PAUSE_SECONDS = 0.5
@@ -63,7 +64,8 @@ def ask_all(endpoint: Endpoint, questions: Iterable[Question]) -> Iterator[Outco
     waiting, stop = iter(questions), threading.Event()
     pending: set[Future] = set()
     failed_first: int | None = 0
-    with connected(endpoint) as ask, ThreadPoolExecutor(endpoint.concurrency) as pool:
+    ask = partial(call, endpoint)
+    with ThreadPoolExecutor(endpoint.concurrency) as pool:
         try:
             while True:
                 # Twice as many as run: nobody waits for this thread while it stores.

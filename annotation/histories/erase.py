@@ -22,7 +22,6 @@ from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
 from annotation.core.rows import chunks
 from annotation.histories import consent, files
-from annotation.histories.locks import changing
 from annotation.histories.models import (
     Alias,
     Erasure,
@@ -33,6 +32,7 @@ from annotation.histories.models import (
     Session,
     Tombstone,
     Upload,
+    changing,
 )
 from annotation.histories.receive import UNDER_WAY
 from annotation.histories.store import digest_of

@@ -28,8 +28,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.scratch import scratch_folder
 from annotation.histories import files, marks, redact, search
-from annotation.histories.locks import changing
-from annotation.histories.models import Message, Passage, Session, Tombstone, Upload
+from annotation.histories.models import Message, Passage, Session, Tombstone, Upload, changing
 from annotation.histories.records import Record, unpacked
 from annotation.histories.store import STATEMENT_SECONDS, Counts, store_records
 

@@ -16,8 +16,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.histories import redact
-from annotation.histories.locks import changing
-from annotation.histories.models import Alias, Mark, Message, NamesWord, Session
+from annotation.histories.models import Alias, Mark, Message, NamesWord, Session, changing
 
 SUGGESTED, ACCEPTED, REJECTED = Mark.State.SUGGESTED, Mark.State.ACCEPTED, Mark.State.REJECTED
 # The rule of marks that come from the owner's list; ``redact`` calls it the same.

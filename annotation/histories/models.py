@@ -5,19 +5,23 @@ through ``browse``, which gives redacted texts and asks for the consent of the p
 """
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
-from django.db import models
+from django.db import OperationalError, connection, models, transaction
 from django.db.models import F, Q
+from django.utils.translation import gettext, ngettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext_lazy
 from pgvector.django import HalfVectorField
 
-from annotation.accounts.models import ConsentText
+from annotation.accounts.models import ConsentText, User
+from annotation.core import jobs
 from annotation.core.embed import DIMENSIONS
-from annotation.core.jobs import Job
+from annotation.core.errors import Conflict
+from annotation.core.jobs import Job, lock
 from annotation.histories.records import NAMES
 from annotation.studies.models import Study
 
@@ -374,3 +378,30 @@ class Tombstone(models.Model):
 
     def __str__(self) -> str:
         return f"{self.what} of {self.owner_id}"
+
+
+# How long who changes a history waits for somebody else who does.
+PATIENCE_MS = 2_000
+
+
+@contextmanager
+def changing(owner: User, patiently: bool = False) -> Iterator[None]:
+    """A transaction in which nobody else changes ``owner``'s history.
+
+    Raises Conflict where somebody does and takes long, as the reading of a file; ``patiently``
+    waits for the end of that instead.
+    """
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW lock_timeout")
+            before = cursor.fetchone()[0]
+            cursor.execute(f"SET LOCAL lock_timeout = {0 if patiently else PATIENCE_MS}")
+            try:
+                jobs.lock(f"history {owner.pk}")
+            except OperationalError as error:
+                if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+                    raise
+                sentence = gettext("Your history is being read just now. Try again in a moment.")
+                raise Conflict(sentence, code="busy") from error
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [before])
+        yield

@@ -15,7 +15,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.rows import chunks
-from annotation.personas import attributes, conversations, curate, splitting
+from annotation.personas import conversations, curate, splitting
 from annotation.personas.forms import (
     AttributesForm,
     DropForm,
@@ -55,7 +55,7 @@ def add_attributes(request: UserRequest, slug: str) -> HttpResponse:
     form = AttributesForm(request.POST, request.FILES, study=study)
     if form.is_valid():
         with refusals.in_form(form, "file"):
-            added = attributes.add(study, form.cleaned_data["file"], by=request.user)
+            added = curate.add_attributes(study, form.cleaned_data["file"], by=request.user)
             words = ngettext("%(n)d attribute is new.", "%(n)d attributes are new.", added)
             messages.success(request, words % {"n": added})
             return redirect("personas", slug)

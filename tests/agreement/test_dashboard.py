@@ -245,13 +245,6 @@ def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
     assert [row[-1] for row in found["rows"][1:]] == [""] * 9
 
 
-def test_more_votes_than_a_page_reads_leave_out_whole_items(judged, monkeypatch):
-    monkeypatch.setattr(task_votes, "CAP", 7)
-    board = SelectionBoard(judged, judged.tasks.get(name="better"))
-    assert (board.last, len(board.rows)) == (2, 6)
-    assert board.figure("days").rows[-1][2] == 11
-
-
 def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
     cast.open(tea, items=1, options=2)
     board = SelectionBoard(tea, tea.tasks.get())

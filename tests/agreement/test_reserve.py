@@ -6,7 +6,7 @@ from django.urls import reverse
 from annotation.agreement import recompute
 from annotation.agreement.models import ItemTier
 from annotation.agreement.tasks import recompute_due
-from annotation.agreement.tiers import reserve
+from annotation.agreement.tiers import collection
 from annotation.core.errors import DomainError
 from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
@@ -34,7 +34,7 @@ def tier(item) -> tuple:
 
 def test_more_people_are_asked_about_borderline_items_alone_and_first(cast, tea, items, say):
     assert [tier(item) for item in items] == [("borderline", 9), ("hard", 9), ("pending", 3)]
-    assert reserve.top_up(tea, "better", by=cast.person("Carol")) == 1
+    assert collection.top_up(tea, "better", by=cast.person("Carol")) == 1
     items[0].refresh_from_db()
     assert (items[0].overlap, items[0].slots.filter(status="open").count()) == (13, 4)
     event = AuditEvent.objects.get(action="tiers.top_up")
@@ -47,7 +47,7 @@ def test_more_people_are_asked_about_borderline_items_alone_and_first(cast, tea,
 
 
 def test_the_tier_follows_with_the_thirteenth_vote(tea, items, say):
-    reserve.top_up(tea, "better")
+    collection.top_up(tea, "better")
     say(items[0], "aaa")
     recompute_due()
     assert tier(items[0]) == ("borderline", 9)
@@ -58,11 +58,11 @@ def test_the_tier_follows_with_the_thirteenth_vote(tea, items, say):
 
 
 def test_an_item_is_topped_up_once_and_only_while_the_study_is_open(tea, items):
-    reserve.top_up(tea, "better")
+    collection.top_up(tea, "better")
     with pytest.raises(DomainError, match="No borderline item"):
-        reserve.top_up(tea, "better")
+        collection.top_up(tea, "better")
     tea.status = "paused"
-    assert reserve.reserve(tea, "better").count() == 0
+    assert collection.reserve(tea, "better").count() == 0
 
 
 def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say):
@@ -70,7 +70,7 @@ def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say
     say(item, "aaaaaaabbaaaa")
     recompute_due()
     assert tier(item) == ("borderline", 9)
-    assert reserve.top_up(tea, "better") == 1
+    assert collection.top_up(tea, "better") == 1
     assert item.slots.count() == 13
     recompute_due()
     assert tier(item) == ("hard", 13)
@@ -78,7 +78,7 @@ def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say
 
 def test_a_release_judges_by_the_votes_that_were_asked_for_before_it(tea, items, say):
     before = freeze.request(tea, "long", "", None)
-    reserve.top_up(tea, "better")
+    collection.top_up(tea, "better")
     say(items[0], "aaaa")
     after = freeze.request(tea, "long", "", None)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from annotation import agreement
-from annotation.agreement.figures.wording import SENTENCES, _patterns, translated
+from annotation.agreement.wording import SENTENCES, _patterns, translated
 
 FOLDER = Path(agreement.__path__[0])
 # The pure modules whose sentences a page may show.
@@ -74,7 +74,7 @@ def test_sentences_are_said_in_the_readers_language_with_their_numbers(monkeypat
         "%(n)s items are too few to check": "%(n)s 개는 너무 적습니다",
         "no items": "항목 없음",
     }
-    monkeypatch.setattr("annotation.agreement.figures.wording.gettext", lambda s: words.get(s, s))
+    monkeypatch.setattr("annotation.agreement.wording.gettext", lambda s: words.get(s, s))
     assert (
         translated("12 items are too few to check; no items") == "12 개는 너무 적습니다; 항목 없음"
     )

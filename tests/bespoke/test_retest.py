@@ -7,8 +7,7 @@ import pytest
 from django.db.models import F
 from django.urls import reverse
 
-from annotation.agreement.figures.kinds import KindBoard
-from annotation.agreement.figures.retest import icc_of, kappa_of
+from annotation.agreement.figures.kinds import KindBoard, icc_of, kappa_of
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Item, Judgment, Slot
 from annotation.judging.owner.checklist import checklist

@@ -4,15 +4,12 @@ import threading
 from datetime import timedelta
 
 import pytest
-import redis
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
-from kombu.exceptions import OperationalError as BrokerError
 
 from annotation.candidates import calls, generate, pool, prompts, proposals, tasks, wording
 from annotation.candidates.models import Candidate, GenerationRules
-from annotation.core import jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.judging.annotator import leaving
@@ -227,11 +224,6 @@ def test_a_small_model_gets_short_prompts(asked, tea, fake, settings):
     assert max(len(body["messages"][0]["content"]) for body in fake.bodies()) < 500
 
 
-def test_an_answer_that_names_its_model_is_flagged(asked, tea, fake):
-    fake.replies = [Reply("As ChatGPT by OpenAI I say: walk.")]
-    assert written(one(tea)).parameters["identity"] == ["chatgpt", "openai"]
-
-
 def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
     fake.replies = [Reply("one two three four five")]
     source = written(one(tea))
@@ -349,16 +341,6 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     assert candidate.tokens_in == 14  # both calls were paid for
 
 
-def test_a_late_attempt_from_before_a_retry_writes_nothing(asked, tea, fake):
-    candidate = one(tea)
-    late = calls.claim(candidate.pk)
-    calls.put_off(late, generate.CallFailed("refused"))
-    assert generate.retry(tea) == 1
-    holder = calls.claim(candidate.pk)
-    assert not jobs.held(late).exists()
-    assert jobs.held(holder).exists()
-
-
 def test_a_retry_gives_three_tries_more(asked, tea, fake):
     fake.replies = [Reply(status=500, body=b"{}")]
     candidate = one(tea)
@@ -372,14 +354,6 @@ def test_a_retry_gives_three_tries_more(asked, tea, fake):
         calls.reap()
     candidate.refresh_from_db()
     assert (candidate.status, candidate.attempts) == ("failed", 9)
-
-
-def test_a_row_is_had_by_one_worker_only(asked, tea, fake):
-    candidate = one(tea)
-    assert calls.claim(candidate.pk).attempts == 1
-    assert calls.claim(candidate.pk) is None
-    calls.reap()
-    assert calls.claim(candidate.pk) is None
 
 
 @pytest.mark.django_db(transaction=True)
@@ -414,25 +388,6 @@ def test_a_poison_row_is_parked_after_three_lost_workers(asked, tea, fake):
     assert (poison.status, poison.error_code) == ("failed", "worker_lost")
     assert "three times" in poison.error
     assert written(other).status == "done"
-
-
-def test_the_lease_is_renewed_while_the_model_writes(asked, tea, fake, monkeypatch):
-    candidate = calls.claim(one(tea).pk)
-    short = timezone.now() + timedelta(seconds=1)
-    Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=short)
-
-    class Twice:
-        left = 2
-
-        def wait(self, seconds):
-            self.left -= 1
-            return self.left < 1
-
-    monkeypatch.setattr(jobs.connection, "close", lambda: None)  # the test's own connection
-    jobs._renew_until(jobs.Lease(candidate), Twice(), jobs.beat, 10, None)
-    candidate.refresh_from_db()
-    assert candidate.lease_expires_at > short + timedelta(seconds=20)
-    assert jobs.worker_alive()
 
 
 class Bells(list):
@@ -494,18 +449,6 @@ def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
     assert set(Candidate.objects.values_list("status", flat=True)) == {"done"}
 
 
-@pytest.mark.parametrize("error", [BrokerError("away"), redis.ResponseError("OOM")])
-def test_rows_are_stored_while_the_broker_is_away(
-    asked, tea, bells, error, django_capture_on_commit_callbacks
-):
-    bells.error = error
-    with django_capture_on_commit_callbacks(execute=True):
-        generate.request(tea, endpoint="fake")
-    assert Candidate.objects.filter(status="requested").count() == 3
-    bells.error = None
-    assert calls.notify_due() == 2
-
-
 # --- Looking ----------------------------------------------------------------------------------
 
 
@@ -564,15 +507,6 @@ def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
 
 
 # --- Strategies of the persona study ------------------------------------------------------------
-
-
-def test_a1_infers_preferences_from_memories_where_there_are_any(asked, tea, fake):
-    Memory.objects.create(persona=asked.persona, text="Night trains are back.")
-    written(one(tea, "A1"))
-    profiler, answer = (str(body["messages"]) for body in fake.bodies())
-    assert "Night trains are back." in profiler
-    assert "rye toast" not in profiler + answer  # a preference of the profile, not of its core
-    assert "baker" in profiler and "baker" in answer
 
 
 def test_an_answer_from_attributes_sees_these_and_nothing_else(asked, tea, fake):

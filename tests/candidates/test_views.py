@@ -21,21 +21,6 @@ def carol(asked, cast, login):
     return login(cast.person("Carol"))
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [("Ann", 403), ("Rui", 403), ("Curt", 404), ("Carol", 200)]
-)
-def test_only_curators_reach_the_page(asked, cast, login, name, status):
-    cast.member("Curt", cast.study("rain"), "curator")
-    client = login(cast.person(name))
-    assert client.get(PAGE).status_code == status
-    if status != 200:
-        data = {"endpoint": "fake", "strategies": ["A3"]}
-        assert client.post(PAGE, data).status_code == status
-        assert client.post(f"{PAGE}retry/").status_code == status
-        assert client.get(PAGE, headers=HTMX).status_code == status
-        assert not Candidate.objects.exists()
-
-
 def test_nobody_starts_anything_by_a_link(carol, client):
     assert client.get(f"{PAGE}retry/").status_code == 405
     client.logout()

@@ -16,7 +16,7 @@ from kombu.pools import producers
 from pyarrow import parquet
 
 from annotation.accounts import consent
-from annotation.agreement.tiers import early_stop
+from annotation.agreement.tiers import collection
 from annotation.celery import app
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import worker_alive
@@ -797,6 +797,6 @@ def test_an_item_that_was_stopped_early_counts_as_ambiguous(items, vote, built, 
     vote(stopped, "1122")
     vote(waiting, "1111")
     assert built("personafeedback").manifest["counts"]["left_out"]["two_answers"] == {"pending": 2}
-    early_stop.choose(tea, stopped.batch.task.name, "hard")
+    collection.choose_stop(tea, stopped.batch.task.name, "hard")
     counts = built("personafeedback").manifest["counts"]
     assert counts["left_out"]["two_answers"] == {"ambiguous": 1, "pending": 1}

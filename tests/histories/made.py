@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from annotation.core import jobs
 from annotation.histories import ingest
-from annotation.histories.locks import changing
-from annotation.histories.models import Session, Upload
+from annotation.histories.models import Session, Upload, changing
 from annotation.histories.records import Conversation, Message, Search, Skipped, Visit
 from annotation.histories.store import store_records
 

@@ -8,7 +8,7 @@ from django.db import connection
 
 from annotation.accounts.models import ConsentText
 from annotation.core.models import AuditEvent
-from annotation.histories import browse, consent, erase, ingest, locks, marks, receive, search
+from annotation.histories import browse, consent, erase, ingest, marks, models, receive, search
 from annotation.histories.models import (
     Alias,
     Erasure,
@@ -181,7 +181,7 @@ def test_the_consent_texts_stay_as_evidence(filled):
 def test_a_file_that_is_being_read_is_stopped_and_erased(cast, contents, monkeypatch, settings):
     ann = cast.person("Ann")
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
-    monkeypatch.setattr(locks, "PATIENCE_MS", 50)
+    monkeypatch.setattr(models, "PATIENCE_MS", 50)
     upload = receive.begin(ann, 4)
     receive.append(ann, upload.pk, 0, b"file")
     reading, waiting = threading.Event(), threading.Event()

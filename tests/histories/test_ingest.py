@@ -6,8 +6,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.histories import ingest, marks, redact
-from annotation.histories.locks import changing
-from annotation.histories.models import Mark, Message, Session
+from annotation.histories.models import Mark, Message, Session, changing
 from tests.histories import redaction
 from tests.histories.conftest import chat
 

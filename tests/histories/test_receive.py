@@ -192,16 +192,6 @@ def test_the_api_tells_a_failed_upload_by_its_code(client, login, ann, contents)
     assert error["message"].startswith("The archive unpacks to far more")
 
 
-def test_an_upload_of_somebody_else_is_unknown_to_the_api(client, login, ann, bo):
-    upload = receive.begin(bo, 3)
-    login(ann)
-    address = reverse("api-history", args=[upload.pk])
-    assert client.get(address).status_code == 404
-    headers = {"Upload-Offset": "0"}
-    assert client.patch(address, b"abc", PIECE, headers=headers).status_code == 404
-    assert Upload.objects.get().received == 0
-
-
 # --- The job ----------------------------------------------------------------------------------
 
 

@@ -48,22 +48,6 @@ def test_nobody_sees_another_persons_history(client, login, ann, bo, bring):
     assert list(page(client, "history", q="rose-canary").context["page"]) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["history-session", "history-mark", "history-strike", "history-upload"]
-)
-def test_a_foreign_id_is_unknown_and_nothing_changes(client, login, ann, bo, bring, name):
-    bring(bo, chat("c-9", "bo@example.org"))
-    theirs = Upload if name == "history-upload" else Session
-    pk = theirs.objects.get(owner=bo).pk
-    login(ann)
-    method = client.get if name == "history-session" else client.post
-    mark = Mark.objects.get()
-    data = {"mark": mark.pk, "state": "rejected", "text": "bo", "action": "erase", "sure": "1"}
-    assert method(reverse(name, args=[pk]), data).status_code == 404
-    mark.refresh_from_db()
-    assert (mark.state, Mark.objects.count(), Session.objects.count()) == ("suggested", 1, 1)
-
-
 def test_a_foreign_session_among_ones_own_refuses_the_whole_list(client, login, ann, bo, bring):
     bring(ann, chat())
     bring(bo, chat())
@@ -228,13 +212,6 @@ def browse_text(owner, external_id):
     return next(browse.transcripts(rows)).text
 
 
-def test_a_word_of_somebody_else_is_unknown(client, login, ann, bo):
-    word = NamesWord.objects.create(owner=bo, word="Bo")
-    login(ann)
-    assert client.post(reverse("history-word", args=[word.pk])).status_code == 404
-    assert NamesWord.objects.count() == 1
-
-
 def test_everything_of_a_kind_is_shown_or_hidden(client, login, filled):
     login(filled)
     assert "e-mail addresses" in shown(page(client, "history-privacy"))
@@ -266,13 +243,6 @@ def test_consent_is_given_and_taken_back_on_one_page(client, login, tea, cast):
     consent = HistoryConsent.objects.get()
     assert consent.withdrawn_at is not None
     assert "You allowed this on" not in shown(page(client, "history-consent"))
-
-
-def test_a_study_one_is_no_member_of_cannot_be_allowed_anything(client, login, tea, cast):
-    login(cast.person("Zoe"))
-    data = {"study": tea.pk, "purpose": "publish", "allow": "1"}
-    assert client.post(reverse("history-consent"), data).status_code == 404
-    assert not HistoryConsent.objects.exists()
 
 
 def test_a_form_sends_a_file_without_any_script(client, login, ann, contents, settings):

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from annotation.agreement.keys import compared
+from annotation.agreement.scoring import compared
 from annotation.candidates.models import Candidate
 from annotation.evaluation.models import Verdict
 from annotation.imports.management.commands.import_data import pairs_apart

@@ -161,39 +161,3 @@ def test_memories_are_added_once_and_removed(carol, mina):
     assert carol.post(f"{url}memories/", {"text": "  "}).status_code == 400
     carol.post(f"{url}memories/{memory.pk}/remove/")
     assert not mina.memories.exists()
-
-
-ROUTES = ["", "add/", "{pk}/"]
-ACTIONS = ["{pk}/drop/", "{pk}/restore/", "{pk}/memories/", "{pk}/memories/{memory}/remove/"]
-
-
-@pytest.mark.parametrize("route", ROUTES + ACTIONS)
-def test_only_curators_and_administrators_of_the_study_get_in(cast, mina, login, client, route):
-    memory, _made = curate.remember(mina, "A text.")
-    url = URL + route.format(pk=mina.pk, memory=memory.pk)
-    curt = cast.member("Curt", cast.study("rain"), "curator")
-    data = {"reason": "stereotyped", "text": "More.", "name": "Changed"}
-    before = (list(Persona.objects.values()), PersonaVersion.objects.count())
-    for name, status in (("Ann", 403), ("Rui", 403), (curt.name, 404)):
-        login(cast.person(name))
-        assert client.post(url, data).status_code == status
-        assert client.get(url).status_code == (status if route in ROUTES else 405)
-    client.logout()
-    assert client.post(url, data).url.startswith("/accounts/login/")
-    assert (list(Persona.objects.values()), PersonaVersion.objects.count()) == before
-    assert mina.memories.count() == 1
-
-
-@pytest.mark.parametrize("route", ["{pk}/", *ACTIONS])
-def test_a_persona_of_another_study_is_not_found(carol, cast, route):
-    other = cast.persona(cast.study("rain"), "p1")
-    memory, _made = curate.remember(other, "A text.")
-    url = URL + route.format(pk=other.pk, memory=memory.pk)
-    assert carol.post(url, {"reason": "stereotyped", "text": "More."}).status_code == 404
-    assert other.memories.count() == 1
-
-
-def test_a_memory_of_another_persona_is_not_found(carol, cast, tea, mina):
-    memory, _made = curate.remember(cast.persona(tea, "p2"), "A text.")
-    assert carol.post(f"{URL}{mina.pk}/memories/{memory.pk}/remove/").status_code == 404
-    assert memory.persona.memories.count() == 1

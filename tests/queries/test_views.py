@@ -124,23 +124,3 @@ def test_the_list_takes_the_same_statements_for_one_query_and_for_many(
         cast.query(tea, f"q{n}", asked.persona)
     with django_assert_num_queries(len(captured)):
         assert "page 1 of 2" in carol.get(URL).content.decode()
-
-
-@pytest.mark.parametrize("route", ["", "add/", "{pk}/"])
-def test_only_curators_and_administrators_of_the_study_get_in(cast, asked, login, client, route):
-    url = URL + route.format(pk=asked.pk)
-    curt = cast.member("Curt", cast.study("rain"), "curator")
-    before = list(Query.objects.values())
-    for name, status in (("Ann", 403), ("Rui", 403), (curt.name, 404)):
-        login(cast.person(name))
-        assert client.get(url).status_code == status
-        assert client.post(url, fields(asked, text="Mine", external_id="m")).status_code == status
-    client.logout()
-    assert client.get(url).url.startswith("/accounts/login/")
-    assert list(Query.objects.values()) == before
-
-
-def test_a_query_of_another_study_is_not_found(carol, cast):
-    other = cast.query(cast.study("rain"), "q1")
-    assert carol.get(f"{URL}{other.pk}/").status_code == 404
-    assert carol.post(f"{URL}{other.pk}/", fields(other, text="Mine")).status_code == 404

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from annotation.agreement import recompute
 from annotation.agreement.models import ItemTier
-from annotation.agreement.tiers import early_stop
+from annotation.agreement.tiers import collection
 from annotation.judging.batches.open import add_items
 from annotation.judging.curator import adjudication, checks
 from annotation.judging.imports import vote_rows
@@ -101,10 +101,10 @@ def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, cast, log
 
 def test_an_item_that_can_reach_no_tier_gets_no_more_votes(asked, tea):
     asked(CLEAR, SPLIT, overlap=9)
-    early_stop.choose(tea, "own", "hard")
+    collection.choose_stop(tea, "own", "hard")
     recompute.recompute(tea, "own")
     # With six more votes for its leader the split item would have a kappa of 3/8.
-    assert early_stop.state(tea, "own") == {"below": "hard", "items": 1, "saved": 6}
+    assert collection.stop_state(tea, "own") == {"below": "hard", "items": 1, "saved": 6}
     overlaps = dict(tea.items.values_list("external_id", "overlap"))
     assert overlaps == {"i1": 9, "i2": 3}
 

@@ -8,11 +8,11 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.figures import summary
 from annotation.agreement.figures.board import About, Board
-from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.statistics import kappas
 from annotation.agreement.task_votes import MOST_RATERS
 from annotation.agreement.tiers.rules import TIERS
+from annotation.agreement.wording import tier_name, translated
 from annotation.core import charts
 from annotation.core.charts import Dot
 

@@ -6,9 +6,9 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement.figures.board import About, Board
-from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics import cohen, rater_signs
 from annotation.agreement.statistics.coefficient import clopper_pearson
+from annotation.agreement.wording import translated
 from annotation.core import charts
 from annotation.core.charts import Dot
 

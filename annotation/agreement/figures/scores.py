@@ -8,10 +8,10 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement import scoring
 from annotation.agreement.figures.board import About, Figure
-from annotation.agreement.figures.wording import tier_name, translated
 from annotation.agreement.scoring import ALL, CHOICE, POINTS
 from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.tiers.rules import TIERS
+from annotation.agreement.wording import tier_name, translated
 from annotation.core import charts
 from annotation.core.charts import Dot
 from annotation.votes.stored import candidates_of

@@ -4,11 +4,11 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement.figures.board import About, Board
-from annotation.agreement.figures.wording import translated
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.bradley_terry import BradleyTerry, bradley_terry
 from annotation.agreement.statistics.coefficient import clopper_pearson
 from annotation.agreement.task_votes import MOST_RATERS, Rows
+from annotation.agreement.wording import translated
 from annotation.candidates.strategies import GENERIC
 from annotation.core import charts
 from annotation.core.charts import Dot

@@ -9,11 +9,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop as _noop
 
 from annotation.agreement.figures.board import About
-from annotation.agreement.figures.wording import tier_name, translated
-from annotation.agreement.formulas import FORMULAS_OF
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers.rules import TIERS
+from annotation.agreement.wording import FORMULAS_OF, tier_name, translated
 from annotation.core import charts
 from annotation.core.charts import Dot
 from annotation.votes.counting import AUDIT_TASK, has_tiers

@@ -1,7 +1,7 @@
 from django import template
 
 from annotation.agreement.figures.summary import verdict
-from annotation.agreement.figures.wording import tier_name, translated
+from annotation.agreement.wording import tier_name, translated
 
 register = template.Library()
 register.filter("translated", translated)

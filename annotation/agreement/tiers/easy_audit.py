@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement.models import ItemTier
-from annotation.agreement.tiers import reserve, rules
+from annotation.agreement.tiers import collection, rules
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
@@ -57,8 +57,8 @@ def _triples(study: Study) -> list[TaskDefinition]:
 def _count(study: Study, definition: TaskDefinition) -> int:
     """Easy pairs of a task, from its votes as they are now."""
     read = task_votes(definition)
-    waiting = reserve.collecting(study, definition.name)
-    topped = reserve.topped(study, definition.name)
+    waiting = collection.collecting(study, definition.name)
+    topped = collection.topped(study, definition.name)
     judged = rules.judge(read.votes, len(read.declared), collecting=waiting, topped=topped)
     won = {item.task: int(item.winner) for item in judged if item.winner and item.winner.isdigit()}
     generic = ItemOption.objects.filter(

@@ -5,9 +5,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from django.utils.translation import gettext_lazy as _
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.candidates.models import Proposal
 from annotation.candidates.prompts import Prompt
+from annotation.core.errors import DomainError
+from annotation.core.schema import LINES_LIMIT, asked, built
 from annotation.personas.models import Persona
 
 if TYPE_CHECKING:
@@ -18,6 +21,55 @@ Ask = Callable[[str, Prompt, dict], dict]
 
 NEAR_DUPLICATE = "near-duplicate"
 REASONS = {NEAR_DUPLICATE: _("too similar to another"), "other": _("another reason")}
+
+
+@schema
+class Options:
+    """What steps are asked for; each takes some of it (OPTIONS)."""
+
+    count: int = asked(_("How many"), 20, ge=1, le=5_000)
+    languages: list[str] = asked(_("Languages, one a line"), ["English"], unit="lines")
+    language: str = asked(_("Language"), "English", max_length=40)
+    hints: list[str] = asked(
+        _("Hints, one a line; two are drawn for each persona"), [], unit="lines"
+    )
+    constraints: str = asked(_("What holds for all of them"), "", unit="text", max_length=2_000)
+    texts: list[str] = asked(_("Texts, one a line (or JSON lines with text)"), [], unit="lines")
+    examples: list[str] = asked(
+        _("Good questions of real people, one a line; one is drawn for each call"),
+        [],
+        unit="lines",
+    )
+    per_persona: int = asked(_("Calls a persona"), 1, ge=1, le=200)
+    size: int = asked(_("Memories a call"), 6, ge=1, le=30)
+    chats: int = asked(_("Conversations a call"), 1, ge=1, le=20)
+    least: int = asked(_("Fewest words"), 4, ge=1, le=1_000)
+    most: int = asked(_("Most words"), 60, ge=1, le=1_000)
+
+
+# The options of each step.
+OPTIONS = {
+    "persona": ("count", "languages", "hints", "constraints"),
+    "memory": ("texts", "per_persona"),
+    "feature": ("size", "per_persona", "language"),
+    "question": ("per_persona", "language", "examples"),
+    "general": ("texts", "least", "most"),
+    "match": ("per_persona",),
+    "attribute": ("chats", "language"),
+    "verify": ("language",),
+}
+
+
+def checked(step: str, options: dict) -> dict:
+    """``options`` of a step, of their types and within their bounds; DomainError otherwise."""
+    if unknown := options.keys() - set(OPTIONS[step]):
+        names = ", ".join(OPTIONS[step])
+        sentence = f"There is no option “{min(unknown)[:40]}” of {step}. Known: {names}."
+        raise DomainError(sentence, code="option")
+    model = built(Options, options)
+    if sum(map(len, model.texts)) > LINES_LIMIT:
+        raise DomainError("The texts are too long: 5 MB at most.", code="option")
+    return {name: getattr(model, name) for name in options}
 
 
 class UnfitError(ValueError):

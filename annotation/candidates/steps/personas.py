@@ -23,12 +23,11 @@ from annotation.candidates.steps.base import (
     texts,
 )
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas import attributes, curate
+from annotation.personas import curate
 from annotation.personas import schema as profiles
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.studies.models import Study
 
-MOST_PERSONAS = 5_000
 SHOWN = 12
 SHOWN_TEXTS, TEXT_CHARACTERS = 30, 400
 MOST_FEATURES = 8
@@ -67,22 +66,16 @@ PERSONA = record(
 
 
 def _plan_personas(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
-    """``options``: count, languages, constraints, hints, seed personas' ids ("" all kept ones)."""
-    count = options.get("count") or 0
-    if not 1 <= count <= MOST_PERSONAS:
-        raise DomainError(_("Ask for 1 to {n} personas.").format(n=MOST_PERSONAS), code="count")
-    rows = study.personas.filter(dropped_at=None).order_by("pk")
-    if chosen := options.get("seeds"):
-        rows = rows.filter(external_id__in=chosen)
-    seeds = list(rows)
+    """``options``: count, languages, constraints, hints. Each kept persona may be a seed."""
+    seeds = list(study.personas.filter(dropped_at=None).order_by("pk"))
     if not seeds:
         raise DomainError(
             _("Import or write at least one persona as a seed first."), code="no_seeds"
         )
     languages = options.get("languages") or ["English"]
     hints = options.get("hints") or [""]
-    chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
-    for number in range(count):
+    chance = random.Random(1)  # noqa: S311 - no secret
+    for number in range(options.get("count", 20)):
         drawn = {
             "seed": chance.choice(seeds).pk,
             "hint": "; ".join(chance.sample(hints, min(2, len(hints)))),
@@ -142,7 +135,7 @@ def _plan_memories(study: Study, options: dict) -> Iterator[tuple[Persona | None
     collection = options.get("texts") or []
     if not collection:
         raise DomainError(_("Give a collection of texts to choose from."), code="no_texts")
-    chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
+    chance = random.Random(1)  # noqa: S311 - no secret
     for persona in study.personas.filter(dropped_at=None).order_by("pk"):
         for _call in range(options.get("per_persona", 1)):
             some = chance.sample(collection, min(SHOWN_TEXTS, len(collection)))
@@ -178,7 +171,7 @@ def _undo_memories(proposal: Proposal, by: User) -> None:
 
 def _plan_features(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
     """``options``: size (memories a sample), per_persona samples, language."""
-    chance = random.Random(options.get("seed", 1))  # noqa: S311 - no secret
+    chance = random.Random(1)  # noqa: S311 - no secret
     people = study.personas.filter(dropped_at=None, memories__isnull=False).distinct()
     for persona in people.order_by("pk"):
         memories = list(persona.memories.order_by("pk").values_list("pk", flat=True))
@@ -233,7 +226,7 @@ def _accept_features(proposal: Proposal, by: User) -> str:
         }
         for number, feature in enumerate(proposal.output["features"], start=1)
     ]
-    attributes.save_all(proposal.study, records, by=by)
+    curate.save_attributes(proposal.study, records, by=by)
     return f"f-{proposal.pk.hex[:12]}"
 
 

@@ -26,7 +26,7 @@ from annotation.judging.imports import item_rows
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Checks, Item, ItemOption
 from annotation.judging.work.hidden_checks import Rates
-from annotation.personas import attributes, curate
+from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
 from annotation.studies.bundle import Bundle, BundleError, Report, Task, read_bundle
@@ -259,10 +259,10 @@ def _store_attributes(
     study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
 ) -> None:
     for chunk in chunks(rows, CHUNK):
-        _added, clashes = attributes.save_all(study, [row for _, row in chunk], by=by)
+        _added, clashes = curate.save_attributes(study, [row for _, row in chunk], by=by)
         for line, row in chunk:
             if row["id"] in clashes:
-                report.fault(f"attributes.jsonl, line {line}", attributes.clash(row["id"]))
+                report.fault(f"attributes.jsonl, line {line}", curate.clash(row["id"]))
 
 
 def _store_items(

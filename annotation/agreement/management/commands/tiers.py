@@ -50,11 +50,11 @@ class Command(VotesCommand):
 
 def of_study(task_votes: "StudyVotes", options: int | None) -> dict:
     """The report of a study's task: items that still wait for votes are pending in it."""
-    from annotation.agreement.tiers import easy_audit, reserve
+    from annotation.agreement.tiers import collection, easy_audit
 
     task = task_votes.task.partition(":")[0]
-    waiting = reserve.collecting(task_votes.study, task)
-    topped = reserve.topped(task_votes.study, task)
+    waiting = collection.collecting(task_votes.study, task)
+    topped = collection.topped(task_votes.study, task)
     report = tiers_report(task_votes.votes, options, collecting=waiting, topped=topped)
     report["tiers"]["easy"] = easy_audit.easy_tier(task_votes.study)
     return report

@@ -9,8 +9,9 @@ from django.utils.datastructures import MultiValueDict
 
 from annotation.accounts.models import User
 from annotation.candidates import endpoints, pool, proposals, review, spending
-from annotation.candidates.forms import FIELDS, StepForm
+from annotation.candidates.forms import StepForm
 from annotation.candidates.models import Run
+from annotation.candidates.steps.base import OPTIONS
 from annotation.core.rows import chunks
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -24,7 +25,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("step", metavar="STEP", choices=list(FIELDS), help=", ".join(FIELDS))
+        parser.add_argument("step", metavar="STEP", choices=list(OPTIONS), help=", ".join(OPTIONS))
         parser.add_argument("--endpoint", default="", metavar="NAME", help="default: the first")
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the step"
@@ -81,13 +82,12 @@ def _person(email: str) -> User:
 def _options(step: str, endpoint: str, options: dict) -> dict:
     """The step's options, checked as its form checks them."""
     form = StepForm(step=step)
-    values = {name: str(field.initial or "") for name, field in form.fields.items()}
-    values["endpoint"] = endpoint
+    values = {name: form[name].value() or "" for name in form.fields} | {"endpoint": endpoint}
     for pair in options["set"]:
         name, equals, value = pair.partition("=")
-        if not equals or name not in FIELDS[step]:
+        if not equals or name not in OPTIONS[step]:
             raise CommandError(
-                f"--set takes {', '.join(FIELDS[step])}, as NAME=VALUE.", returncode=2
+                f"--set takes {', '.join(OPTIONS[step])}, as NAME=VALUE.", returncode=2
             )
         values[name] = value.replace("\\n", "\n")
     if path := options["texts"]:

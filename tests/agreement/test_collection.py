@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from annotation.agreement import recompute
 from annotation.agreement.models import StoppedItem
-from annotation.agreement.tiers import early_stop
+from annotation.agreement.tiers import collection
 from annotation.agreement.tiers.rules import DEFAULT, TierRule, may_stop, tier_of
 from annotation.core.errors import DomainError
 from annotation.judging.models import Slot
@@ -89,12 +89,12 @@ def test_real_votes_keep_their_tiers_and_many_are_saved():
 def test_items_that_are_lost_get_no_more_votes(tea, split):
     even, clear, held = split
     task = even.batch.task.name
-    early_stop.choose(tea, task, "hard")
+    collection.choose_stop(tea, task, "hard")
     assert recompute.due() == [(tea, task)]
     recompute.recompute(tea, task)
     open_slots = Slot.objects.filter(status="open").values_list("item", flat=True)
     assert set(open_slots) == {clear.pk}
-    assert early_stop.state(tea, task) == {"below": "hard", "items": 2, "saved": 5 + 4}
+    assert collection.stop_state(tea, task) == {"below": "hard", "items": 2, "saved": 5 + 4}
     held.refresh_from_db()
     assert held.overlap == 5  # four votes, and the one that is being given
     recompute.recompute(tea, task)
@@ -109,9 +109,9 @@ def test_without_the_option_nothing_stops_and_it_can_be_switched_off(tea, split)
     recompute.recompute(tea, task)
     assert not StoppedItem.objects.exists()
     with pytest.raises(DomainError, match="Stop below hard"):
-        early_stop.choose(tea, task, "medium")
-    early_stop.choose(tea, task, "hard")
-    early_stop.choose(tea, task, "")
+        collection.choose_stop(tea, task, "medium")
+    collection.choose_stop(tea, task, "hard")
+    collection.choose_stop(tea, task, "")
     recompute.recompute(tea, task)
     assert not StoppedItem.objects.exists()
-    assert early_stop.state(tea, task)["below"] == ""
+    assert collection.stop_state(tea, task)["below"] == ""
