@@ -1,7 +1,5 @@
 """What answers and attributes rest on, over HTTP: retrieval, documents, members' own chats."""
 
-from typing import Any
-
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -12,38 +10,15 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.api.base import StudyView, validated
 from annotation.candidates import documents, retrieve
-from annotation.candidates.models import DocumentFile, Retrieval
-from annotation.candidates.strategies import without_persona
+from annotation.candidates.models import DocumentFile
+from annotation.core.schema import serializer_of
 from annotation.personas import conversations
 from annotation.studies.access import study_for
 
 FILES = 100
 
 
-class StrategyField(serializers.ChoiceField):
-    """One of the strategies that a study may declare, as they are known when the request comes."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(choices=without_persona(), **kwargs)
-
-
-class RetrievalBody(serializers.ModelSerializer):
-    """Where search-augmented answers look, and the strategies asked for where none are named."""
-
-    sources = serializers.ListField(child=serializers.ChoiceField(choices=Retrieval.Source.values))
-    strategies = serializers.ListField(child=StrategyField())
-    results = serializers.IntegerField(default=6, min_value=1, max_value=20)
-
-    class Meta:
-        model = Retrieval
-        fields = ("sources", "strategies", "results", "oracle")
-
-    def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what the installation or the study does not allow."""
-        oracle = wanted.get("oracle", self.instance is not None and self.instance.oracle)
-        if faults := retrieve.faults(wanted["sources"], wanted["strategies"], oracle=oracle):
-            raise serializers.ValidationError(faults)
-        return wanted
+RetrievalBody = serializer_of(retrieve.Search, title="RetrievalBody")
 
 
 class StudyRetrieval(StudyView):
@@ -55,11 +30,10 @@ class StudyRetrieval(StudyView):
 
     @extend_schema(request=RetrievalBody, responses=RetrievalBody)
     def put(self, request: Request, slug: str) -> Response:
-        """Set them; ``oracle`` makes the study an experiment that may show the need to models."""
+        """Set what is named; ``oracle`` makes the study one that may show the need to models."""
         study = study_for(request.user, slug, policies.source.may_change)
-        body = RetrievalBody(retrieve.settings_of(study), data=request.data)
-        body.is_valid(raise_exception=True)
-        saved = retrieve.save(study, body.validated_data, by=request.user)
+        wanted = validated(RetrievalBody, request.data, partial=True)
+        saved = retrieve.save(study, wanted, by=request.user)
         return Response(RetrievalBody(saved).data)
 
 

@@ -9,10 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import attributes, endpoints, generate, retrieve
-from annotation.candidates.models import Retrieval
 from annotation.candidates.results import Limits, ReviewRules
 from annotation.candidates.steps.base import OPTIONS, Options
-from annotation.candidates.strategies import Strategy, by_name, without_persona
+from annotation.candidates.strategies import Strategy, by_name
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.studies.models import Study
@@ -112,46 +111,7 @@ class VerifierForm(forms.Form):
             raise forms.ValidationError(refusal.sentence) from refusal
 
 
-def _declarable() -> list[tuple]:
-    return [(name, by_name()[name].words) for name in without_persona()]
-
-
-class RetrievalForm(forms.ModelForm):
-    sources = forms.MultipleChoiceField(
-        label=gettext_lazy("Sources"),
-        choices=Retrieval.Source.choices,
-        widget=forms.CheckboxSelectMultiple,
-        required=False,
-    )
-    strategies = forms.MultipleChoiceField(
-        label=gettext_lazy("What the model is shown of the person"),
-        choices=_declarable,
-        widget=forms.CheckboxSelectMultiple,
-    )
-
-    class Meta:
-        model = Retrieval
-        fields = ["sources", "strategies", "results", "oracle"]
-        labels = {
-            "results": gettext_lazy("Sources shown for one answer"),
-            "oracle": gettext_lazy("This study is an experiment that may show the need to models"),
-        }
-
-    def clean_results(self) -> int:
-        results = self.cleaned_data["results"]
-        if not 1 <= results <= 20:
-            raise forms.ValidationError(_("Choose a number from 1 to 20."))
-        return results
-
-    def clean(self) -> dict:
-        super().clean()
-        data = self.cleaned_data
-        faults = retrieve.faults(
-            data.get("sources", []), data.get("strategies", []), oracle=data.get("oracle", False)
-        )
-        for field, sentence in faults.items():
-            self.add_error(field, sentence)
-        return data
+RetrievalForm = form_of(retrieve.Search)
 
 
 class DocumentsForm(forms.Form):

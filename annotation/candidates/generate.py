@@ -102,7 +102,7 @@ def request(
 def default_strategies(study: Study) -> tuple[str, ...]:
     """The strategies that ``study`` uses where nobody names others."""
     retrieval = Retrieval.objects.filter(study=study).first()
-    return tuple(retrieval.strategies) if retrieval else tuple(by_default())
+    return tuple((retrieval and retrieval.strategies) or by_default())
 
 
 class _Means:

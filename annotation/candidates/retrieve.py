@@ -5,14 +5,15 @@ that this endpoint sees it.
 """
 
 import json
-from collections.abc import Collection
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
 import numpy as np
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
@@ -21,43 +22,53 @@ from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, w
 from annotation.core import audit, characters
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
+from annotation.core.schema import asked, built, taken
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
 SEND = HistoryConsent.Purpose.SEND
 WEB_SECONDS = 20
 
 
-def faults(
-    sources: Collection[str], strategies: Collection[str], *, oracle: bool
-) -> dict[str, str]:
-    """What of a study's Retrieval cannot be: {field: sentence}."""
-    refused = {}
-    if not oracle and any(by_name()[name].oracle for name in strategies):
-        refused["strategies"] = _("The arm “oracle” is for studies marked as such an experiment.")
-    if not sources and any(by_name()[name].searches for name in strategies):
-        refused["sources"] = _("Choose where the chosen arms search.")
-    if Retrieval.Source.WEB in sources and not settings.SEARCH_URL:
-        refused["sources"] = _("No web search is configured: set ATTUNE_SEARCH_URL.")
-    return refused
+def _declarable() -> dict[str, "StrOrPromise"]:
+    return {name: by_name()[name].words for name in without_persona()}
+
+
+@schema(frozen=True)
+class Search:
+    """Where search-augmented answers look, and the strategies asked for where none are named."""
+
+    sources: list[str] = asked(
+        gettext_lazy("Sources"), [], choices=lambda: dict(Retrieval.Source.choices)
+    )
+    strategies: list[str] = asked(
+        gettext_lazy("What the model is shown of the person"), [], choices=_declarable
+    )
+    results: int = asked(gettext_lazy("Sources shown for one answer"), 6, ge=1, le=20)
+    oracle: bool = asked(
+        gettext_lazy("This study is an experiment that may show the need to models"), False
+    )
+
+    def __post_init__(self) -> None:
+        chosen = [by_name()[name] for name in self.strategies]
+        if not self.oracle and any(strategy.oracle for strategy in chosen):
+            raise ValueError(_("The arm “oracle” is for studies marked as such an experiment."))
+        if not self.sources and any(strategy.searches for strategy in chosen):
+            raise ValueError(_("Choose where the chosen arms search."))
+        if Retrieval.Source.WEB in self.sources and not settings.SEARCH_URL:
+            raise ValueError(_("No web search is configured: set ATTUNE_SEARCH_URL."))
 
 
 def check(wanted: dict[str, Any]) -> None:
     """DomainError where these columns of a Retrieval, from a file, cannot be."""
-    known: dict[str, set] = {
-        "sources": set(Retrieval.Source.values),
-        "strategies": set(without_persona()),
-        "results": set(range(1, 21)),
-    }
-    for name, value in wanted.items():
-        values = value if isinstance(value, list) else [value]
-        if name not in known or not all(entry in known[name] for entry in values):
-            raise DomainError(f"“retrieval” has a {name[:40]} that cannot be.", code="retrieval")
-    named = {name: wanted.get(name) or [] for name in ("sources", "strategies")}
-    for sentence in faults(**named, oracle=False).values():
-        raise DomainError(sentence, code="retrieval")
+    if unknown := wanted.keys() - {"sources", "strategies", "results"}:
+        raise DomainError(f"“retrieval” has no {min(unknown)[:40]}.", code="retrieval")
+    built(Search, wanted)
 
 
 def settings_of(study: Study) -> Retrieval:
@@ -67,7 +78,8 @@ def settings_of(study: Study) -> Retrieval:
 
 @transaction.atomic
 def save(study: Study, wanted: dict[str, Any], *, by: User) -> Retrieval:
-    """Change these fields of the study's Retrieval, in which ``faults`` were looked for."""
+    """Change these fields of the study's Retrieval. DomainError where they do not fit together."""
+    built(Search, taken(Search, vars(settings_of(study))) | wanted)
     saved, _created = Retrieval.objects.update_or_create(study=study, defaults=wanted)
     audit.record(by, "retrieval.save", study, oracle=saved.oracle)
     return saved

@@ -527,7 +527,7 @@ def sources(request: UserRequest, slug: str) -> HttpResponse:
     """Sources and arms of the study; POST saves them."""
     study = study_for(request.user, slug, policies.source.may_change)
     stored = retrieve.settings_of(study)
-    form = RetrievalForm(request.POST if request.method == "POST" else None, instance=stored)
+    form = RetrievalForm(request.POST if request.method == "POST" else None, initial=vars(stored))
     if form.is_bound and form.is_valid():
         retrieve.save(study, form.cleaned_data, by=request.user)
         messages.success(request, _("Saved."))
@@ -545,7 +545,9 @@ def upload(request: UserRequest, slug: str) -> HttpResponse:
             documents.request_reading(study, form.cleaned_data["file"], request.user)
             messages.success(request, _("The file is being read."))
             return redirect("sources", slug)
-    return _sources_page(request, study, RetrievalForm(instance=retrieve.settings_of(study)), form)
+    return _sources_page(
+        request, study, RetrievalForm(initial=vars(retrieve.settings_of(study))), form
+    )
 
 
 @require_POST

@@ -21,7 +21,7 @@ from annotation.accounts.models import ConsentText, User
 from annotation.core import jobs
 from annotation.core.embed import DIMENSIONS
 from annotation.core.errors import Conflict
-from annotation.core.jobs import Job, lock
+from annotation.core.jobs import Job
 from annotation.histories.records import NAMES
 from annotation.studies.models import Study
 

@@ -184,7 +184,7 @@ def test_sources_that_the_study_may_not_use_are_refused(tea, carol, settings, wr
     settings.SEARCH_URL = ""
     body = {"sources": ["documents"], "strategies": ["search"]} | wrong
     answer = carol("PUT", "studies/tea/retrieval/", body)
-    assert refusal(answer) == (400, "invalid")
+    assert refusal(answer) == (400, "refused")
     assert words in answer.json()["detail"]
 
 
@@ -193,7 +193,7 @@ def test_a_study_that_may_show_the_need_stays_one_that_may(tea, carol):
     body = {"sources": ["documents"], "strategies": ["search-oracle"], "results": 6}
     assert carol("PUT", path, body | {"oracle": True}).status_code == 200
     assert carol("PUT", path, body).json() == body | {"oracle": True}
-    assert refusal(carol("PUT", path, body | {"oracle": False})) == (400, "invalid")
+    assert refusal(carol("PUT", path, body | {"oracle": False})) == (400, "refused")
     assert carol("GET", path).json() == body | {"oracle": True}
     assert AuditEvent.objects.filter(action="retrieval.save").count() == 2
 

@@ -69,7 +69,7 @@ def test_a_clone_takes_along_what_is_ticked(full, cast):
         ({"settings": {"edit_hours": 99_999}}, "edit_hours"),
         ({"settings": {"slug": "x"}}, "no setting “slug”"),
         ({"checks": {"pass_mark": 2}}, "number from 0 to 1"),
-        ({"retrieval": {"strategies": ["Z9"]}}, "strategies that cannot be"),
+        ({"retrieval": {"strategies": ["Z9"]}}, "is one of: "),
         ({"tasks": [{"name": "x", "kind": "none"}]}, "kind"),
         ({"title": 4}, "title"),
     ],
