@@ -19,7 +19,7 @@ from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.core.schema import built, serializer_of
 from annotation.imports import receive, recipes, run, tasks
-from annotation.imports.bring import Known, Options
+from annotation.imports.bring import Classes, Known, Options
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.studies.access import study_for
@@ -52,7 +52,7 @@ class KnownProvenance(serializer_of(Known)):  # type: ignore[misc]
     """What is known of where imported data come from."""
 
 
-class ImportStart(serializer_of(Options)):  # type: ignore[misc]
+class ImportStart(serializer_of(Classes), serializer_of(Options)):  # type: ignore[misc]
     """``map`` or ``recipe``; without either the columns are recognised by name."""
 
     recipe = RecipeField(required=False)
@@ -212,6 +212,7 @@ class StartImport(StudyView):
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
+        wish |= {"texts": wanted["classes"], "level": wanted["level"]}
         wanted["provenance"] = built(Known, wanted["provenance"]).as_json()
         names = ("task", "open_items", "skip_faults", "allow", "provenance")
         run.request(row, wish, **{name: wanted[name] for name in names})

@@ -2,7 +2,8 @@
 
 import json
 import re
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -19,9 +20,10 @@ from annotation.core.errors import DomainError
 from annotation.core.foreign import ForeignFileError
 from annotation.core.records import Rows
 from annotation.core.schema import asked, built, fields_of
-from annotation.imports import conversations, paths, recipes, store
+from annotation.imports import conversations, paths, recipes, shape, store
 from annotation.imports import mapping as mappings
-from annotation.imports.mapping import Mapping, MappingError
+from annotation.imports.mapping import LEVELS, Mapping, MappingError
+from annotation.imports.shape import RowError
 from annotation.imports.tables import Table
 from annotation.judging.imports import bundles
 from annotation.judging.kinds.imported import WIDER
@@ -114,6 +116,19 @@ class Options:
     )
 
 
+@schema(frozen=True)
+class Classes:
+    """What labels and answers to own questions are, where their words do not say it."""
+
+    classes: list[str] = asked(
+        gettext_lazy("Classes, in their order"),
+        [],
+        gettext_lazy("“A,B,C” of the labels, “QUESTION:A,B,C” of a question; else as they occur"),
+        max_length=50,
+    )
+    level: str = asked(gettext_lazy("What the classes are"), "", choices={"": "–"} | LEVELS)
+
+
 @dataclass
 class Brought:
     """What an import brought in; ``unknown`` columns were not read."""
@@ -130,7 +145,8 @@ def columns_of(sample: list[dict]) -> list[str]:
 
 
 def mapping_for(table: Table, wish: dict) -> Mapping:
-    """The mapping of ``wish``: its "columns" and "values", else its "recipe", else a proposal.
+    """The mapping of ``wish``: its "columns" and "values", else its "recipe", else a proposal;
+    with its "texts" of classes and its "level".
 
     MappingError where none of them fits the file, FaultsError where no line of it can be read.
     """
@@ -143,15 +159,52 @@ def mapping_for(table: Table, wish: dict) -> Mapping:
             faults.add(line, str(reason))
         raise store.nothing_came(faults)
     if wish.get("columns"):
-        chosen = Mapping.from_json(wish)
-        _check_columns(chosen, sample)
-        return chosen
-    if wish.get("recipe"):
-        return recipes.mapping_of(wish["recipe"], sample)
-    proposal = mappings.propose(sample)
-    if proposal is None:
+        mapping = _parted(Mapping.from_json(wish), sample)
+        _check_columns(mapping, sample)
+    elif wish.get("recipe"):
+        mapping = recipes.mapping_of(wish["recipe"], sample)
+    elif proposal := mappings.propose(sample):
+        mapping = proposal
+    else:
         raise MappingError(_unclear(sample))
-    return proposal
+    mapping = mapping.with_classes(wish.get("texts", ()), wish.get("level", ""))
+    return classed(mapping, sample)
+
+
+def _parted(mapping: Mapping, sample: list[dict]) -> Mapping:
+    """``mapping``, in which "a+b" stands for both columns where none has that name."""
+    columns = columns_of(sample)
+    parted = {
+        target: tuple(
+            part
+            for name in names
+            for part in ([name] if _is_column(name, columns) else name.split("+"))
+        )
+        for target, names in mapping.columns.items()
+    }
+    return mappings.checked(replace(mapping, columns=parted))
+
+
+def _is_column(name: str, columns: list[str]) -> bool:
+    return name.startswith(paths.CONSTANT) or paths.column_of(name, columns) in columns
+
+
+def classed(mapping: Mapping, sample: list[dict]) -> Mapping:
+    """``mapping``, whose labels are classes as they occur where none of them names an answer."""
+    if not mapping.has("label") or "" in mapping.classes or not mapping.wide:
+        return mapping
+    as_classes = replace(mapping, classes=mapping.classes | {"": ()})
+    if _has_votes(sample, mapping) or not _has_votes(sample, as_classes):
+        return mapping
+    return as_classes
+
+
+def _has_votes(sample: list[dict], mapping: Mapping) -> bool:
+    for record in sample:
+        with suppress(RowError):
+            if shape.shape(record, mapping).votes:
+                return True
+    return False
 
 
 def _unclear(sample: list[dict]) -> str:
@@ -178,8 +231,7 @@ def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
     columns = columns_of(sample)
     for target, names in mapping.columns.items():
         for name in names:
-            constant = name.startswith(paths.CONSTANT)
-            if name and not constant and paths.column_of(name, columns) not in columns:
+            if name and not _is_column(name, columns):
                 words = {"target": target, "name": name[:80], "columns": ", ".join(columns[:30])}
                 raise MappingError(
                     _("“%(target)s” is mapped to “%(name)s”; the file has %(columns)s.") % words

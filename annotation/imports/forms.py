@@ -1,5 +1,6 @@
 """How a file is read: the mapping of its columns, the task, and what to do with faulty lines."""
 
+from itertools import islice
 from typing import Any, cast
 
 from django import forms
@@ -11,7 +12,7 @@ from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.imports import paths
 from annotation.imports.bring import Known, Options
-from annotation.imports.mapping import SEVERAL, TARGETS, Mapping, checked
+from annotation.imports.mapping import LEVELS, OWN, QUESTION_LIMIT, TARGETS, Mapping, checked
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.judging.kinds.imported import WIDER
 from annotation.studies.models import Study
@@ -19,10 +20,12 @@ from annotation.studies.models import Study
 PLACES_LIMIT = 80
 # Values of the field ``task``: no items now, or items of the task that follows.
 LATER, OPEN = "later", "open:"
+CHOICES = [("", "–"), *TARGETS.items(), (OWN, gettext_lazy("answer to a question of your own"))]
+VALUES, VALUE_LENGTH = 3, 80
 
 
 class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[misc]
-    """One field a target, each with the places of the file's first rows; and the options."""
+    """What each place of the file's first rows becomes; and the options."""
 
     task = forms.ChoiceField(
         label=gettext_lazy("What becomes of the rows"),
@@ -44,6 +47,18 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         max_length=20_000,
         help_text=gettext_lazy("One a line, such as: prompt=Which summary is better?"),
     )
+    classes = forms.CharField(
+        label=gettext_lazy("Classes of labels, in their order"),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        max_length=20_000,
+        help_text=gettext_lazy("“No, Unsure, Yes”; of a question of your own “QUESTION: No, Yes”."),
+    )
+    level = forms.ChoiceField(
+        label=gettext_lazy("What labels are"),
+        required=False,
+        choices=[("", gettext_lazy("as the values say")), *LEVELS.items()],
+    )
     recipe_name = forms.CharField(
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
     )
@@ -55,7 +70,6 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         mapping: Mapping | None,
         row: DataImport,
     ) -> None:
-        columns = mapping.columns if mapping else {}
         # Whoever has tasks looks at a batch before it is opened.
         tasks = task_names(row.study)
         later = bool(tasks) and not (mapping and mapping.votes)
@@ -74,34 +88,58 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
             *((f"{OPEN}{name}", _("Items of the task “%s”, opened now") % name) for name in tasks),
             ("", _("Items of a new task that fits, opened now")),
         ]
-        places = places_of(sample, [name for names in columns.values() for name in names])
-        choices = [(place, place or _("the whole record")) for place in places]
+        self.columns = mapping.columns if mapping else {}
         self.words = mapping.values if mapping else {}
-        for target, title in TARGETS.items():
-            names = columns.get(target, ())
-            if target in SEVERAL:
-                field: forms.ChoiceField = forms.MultipleChoiceField(
-                    choices=choices, initial=list(names)
-                )
-                field.widget.attrs["size"] = 4
-            else:
-                options = [("", "–"), *choices]
-                field = forms.ChoiceField(choices=options, initial=next(iter(names), ""))
-            field.required, field.label = False, title
-            self.fields[f"map-{target}"] = field
+        self.fields["classes"].initial = _written(mapping)
+        self.fields["level"].initial = mapping.level if mapping else ""
+        if seen := _labels_in(sample, mapping):
+            self.fields["classes"].help_text = _("As they occur: %s") % ", ".join(seen)
+        self.places = places_of(sample, [name for names in self.columns.values() for name in names])
+        self.shown = {place: _values_at(sample, place) for place in self.places}
+        for place in self.places:
+            targets, name = _uses(self.columns, place)
+            self.fields[f"becomes-{place}"] = forms.MultipleChoiceField(
+                choices=CHOICES, initial=targets, required=False
+            )
+            self.fields[f"question-{place}"] = forms.CharField(
+                max_length=QUESTION_LIMIT, initial=name, required=False
+            )
+        named = [("", "–"), *((place, place) for place in self.places)]
+        self.fields["also"] = forms.ChoiceField(
+            choices=named, required=False, label=_("A column that is also")
+        )
+        self.fields["also_becomes"] = forms.ChoiceField(
+            choices=CHOICES, required=False, label=_("what it becomes")
+        )
+
+    choices = CHOICES
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row of the page for each place: its first values, and what it becomes."""
+        rows = []
+        for place in self.places:
+            field, question = self[f"becomes-{place}"], self[f"question-{place}"]
+            targets = [target for target in field.value() or () if target] or [""]
+            rows.append(
+                {
+                    "place": place or _("the whole record"),
+                    "values": self.shown[place],
+                    "name": field.html_name,
+                    "targets": targets,
+                    "question": question if OWN in targets else None,
+                    "inside": targets == [""] and bool(set(".[") & set(place)),
+                }
+            )
+        return rows
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
-        columns = {}
-        for target in TARGETS:
-            value = data.get(f"map-{target}") or ()
-            names = (value,) if isinstance(value, str) else tuple(value)
-            if names:
-                columns[target] = names
         try:
-            mapping = Mapping(columns, self.words)
+            mapping = Mapping(self._columns(data), self.words)
             texts = self._constants()
-            data["mapping"] = mapping.with_constants(texts) if texts else checked(mapping)
+            mapping = mapping.with_constants(texts) if texts else checked(mapping)
+            classes = [line for line in (data.get("classes") or "").splitlines() if line.strip()]
+            data["mapping"] = mapping.with_classes(classes, data.get("level") or "")
         except DomainError as refusal:
             raise forms.ValidationError(refusal.sentence) from refusal
         choice, name = data.get("task") or "", data.get("new_task") or ""
@@ -109,6 +147,21 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         data["open_items"] = bool(name) or choice != LATER
         data["task"] = name or choice.removeprefix(OPEN).removeprefix(LATER)
         return data
+
+    def _columns(self, data: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+        """{target: columns}; columns of one target keep the order that they had."""
+        columns: dict[str, list[str]] = {}
+        for place in self.places:
+            for target in data.get(f"becomes-{place}") or ():
+                name = data.get(f"question-{place}") or question_in(place)
+                columns.setdefault(f"{OWN}{name}" if target == OWN else target, []).append(place)
+        if data.get("also"):
+            columns.setdefault(data.get("also_becomes") or "", []).append(data["also"])
+        columns.pop("", None)
+        for target, names in columns.items():
+            before = self.columns.get(target, ())
+            names.sort(key=lambda name: before.index(name) if name in before else len(before))
+        return {target: tuple(names) for target, names in columns.items()}
 
     def _constants(self) -> dict[str, list[str]]:
         """{target: [text]} of the lines TARGET=TEXT."""
@@ -121,17 +174,6 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
                 texts[target.strip()] = [text.strip()]
         return texts
 
-    def targets(self, mapped: bool) -> list:
-        """The fields of targets that have a column, or of those that have none."""
-        fields = [self[f"map-{target}"] for target in TARGETS]
-        return [field for field in fields if bool(field.value()) == mapped]
-
-    def mapped(self) -> list:
-        return self.targets(True)
-
-    def others(self) -> list:
-        return self.targets(False)
-
     def keep(self, row: DataImport) -> None:
         """Store the mapping under its name where one was given."""
         name = " ".join(self.cleaned_data["recipe_name"].split())
@@ -143,6 +185,45 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
 
 
 ProvenanceForm = form_of(Known)
+
+
+def question_in(place: str) -> str:
+    """The question that a column is named after."""
+    return place.rsplit(".", 1)[-1].strip()[:QUESTION_LIMIT]
+
+
+def _uses(columns: dict[str, tuple[str, ...]], place: str) -> tuple[list[str], str]:
+    """The targets that ``place`` is mapped to, and the question of its own among them."""
+    targets = [target for target, names in columns.items() if place in names]
+    own = [target.removeprefix(OWN) for target in targets if target.startswith(OWN)]
+    listed = [OWN if target.startswith(OWN) else target for target in targets]
+    return listed, own[0] if own else question_in(place)
+
+
+def _values_at(sample: list[dict], place: str) -> list[str]:
+    """The first values of a place that differ, cut to a length for the page."""
+    values = (paths.value_at(record, place) if place else record for record in sample)
+    texts = (str(value)[:VALUE_LENGTH] for value in values if value not in (None, "", [], {}))
+    return list(islice(dict.fromkeys(texts), VALUES))
+
+
+def _written(mapping: Mapping | None) -> str:
+    """Declared classes as the form takes them, one question a line."""
+    classes = mapping.classes.items() if mapping else ()
+    return "\n".join(
+        ": ".join(filter(None, (question, ", ".join(names))))
+        for question, names in classes
+        if names
+    )
+
+
+def _labels_in(sample: list[dict], mapping: Mapping | None) -> list[str]:
+    """The labels of the first rows that are classes, in their order."""
+    if not mapping or not mapping.has("label") or (mapping.wide and "" not in mapping.classes):
+        return []
+    places = mapping.columns["label"]
+    values = (paths.value_at(record, place) for record in sample for place in places)
+    return list(dict.fromkeys(str(value) for value in values if value not in (None, "")))[:20]
 
 
 def _chosen(row: DataImport, tasks: list[str]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Which column holds what: targets, a proposal from names and values, and checks. Pure."""
 
+import csv
 import difflib
 import re
 from collections.abc import Iterable
@@ -37,9 +38,6 @@ TARGETS = {
     "label": gettext_lazy("label: which answer won, or a verdict"),
     "score": gettext_lazy("score"),
     "criterion": gettext_lazy("criterion of the score"),
-    "own_question": gettext_lazy(
-        "answer to a question of your own, which the column is named after"
-    ),
     "key": gettext_lazy("key: what experts said; compared with, never shown"),
     "reason": gettext_lazy("reason"),
     "submitted_at": gettext_lazy("time of the judgment"),
@@ -47,8 +45,16 @@ TARGETS = {
 }
 # Several columns are joined to one text, or are an entry each.
 SEVERAL = {
-    *("prompt", "answer", "label", "score", "own_question"),
+    *("prompt", "answer", "label", "score"),
     *("persona", "reason", "id", "key"),
+}
+# "answers.QUESTION" is a target, too: what was said to a question of the task's own.
+OWN = "answers."
+ALIASES = {"query": "prompt"}
+LEVELS = {
+    "nominal": gettext_lazy("classes without an order"),
+    "ordinal": gettext_lazy("classes in order, from low to high"),
+    "interval": gettext_lazy("numbers: points on a scale"),
 }
 # What other tools call these, in lower case, letters and digits alone.
 _NAMES = {
@@ -108,6 +114,7 @@ _BY_NAME = {
 TYPES = ("specific", "spedific", "general")  # published files have both spellings
 # A column “preference” with more words than that states one; with fewer it may be a label.
 LABEL_WORDS = 3
+QUESTION_LIMIT = 60
 LENGTHS = {"label": 60, "key": 60, "worker": 90, "id": 200}
 
 
@@ -119,26 +126,51 @@ class MappingError(DomainError):
 
 @dataclass(frozen=True)
 class Mapping:
-    """The columns (places) of each target, and what words in labels and scores stand for."""
+    """The columns (places) of each target, and what words in labels and scores stand for.
+
+    ``classes`` are those declared of the label ("") and of questions, in order; ``level`` is one of
+    LEVELS, or "" where the values say it.
+    """
 
     columns: dict[str, tuple[str, ...]]
     values: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    level: str = ""
 
     def as_json(self) -> dict:
-        return {"columns": {key: list(names) for key, names in self.columns.items()}} | {
-            "values": self.values
+        return {
+            "columns": {key: list(names) for key, names in self.columns.items()},
+            "values": self.values,
+            "classes": {key: list(names) for key, names in self.classes.items()},
+            "level": self.level,
         }
 
     @classmethod
     def from_json(cls, value: object) -> "Mapping":
-        """Read ``{"columns": {target: column or [columns]}, "values": {}}``; MappingError."""
+        """Read what ``as_json`` gives, of which "columns" is required; MappingError."""
         columns = value.get("columns") if isinstance(value, dict) else None
         values = value.get("values") or {} if isinstance(value, dict) else {}
         if not isinstance(columns, dict) or not isinstance(values, dict):
             raise MappingError(_("A mapping names a column for each target."))
-        read = {target: _columns(target, names) for target, names in columns.items()}
+        named = {ALIASES.get(target, target): names for target, names in columns.items()}
+        read = {target: _columns(target, names) for target, names in named.items()}
         texts = {str(key): str(word) for key, word in values.items()}
-        return checked(cls({target: names for target, names in read.items() if names}, texts))
+        mapping = cls({target: names for target, names in read.items() if names}, texts)
+        classes = {key: tuple(names) for key, names in value.get("classes", {}).items()}
+        return checked(replace(mapping, classes=classes, level=value.get("level", "")))
+
+    def with_classes(self, texts: Iterable[str], level: str = "") -> "Mapping":
+        """This mapping with classes "A,B,C" of its label, "QUESTION:A,B,C" of a question.
+
+        MappingError where nothing that is mapped can have them.
+        """
+        classes = dict(self.classes)
+        for text in texts:
+            name, sign, rest = text.partition(":")
+            question = name if sign and name in self.questions else ""
+            (words,) = csv.reader([rest if question else text], skipinitialspace=True)
+            classes[question] = tuple(word.strip() for word in words)
+        return checked(replace(self, classes=classes, level=level or self.level))
 
     def with_constants(self, texts: dict[str, list[str]]) -> "Mapping":
         """This mapping, in which targets are ``texts`` that are the same for all rows."""
@@ -161,13 +193,30 @@ class Mapping:
     @cached_property
     def votes(self) -> bool:
         """Whether a row has human judgments."""
-        return self.has("label", "score", "own_question")
+        return self.has("label", "score") or bool(self.own)
+
+    @cached_property
+    def own(self) -> dict[str, str]:
+        """{"QUESTION" or "QUESTION/PLACE": column} of answers to questions of the task's own."""
+        named = (item for item in self.columns.items() if item[0].startswith(OWN))
+        return {target.removeprefix(OWN): names[0] for target, names in named}
+
+    @cached_property
+    def questions(self) -> set[str]:
+        """The names of the task's own questions."""
+        return {question_of(name)[0] for name in self.own}
 
     @cached_property
     def refers(self) -> bool:
         """Whether rows only name items that the study has."""
         makes = ("prompt", "answer", "answer_a", "persona", "memory", "attribute", "conversation")
         return not self.has(*makes)
+
+
+def question_of(name: str) -> tuple[str, str]:
+    """The question of "QUESTION/PLACE", and the place: "0", the item, where none is named."""
+    question, _slash, place = name.rpartition("/")
+    return (question, place) if question and place.isdigit() else (name, "0")
 
 
 def _columns(target: str, names: object) -> tuple[str, ...]:
@@ -180,7 +229,7 @@ def _columns(target: str, names: object) -> tuple[str, ...]:
 def checked(mapping: Mapping) -> Mapping:
     """``mapping``, or MappingError where it cannot make a query, an item, a persona or a vote."""
     for target, names in mapping.columns.items():
-        if target not in TARGETS:
+        if not is_target(target):
             words = {"target": target[:60], "targets": ", ".join(TARGETS)}
             raise MappingError(_("There is no target “%(target)s”. Known: %(targets)s.") % words)
         for name in names:
@@ -202,13 +251,34 @@ def checked(mapping: Mapping) -> Mapping:
                 "or an id and votes."
             )
         )
-    if sum(mapping.has(target) for target in ("label", "score", "own_question")) > 1:
+    if mapping.has("label") + mapping.has("score") + bool(mapping.own) > 1:
         raise MappingError(
             _("A line is imported as a label, as scores or as own questions: map one of them.")
         )
     if mapping.votes and not _answered(mapping):
         raise MappingError(_("Judgments need their answers or the id of an item."))
+    _check_classes(mapping)
     return mapping
+
+
+def is_target(name: str) -> bool:
+    """Whether columns can be mapped to ``name``."""
+    return name in TARGETS or (name.startswith(OWN) and 0 < len(name) - len(OWN) <= QUESTION_LIMIT)
+
+
+def _check_classes(mapping: Mapping) -> None:
+    for question, names in mapping.classes.items():
+        if not question and (not mapping.has("label") or mapping.has("attribute")):
+            words = _("Classes are those of labels about answers, or of a question: QUESTION:A,B.")
+            raise MappingError(words)
+        if "" in names or len(set(names)) < len(names):
+            raise MappingError(_("Each class is named once: %s.") % ", ".join(names))
+    if mapping.level and mapping.level not in LEVELS:
+        raise MappingError(_("The level is one of: %s.") % ", ".join(LEVELS))
+    if mapping.level and not mapping.has("label") and not mapping.own:
+        raise MappingError(_("A level belongs to labels or answers: map them."))
+    if mapping.level == "interval" and mapping.classes:
+        raise MappingError(_("Classes are nominal or ordinal: they are no numbers."))
 
 
 def _answered(mapping: Mapping) -> bool:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
@@ -17,7 +18,7 @@ from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
 from annotation.histories.formats.corpora import CorpusRow, row_of
 from annotation.imports import paths
-from annotation.imports.mapping import TYPES, Mapping, is_messages, role_of, text_of
+from annotation.imports.mapping import TYPES, Mapping, is_messages, question_of, role_of, text_of
 
 ID_LIMIT, ITEM_LIMIT, WORKER_LIMIT = 100, 200, 90
 ANSWERS_LIMIT, CRITERIA_LIMIT, CRITERION_LIMIT = 8, 12, 60
@@ -365,7 +366,7 @@ class _Reading:
                 raise RowError(_("the score is missing"))
             name = worker or self.mapping.columns["score"][0]
             return [Vote(name, scores=scores, **common)] if scores else []
-        if self.mapping.has("own_question"):
+        if self.mapping.own:
             answers = self.own_answers(row)
             return [Vote(worker or "file", scores=answers, **common)] if answers else []
         columns = self.mapping.columns["label"]
@@ -392,6 +393,8 @@ class _Reading:
 
     def label(self, value: object, row: Row) -> str:
         text = self.mapping.values.get(str(value), clean(value, "label")).strip()
+        if "" in self.mapping.classes:
+            return self.in_class(text, row)
         if len(row.answers) < 2:
             return text
         # An order, the best first: "A>C=B".
@@ -405,6 +408,16 @@ class _Reading:
             raise RowError(_("“%s” is none of its answers, no tie and not none") % text[:60])
         return label
 
+    def in_class(self, text: str, row: Row) -> str:
+        """``text``, one of the declared classes; where they are as they occur, no answer's name."""
+        classes = self.mapping.classes[""]
+        if classes and text not in classes:
+            raise RowError(_("“%s” is none of the classes") % text[:60])
+        if not classes and choice_in(text, row) is not None:
+            words = _("“%s” names an answer, and labels of other lines do not: declare the classes")
+            raise RowError(words % text[:60])
+        return text
+
     def scores(self, row: Row) -> dict:
         """{"NUMBER/CRITERION": number} of the row's answers; of one answer also "1/CRITERION"."""
         criterion = self.cell("criterion")
@@ -417,15 +430,13 @@ class _Reading:
         return scores
 
     def own_answers(self, row: Row) -> dict:
-        """{"PLACE/QUESTION": answer}, place 0 for the item; columns are named QUESTION or
-        QUESTION/PLACE, or hold {place or name of an answer: answer}.
+        """{"PLACE/QUESTION": answer}, place 0 for the item; a column may hold {place or name of an
+        answer: answer}.
         """
         names, answers = [answer.name for answer in row.answers], {}
-        columns = self.mapping.columns["own_question"]
-        for column, value in zip(columns, self.cells("own_question"), strict=True):
-            name, _slash, place = column.rpartition("/")
-            name, place = (name, place) if name and place.isdigit() else (column, "0")
-            name = name.rsplit(".", 1)[-1].strip()[:CRITERION_LIMIT]
+        for target, column in self.mapping.own.items():
+            value = paths.value_at(self.record, column)
+            name, place = question_of(target)
             each = value if isinstance(value, dict) else {place: value}
             for key, entry in each.items():
                 if entry not in (None, "", [], {}):
@@ -436,12 +447,12 @@ class _Reading:
     def as_said(self, value: Any) -> Any:
         """An answer as the API takes it: a number, a text or a list of texts."""
         if isinstance(value, list):
-            return [clean(entry, "own_question").strip() for entry in value]
+            return [clean(entry, "label").strip() for entry in value]
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        text = self.mapping.values.get(str(value), clean(value, "own_question")).strip()
+        text = self.mapping.values.get(str(value), clean(value, "label")).strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else text
 
     def add_scores(self, scores: dict, name: str, value: object, row: Row) -> None:
@@ -498,7 +509,8 @@ def _place(name: str, names: list[str]) -> int | str:
 def choice_in(text: str, row: Row) -> str | None:
     """``choice_of`` with the names and models of the row's answers."""
     names = [answer.name for answer in row.answers]
-    return choice_of(text, names, [answer.model for answer in row.answers])
+    models, texts = [each.model for each in row.answers], [each.text for each in row.answers]
+    return choice_of(text, names, models, texts)
 
 
 def _answer_of(text: str, row: Row) -> str:
@@ -509,12 +521,14 @@ def _answer_of(text: str, row: Row) -> str:
     return label
 
 
-def choice_of(text: str, names: list[str], models: list[str]) -> str | None:
+def choice_of(
+    text: str, names: list[str], models: list[str], texts: Sequence[str] = ()
+) -> str | None:
     """The place (from 1) of the answer that a label names, "tie" or "none"; None for neither.
 
-    An answer is named by its own name, its model, a number, a letter or a side.
+    An answer is named by its own name, its model, its text, a number, a letter or a side.
     """
-    for words in (names, models):
+    for words in (names, models, texts):
         if text and words.count(text) == 1:
             return str(words.index(text) + 1)
     lower = text.lower()

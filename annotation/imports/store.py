@@ -6,7 +6,7 @@ file's own or are computed from the texts: the same file again changes nothing.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db import connection, models, transaction
@@ -31,6 +31,7 @@ from annotation.judging.models import Batch, Item, ItemOption
 from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries.models import Query
+from annotation.questions.base import Question
 from annotation.studies.models import Provenance, Study, TaskDefinition
 
 CHUNK = 2_000
@@ -218,7 +219,7 @@ class _Storing:
             if row.answers:
                 self.sizes[len(row.answers)] += 1
             for vote in row.votes:
-                self.seen.add(vote, refers=not row.answers)
+                self.seen.add(vote)
             yield line, row
 
     # Storing
@@ -276,7 +277,9 @@ class _Storing:
         )
         for task in self.study.tasks.filter(pk__in=[pk for (pk,) in named]):
             kind, config = kind_of(task.kind), config_of_task(task)
-            size = kind.options_range(config)[0]
+            self.check_classes(task, kind.questions(config))
+            low, _high = kind.options_range(config)
+            size = config["options"] if "questions" in config else low
             file = votes.file_of(self.mapping, size, self.seen)
             chosen: dict = {}
             for name in allow:
@@ -285,6 +288,21 @@ class _Storing:
                 judgments.widen(task, chosen, self.by)
             left = kind.wider(config | chosen, file)
             self.faults.wider |= dict.fromkeys(left, task.name)
+
+    def check_classes(self, task: TaskDefinition, questions: Sequence[Question]) -> None:
+        """Refuse declared classes that are not those of the task."""
+        for name, classes in self.mapping.classes.items():
+            asked = [each for each in questions if each.type == "label" and name in ("", each.name)]
+            names = tuple(asked[0].labels(0)) if asked else ()
+            if classes and names != classes:
+                words = {"task": task.name, "classes": ", ".join(names) or "–"}
+                raise DomainError(
+                    _(
+                        "The task “%(task)s” has other classes (%(classes)s): name a new task for "
+                        "this file, or declare none."
+                    )
+                    % words
+                )
 
     def personas(self) -> None:
         """Personas with a profile, and those that are only named and not there yet."""

@@ -7,12 +7,12 @@ from uuid import UUID
 from django.contrib import messages
 from django.core.files.uploadedfile import UploadedFile
 from django.core.paginator import Paginator
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -20,12 +20,14 @@ from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.imports import bring, receive, recipes, run, shape, tasks
+from annotation.imports import bring, receive, recipes, run, shape, tasks, trial
 from annotation.imports import mapping as mappings
 from annotation.imports.beginning import Beginning
 from annotation.imports.forms import MappingForm, ProvenanceForm
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
+from annotation.judging.curator.preview import Tried
+from annotation.judging.work import present
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -114,9 +116,8 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         return _bundle(request, study, row, context)
     records = begin.records()
     action = request.POST.get("action", "")
-    mapping, words = _mapping(row, recipe, records)
     data = request.POST if action in ("import", "preview") else None
-    form = MappingForm(data, records, mapping, row)
+    form, mapping, words = _form(data, row, recipe, records)
     known = row.provenance or recipes.provenance_of(recipe)
     asked = ProvenanceForm(data, initial=known)
     valid = form.is_bound and form.is_valid() and asked.is_valid()
@@ -132,7 +133,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         "form": form,
         "asked": asked,
         "words": words,
-        "preview": _preview(begin.rows, mapping),
+        "preview": _preview(begin.rows, mapping and bring.classed(mapping, records)),
         "named": named,
         "left": left and valid,
     }
@@ -143,6 +144,40 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     return render(
         request, "imports/map.html", context, status=400 if form.errors or asked.errors else 200
     )
+
+
+def _form(
+    data: QueryDict | None, row: DataImport, recipe: str, records: list[dict]
+) -> tuple[MappingForm, Mapping | None, str]:
+    """The form, the mapping that it begins with, and a sentence about it."""
+    mapping, words = _mapping(row, recipe, records)
+    shown = mapping and bring.classed(mapping, records)
+    return MappingForm(data, records, shown, row), mapping, words
+
+
+@require_POST
+def preview(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
+    """The judging page of the first row, as the form reads it; nothing of it is stored.
+
+    It stands in a frame beside the form, and nothing in it can be pressed.
+    """
+    study = study_for(request.user, slug, policies.data_import.may_manage)
+    row = get_object_or_404(DataImport.objects.exclude(sample=""), study=study, pk=pk)
+    begin = Beginning.read(row.sample)
+    recipe = request.POST.get("recipe") or ""
+    form, _mapping, _words = _form(request.POST, row, recipe, begin.records())
+
+    def page(tried: Tried) -> HttpResponse:
+        context = {"study": study, "tried": tried, "shown": tried.shown}
+        context |= present.form(tried.shown, present.fields({}))
+        return render(request, "judging/preview_form.html", context)
+
+    if form.is_valid():
+        try:
+            return trial.judging_page(study, begin, form.cleaned_data, page)
+        except DomainError as refusal:
+            form.add_error(None, refusal.sentence)
+    return render(request, "judging/preview_form.html", {"form": form})
 
 
 def _recipes(study: Study) -> list[tuple[str, str]]:

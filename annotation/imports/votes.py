@@ -29,25 +29,24 @@ class Seen:
     """Labels, criteria and the range of scores in a file: a new task is made to fit them."""
 
     def __init__(self) -> None:
-        self.labels: set[str] = set()
+        # In the order of their first lines.
+        self.labels: dict[str, None] = {}
         self.criteria: dict[str, None] = {}
         self.places = 1
         self.low, self.high = 0.0, 0.0
         # {question of the file's own: what was said}, and those about each answer.
-        self.said: dict[str, set[str]] = {}
+        self.said: dict[str, dict[str, None]] = {}
         self.of_answers: set[str] = set()
 
-    def add(self, vote: Vote, *, refers: bool) -> None:
-        """Note ``vote``; where it ``refers`` to an item, its label is as the file has it."""
+    def add(self, vote: Vote) -> None:
         if vote.label and len(self.labels) < SEEN_LIMIT:
-            special = shape.choice_of(vote.label, [], []) if refers else None
-            self.labels.add(special or vote.label)
+            self.labels.setdefault(vote.label)
         named = set()
         for name, score in vote.scores.items():
             place, criterion = name.split("/", 1)
-            said = self.said.setdefault(criterion, set())
+            said = self.said.setdefault(criterion, {})
             if len(said) < SEEN_LIMIT:
-                said.update(map(str, score) if isinstance(score, list) else {str(score)})
+                said |= dict.fromkeys(map(str, score if isinstance(score, list) else [score]))
             if place != "0":
                 self.of_answers.add(criterion)
             if isinstance(score, str | list):
@@ -60,17 +59,22 @@ class Seen:
 
 def file_of(mapping: Mapping, size: int, seen: Seen) -> ImportedFile:
     """What was seen of a file whose items have ``size`` answers."""
+    labels = list(seen.labels)
+    if size > 1 and "" not in mapping.classes:  # of lines that refer to items, as they stand there
+        labels = [shape.choice_of(label, [], []) or label for label in labels]
     return ImportedFile(
         columns=frozenset(mapping.columns),
         size=size,
-        labels=frozenset(seen.labels),
+        labels=tuple(dict.fromkeys(labels)),
         criteria=tuple(seen.criteria),
         rated=seen.places,
         low=seen.low,
         high=seen.high,
         label_name=mapping.columns.get("label", ("score",))[0],
-        said=seen.said if mapping.has("own_question") else {},
+        said={name: tuple(words) for name, words in seen.said.items()} if mapping.own else {},
         of_answers=frozenset(seen.of_answers),
+        classes=mapping.classes,
+        level=mapping.level,
     )
 
 

@@ -43,16 +43,127 @@ def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
     ]
 
 
-def test_yes_unsure_and_no_keep_their_words_and_their_order(bring):  # noqa: F811
-    text = "prompt,answer,annotator,is_safe\np,a,x,Yes\np,a,y,Unsure\np,a,z,No\n"
-    more = ["--map=prompt=prompt", "--map=answer=answer", "--map=worker=annotator"]
-    report = bring(text, *more, "--map=label=is_safe", "--study", "tea")
+SAFE = "prompt,answer,annotator,is_safe\np,a,x,Yes\np,a,y,Unsure\np,a,z,No\n"
+READ = [f"--map={pair}" for pair in ("prompt=prompt", "answer=answer", "worker=annotator")]
+SAFE_READ = [*READ, "--map=label=is_safe"]
+
+
+def asked() -> list[tuple]:
+    """Type, name, classes and order of the questions of the only task."""
+    return [
+        (
+            each["type"],
+            each["name"],
+            [name["name"] for name in each["classes"]],
+            each.get("ordinal", False),
+        )
+        for each in TaskDefinition.objects.get().config["questions"]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "classes", "ordinal"),
+    [
+        ((), ["Yes", "Unsure", "No"], False),
+        (("--classes", "No,Unsure,Yes"), ["No", "Unsure", "Yes"], False),
+        (("--classes", "No, Unsure, Yes, Never", "--level", "ordinal"),
+         ["No", "Unsure", "Yes", "Never"], True),
+    ],
+)  # fmt: skip
+def test_classes_keep_their_words_and_the_order_declared_or_that_of_the_lines(
+    bring, options, classes, ordinal  # noqa: F811
+):  # fmt: skip
+    report = bring(SAFE, *SAFE_READ, *options, "--study", "tea")
     assert counts(report) == [0, 1, 1, 1, 3, 0, 3]
     said = Answer.objects.order_by("pk").values_list("question", "label")
     assert list(said) == [("is_safe", "Yes"), ("is_safe", "Unsure"), ("is_safe", "No")]
-    (question,) = TaskDefinition.objects.get().config["questions"]
-    assert [each["name"] for each in question["classes"]] == ["No", "Unsure", "Yes"]
-    assert question["ordinal"]
+    assert asked() == [("label", "is_safe", classes, ordinal)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--classes", "No,Yes"), "1 lines are faulty"),
+        (("--classes", "No,No"), "Each class is named once"),
+        (("--classes", "No,,Yes"), "Each class is named once"),
+        (("--level", "interval"), "The labels are words"),
+        (("--classes", "No,Unsure,Yes", "--level", "interval"), "Classes are nominal or ordinal"),
+    ],
+)
+def test_classes_that_do_not_fit_the_labels_store_nothing(bring, options, words):  # noqa: F811
+    with pytest.raises(CommandError, match=words):
+        bring(SAFE, *SAFE_READ, *options, "--study", "tea")
+    assert not Study.objects.exists()
+
+
+def test_classes_other_than_those_of_the_task_are_refused(bring):  # noqa: F811
+    bring(SAFE, *SAFE_READ, "--study", "tea")
+    with pytest.raises(CommandError, match=r"has other classes \(Yes, Unsure, No\)"):
+        bring(SAFE, *SAFE_READ, "--study", "tea", "--classes", "No,Unsure,Yes")
+
+
+@pytest.mark.parametrize(
+    ("options", "kind"), [((), "feedback"), (("--level", "nominal"), "questions")]
+)
+def test_numbers_are_points_unless_they_are_said_to_be_classes(bring, options, kind):  # noqa: F811
+    text = "prompt,answer,annotator,is_safe\np,a,x,3\np,a,y,1\n"
+    bring(text, *SAFE_READ, *options, "--study", "tea")
+    assert TaskDefinition.objects.get().kind == kind
+    if kind == "questions":
+        assert asked() == [("label", "is_safe", ["3", "1"], False)]
+
+
+PAIRS = "prompt,a,b,annotator,topic,fit\np,x,y,r,near,2\nq,v,w,r,far,3\n"
+SIDES = [f"--map={pair}" for pair in ("query=prompt", "answer_a=a", "answer_b=b")]
+
+
+def test_labels_that_name_no_answer_of_a_pair_are_classes_and_mixed_ones_are_faults(
+    bring, capsys, monkeypatch  # noqa: F811
+):  # fmt: skip
+    more = [*SIDES, "--map=worker=annotator", "--map=label=topic", "--study", "tea"]
+    assert bring(PAIRS, *more)["votes"] == 2
+    assert asked() == [("label", "topic", ["near", "far"], False)]
+    with pytest.raises(CommandError, match="2 lines are faulty"):
+        bring(PAIRS + "s,t,u,r,B,1\n", *more)
+    capsys.readouterr()
+    monkeypatch.setattr("annotation.imports.tables.SAMPLE", 2)  # the mapping is made of these
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        bring(PAIRS + "s,t,u,r,B,1\n", *more)
+    assert "“B” names an answer" in json.loads(capsys.readouterr().out)["rejected"][0]["reason"]
+
+
+def test_columns_become_questions_with_their_own_classes(bring):  # noqa: F811
+    own = ["--map", "answers.subject=topic", "--map", "answers.fit/1=fit"]
+    more = [*SIDES, "--map=worker=annotator", *own, "--classes", "subject:far,near,none"]
+    assert bring(PAIRS, *more, "--study", "tea")["votes"] == 2
+    subject, fit = TaskDefinition.objects.get().config["questions"]
+    assert [each["name"] for each in subject["classes"]] == ["far", "near", "none"]
+    assert (subject.get("about"), fit["about"]) == (None, "option")
+    assert (fit["type"], fit["points"]) == ("rating", 3)
+
+
+def test_questions_that_a_task_lacks_are_offered(bring, capsys):  # noqa: F811
+    bring(PAIRS, *SIDES, "--map=worker=annotator", "--map=answers.topic=topic", "--study", "tea")
+    other = PAIRS.replace(",r,", ",s,")
+    more = [*SIDES, "--map=worker=annotator", "--map=answers.fit=fit", "--study", "tea"]
+    with pytest.raises(CommandError, match=r"add the file's questions \(questions\)"):
+        bring(other, *more)
+    capsys.readouterr()
+    assert bring(other, *more, "--allow", "questions")["votes"] == 2
+
+
+def test_columns_joined_by_a_plus_are_one_text_and_a_missing_one_is_refused(bring):  # noqa: F811
+    text = "instruction,input,a+b\nSort.,2 1,x\n"
+    bring(text, "--map=prompt=instruction+input", "--map=answer=a+b", "--study", "tea")
+    assert Study.objects.get().queries.get().text == "Sort.\n\n2 1"
+    with pytest.raises(CommandError, match="“prompt” is mapped to “inputs”"):
+        bring(text, "--map=prompt=instruction+inputs", "--study", "two")
+
+
+def test_a_label_names_an_answer_by_its_text(bring):  # noqa: F811
+    text = "prompt,a,b,annotator,win\np,Short.,Long.,r,Long.\n"
+    bring(text, *SIDES, "--map=worker=annotator", "--map=label=win", "--study", "tea")
+    assert Answer.objects.get().label == "2"
 
 
 ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"

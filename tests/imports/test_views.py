@@ -22,11 +22,11 @@ def send(client, content=PAIRS, name="pairs.csv"):
 
 def fields(**given):
     mapping = {
-        "map-prompt": "prompt",
-        "map-answer_a": "answer_a",
-        "map-answer_b": "answer_b",
-        "map-label": "winner",
-        "map-worker": "rater",
+        "becomes-prompt": "prompt",
+        "becomes-answer_a": "answer_a",
+        "becomes-answer_b": "answer_b",
+        "becomes-winner": "label",
+        "becomes-rater": "worker",
     }
     return mapping | {"action": "import"} | given
 
@@ -76,7 +76,7 @@ def test_of_ten_thousand_faulty_lines_a_hundred_are_shown_and_all_downloaded(car
     lines = b"prompt,answer_a,answer_b\nWhy?,x,y\n" + b",x,y\n" * 10_000
     address = send(carol, lines).url
     mapping = {name: value for name, value in fields(skip_faults="on").items()
-               if name not in ("map-label", "map-worker")}  # fmt: skip
+               if name not in ("becomes-winner", "becomes-rater")}  # fmt: skip
     carol.post(address, mapping)
     row = run.run(DataImport.objects.get().pk)
     assert (row.status, row.rejected, row.counts["queries"]) == ("done", 10_000, 1)
@@ -97,7 +97,7 @@ def test_a_file_above_the_limit_is_refused_before_its_first_byte(carol, tea, set
 
 def test_a_mapping_that_makes_nothing_cannot_be_started(carol, tea):
     address = send(carol).url
-    answer = carol.post(address, {"action": "import", "map-label": "winner"})
+    answer = carol.post(address, {"action": "import", "becomes-winner": "label"})
     assert answer.status_code == 400
     assert "This would make no question and no item" in answer.content.decode()
     assert DataImport.objects.get().status == "waiting"
@@ -218,7 +218,7 @@ def test_every_choice_is_kept_when_the_mapping_is_changed(carol, tea):
 def test_a_task_that_does_not_fit_can_be_changed_on_the_page(carol, tea):
     address = send(carol, b"prompt,answer_a,answer_b\nWhy?,x,y\n").url
     carol.post(address, {name: value for name, value in fields(task="").items()
-                         if name not in ("map-label", "map-worker")})  # fmt: skip
+                         if name not in ("becomes-winner", "becomes-rater")})  # fmt: skip
     assert run.run(DataImport.objects.get().pk).counts["items"] == 1
     address = send(carol, b"prompt,answer_a,answer_b,winner,rater\nWhy?,x,y,tie,ann\n").url
     row = DataImport.objects.latest("created_at")
@@ -237,7 +237,7 @@ def test_a_task_that_does_not_fit_can_be_changed_on_the_page(carol, tea):
 
 def test_columns_whose_names_say_what_they_hold_are_asked_about_once(carol, tea):
     address = send(carol, b"prompt,answer_a,answer_b,gold\nWhy?,x,y,A\n").url
-    mapping = {"map-prompt": "prompt", "map-answer_a": "answer_a", "map-answer_b": "answer_b"}
+    mapping = {f"becomes-{name}": name for name in ("prompt", "answer_a", "answer_b")}
     page = carol.post(address, mapping | {"action": "import"}).content.decode()
     assert "Nothing reads these columns, whose names say what they hold: gold." in page
     assert DataImport.objects.get().status == "waiting"
@@ -246,17 +246,62 @@ def test_columns_whose_names_say_what_they_hold_are_asked_about_once(carol, tea)
 
 def test_a_file_without_answers_says_that_it_opened_no_items(carol, tea):
     address = send(carol, b"prompt\nWhy?\n").url
-    carol.post(address, {"action": "import", "map-prompt": "prompt", "task": ""})
+    carol.post(address, {"action": "import", "becomes-prompt": "prompt", "task": ""})
     assert run.run(DataImport.objects.get().pk).status == "done"
     assert "No items were opened" in carol.get(address).content.decode()
 
 
 def test_the_page_takes_what_is_the_same_for_all_rows(carol, tea):
     address = send(carol, b"a,b\nShort.,Long.\n").url
-    sides = {"map-answer_a": "a", "map-answer_b": "b", "action": "import"}
+    sides = {"becomes-a": "answer_a", "becomes-b": "answer_b", "action": "import"}
     wrong = carol.post(address, {**sides, "constants": "Which?"})
     assert (wrong.status_code, "no line such as" in wrong.content.decode()) == (400, True)
     answer = carol.post(address, {**sides, "constants": "prompt=Which is better?"})
     assert answer.status_code == 302
     assert run.run(DataImport.objects.get().pk).status == "done"
     assert tea.queries.get().text == "Which is better?"
+
+
+RATED = b"text,rater,safe,chosen\nTea?,ann,Yes,x\nWhy?,bo,Unsure,y\nHow?,ann,No,z\n"
+READ = {
+    "becomes-text": "prompt",
+    "becomes-chosen": "answer",
+    "becomes-rater": "worker",
+    "becomes-safe": "label",
+}
+
+
+def test_the_page_proposes_classes_as_they_occur_and_takes_another_order(carol, tea):
+    address = send(carol, RATED).url
+    page = carol.post(address, READ | {"action": "preview"}).content.decode()
+    assert "<span>Yes</span><span>Unsure</span><span>No</span>" in page
+    again = carol.post(address, READ | {"action": "import", "classes": "No, No"})
+    assert (again.status_code, "Each class is named once" in again.content.decode()) == (400, True)
+    body = READ | {"action": "import", "classes": "No, Unsure, Yes", "level": "ordinal"}
+    assert carol.post(address, body).status_code == 302
+    assert run.run(DataImport.objects.get().pk).status == "done"
+    (question,) = tea.tasks.get().config["questions"]
+    assert [each["name"] for each in question["classes"]] == ["No", "Unsure", "Yes"]
+    assert question["ordinal"] is True
+
+
+def test_a_column_becomes_a_question_and_another_one_two_things(carol, tea):
+    address = send(carol, RATED).url
+    own = READ | {"becomes-safe": "answers.", "question-safe": "Is it safe", "action": "import"}
+    assert carol.post(address, own | {"also": "text", "also_becomes": "id"}).status_code == 302
+    assert run.run(DataImport.objects.get().pk).status == "done"
+    (question,) = tea.tasks.get().config["questions"]
+    assert (question["name"], question["type"]) == ("Is it safe", "label")
+    assert tea.items.filter(external_id="Tea?").exists()
+
+
+def test_the_first_row_is_shown_as_its_judging_page_and_nothing_is_stored(carol, tea):
+    address = send(carol, RATED).url
+    page = carol.post(f"{address}preview/", READ | {"classes": "No,Unsure,Yes"}).content.decode()
+    assert page.index('value="No"') < page.index('value="Unsure"') < page.index('value="Yes"')
+    assert "Tea?" in page
+    assert not (tea.tasks.exists() or tea.queries.exists() or tea.items.exists())
+    none = carol.post(f"{address}preview/", {"becomes-text": "prompt"}).content.decode()
+    assert "These rows make no new item" in none
+    wrong = carol.post(f"{address}preview/", {"becomes-safe": "label"}).content.decode()
+    assert "This would make no question and no item" in wrong

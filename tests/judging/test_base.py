@@ -53,7 +53,7 @@ def test_default_settings_are_right_and_others_are_refused(code):
 
 def shown_by(*columns, size=2, labels=(), criteria=(), rated=1, low=0, high=5):
     return ImportedFile(
-        frozenset(columns), size, frozenset(labels), criteria, rated, low, high, "grade"
+        frozenset(columns), size, tuple(labels), criteria, rated, low, high, "grade"
     )
 
 

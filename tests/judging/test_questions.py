@@ -50,7 +50,7 @@ def test_criteria_of_two_answers_and_a_reason_come_from_a_table(bring):
         "i,p,x,y,Ann,7,1,6,2,First is kinder to me than the second could be.\n"
         "i,p,x,y,Bo,5,3,4,4,Because it is warm\n"
     )
-    own = [("own_question", name) for name in ("tone/1", "tone/2", "depth/1", "depth/2", "why")]
+    own = [(f"answers.{name}", name) for name in ("tone/1", "tone/2", "depth/1", "depth/2", "why")]
     report = bring(text, *mapped(*PAIR, ("worker", "rater"), *own))
     assert (report["items"], report["votes"], report["rejected"]) == (1, 2, [])
     assert said()[:5] == [
@@ -86,7 +86,7 @@ def test_the_best_of_four_and_a_class_for_each_come_into_a_task_that_is_there(br
     text = "\n".join(json.dumps(row) for row in rows)
     columns = [("id", "id"), ("prompt", "prompt"), ("answer", "answers[].text")]
     columns += [("model", "answers[].by"), ("candidate", "answers[].by"), ("worker", "rater")]
-    own = [("own_question", "best"), ("own_question", "tone")]
+    own = [("answers.best", "best"), ("answers.tone", "tone")]
     report = bring(text, *mapped(*columns, *own), "--task", "own", name="own.jsonl")
     assert (report["votes"], report["rejected"]) == (1, [])
     options = Judgment.objects.get().slot.item.options
@@ -113,7 +113,7 @@ def test_what_no_question_takes_is_refused_and_nothing_is_stored(
     )
     text = f"id,prompt,answer,rater,{column}\ni,p,x,Ann,{value}\n"
     columns = [("id", "id"), ("prompt", "prompt"), ("answer", "answer"), ("worker", "rater")]
-    whole = [text, *mapped(*columns, ("own_question", column)), "--task", "own"]
+    whole = [text, *mapped(*columns, (f"answers.{column}", column)), "--task", "own"]
     with pytest.raises(CommandError, match="Nothing was imported"):
         bring(*whole)
     assert not Judgment.objects.exists() and not Study.objects.get().items.exists()

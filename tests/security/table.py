@@ -889,6 +889,9 @@ TABLE = {
         POST=302,
         data=lambda w: {"action": "cancel"},
     ),
+    "import-preview": page(
+        data_import.may_manage, **_thing(pk="data_import.pk"), POST=200, inert={"POST"}
+    ),
     "import-faults": page(data_import.may_manage, **_thing(pk="data_import.pk"), SAFE=200),
     "releases": page(
         release.may_read,

@@ -27,8 +27,6 @@ Config = dict[str, Any]
 Answers = dict[str, Any]
 POINTS_LIMIT, CRITERIA_LIMIT, OPTIONS_LIMIT = RATING_POINTS[1], 12, 8
 POINTS = 5
-# Classes of files that are in order where all three places occur.
-_ORDERED = {"no": 0, "unsure": 1, "maybe": 1, "neutral": 1, "yes": 2}
 # Points of a rating as a file has them.
 _POINTS = frozenset("123456789")
 
@@ -77,7 +75,9 @@ def wider(config: Config, file: ImportedFile, made: Config) -> dict[str, Config]
 
 
 def choice_config(file: ImportedFile) -> Config | None:
-    if file.has("attribute") or file.has("score") or file.orders or file.size not in (2, 3):
+    if file.has("attribute") or file.has("score") or file.size not in (2, 3):
+        return None
+    if file.orders or file.classed:
         return None
     special = {name: name in file.labels for name in NO_ANSWER}
     return {"reason": "optional", "options": file.size} | special
@@ -200,7 +200,7 @@ def classes_released(released: ReleasedAnswer, questions: Sequence[Question]) ->
 
 
 def criteria_config(file: ImportedFile) -> Config | None:
-    if file.has("attribute") or not (file.has("score") or file.size == 1):
+    if file.has("attribute") or file.classed or not (file.has("score") or file.size == 1):
         return None
     if not file.has("score") and not file.has("label"):
         return {"feedback": "optional"}
@@ -363,19 +363,19 @@ def questions_config(file: ImportedFile) -> Config | None:
     if file.said:
         asked = [_asked_in(name, file) for name in file.said]
         return {"options": min(file.size, OPTIONS_LIMIT), "questions": asked}
-    if file.has("attribute") or file.has("score") or file.size != 1 or not file.labels:
+    if file.has("attribute") or file.has("score") or not file.labels:
         return None
-    if all(label.isdecimal() for label in file.labels):
+    if not file.classed and (file.size != 1 or all(label.isdecimal() for label in file.labels)):
         return None
-    place = {label: _ORDERED.get(label.lower()) for label in file.labels}
-    ordinal = len(set(place.values())) == 3 and None not in place.values()
+    if file.level == "interval":
+        raise DomainError(_("The labels are words: their level is nominal or ordinal."))
     question = {
         "type": "label",
         "name": file.label_name.replace("/", "-").strip()[:60],
-        "classes": sorted(file.labels, key=lambda label: (place[label] or 0, label)),
-        "ordinal": ordinal,
+        "classes": list(file.classes.get("") or file.labels),
+        "ordinal": file.level == "ordinal",
     }
-    return {"options": 1, "questions": [question], "reason": "optional"}
+    return {"options": file.size, "questions": [question], "reason": "optional"}
 
 
 def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
@@ -383,10 +383,12 @@ def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
     said = file.said[name]
     about = "option" if name in file.of_answers or file.size == 1 else "item"
     question: dict[str, Any] = {"name": name.replace("/", "-"), "about": about, "required": False}
-    if all(each in _POINTS for each in said):
+    classes = file.classes.get(name)
+    if not classes and file.level != "nominal" and all(each in _POINTS for each in said):
         return question | {"type": "rating", "points": max(2, *map(int, said))}
-    if len(said) <= CLASSES_LIMIT and max(map(len, said)) <= NAME_LIMIT:
-        return question | {"type": "label", "classes": sorted(said)}
+    if classes or (len(said) <= CLASSES_LIMIT and max(map(len, said)) <= NAME_LIMIT):
+        ordinal = file.level == "ordinal"
+        return question | {"type": "label", "classes": list(classes or said), "ordinal": ordinal}
     return question | {"type": "text"}
 
 
@@ -399,7 +401,8 @@ def _wider_questions(config: Config, file: ImportedFile) -> dict[str, Config]:
         if choice and special in file.labels and not choice.get(special):
             settings[name] = _changed(config, choice, {special: True})
     if label and not choice:
-        new = sorted(file.labels - {each["name"] for each in label["classes"]})
+        there = {each["name"] for each in label["classes"]}
+        new = [name for name in file.labels if name not in there]
         added = [{"name": name} for name in new]
         if new:
             settings["classes"] = _changed(config, label, {"classes": label["classes"] + added})
@@ -407,6 +410,8 @@ def _wider_questions(config: Config, file: ImportedFile) -> dict[str, Config]:
     if rating and (new := [name for name in file.criteria if name not in names]):
         more = [rating | {"name": name, "text": ""} for name in new]
         settings["criteria"] = {"questions": [*config["questions"], *more]}
+    if new := [_asked_in(name, file) for name in file.said if name not in names]:
+        settings["questions"] = {"questions": [*config["questions"], *new]}
     return settings
 
 
@@ -440,6 +445,8 @@ def _imported_parts(judgment: ImportedJudgment, questions: Sequence[Question]) -
         if question is None:
             raise DomainError(_("the task has no question “%s”") % name[:60])
         value = int(said) if isinstance(said, float) and said.is_integer() else said
+        if question.type == "label" and not isinstance(value, list):
+            value = str(value)
         if question.about == "option" or question.level == "ranks":
             alone = place == "0" and len(judgment.answers) == 1
             if place == "0" and not alone:

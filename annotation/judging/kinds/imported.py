@@ -1,6 +1,6 @@
 """Judgments from files of other tools: what a kind is asked about them."""
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
@@ -18,6 +18,7 @@ WIDER = {
     "none": gettext_lazy("allow “none of them”"),
     "classes": gettext_lazy("add the file's classes"),
     "criteria": gettext_lazy("add the file's criteria"),
+    "questions": gettext_lazy("add the file's questions"),
 }
 
 
@@ -29,19 +30,22 @@ class ImportedFile:
     is how many answers an item shows, ``labels`` and ``criteria`` those that occur, ``rated`` how
     many of an item's answers have scores, ``low`` and ``high`` the range of the scores,
     ``label_name`` the name of the column of labels; ``said`` what was said to each question of its
-    own, ``of_answers`` those of them that are about each answer.
+    own, in the order of the lines, ``of_answers`` those of them that are about each answer;
+    ``classes`` those declared of a question ("": of the labels), ``level`` what they are.
     """
 
     columns: frozenset[str]
     size: int
-    labels: frozenset[str]
+    labels: tuple[str, ...]
     criteria: tuple[str, ...]
     rated: int
     low: float
     high: float
     label_name: str
-    said: Mapping[str, Set[str]] = field(default_factory=dict)
+    said: Mapping[str, Sequence[str]] = field(default_factory=dict)
     of_answers: frozenset[str] = frozenset()
+    classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    level: str = ""
 
     def has(self, *columns: str) -> bool:
         """Whether it has each of these columns."""
@@ -50,7 +54,12 @@ class ImportedFile:
     @property
     def orders(self) -> set[str]:
         """The labels that put answers in order, such as "A>C=B"."""
-        return {label for label in self.labels if ">" in label}
+        return set() if self.classed else {label for label in self.labels if ">" in label}
+
+    @property
+    def classed(self) -> bool:
+        """Whether labels are declared to be classes, also those that look like numbers."""
+        return "" in self.classes or (self.level == "nominal" and self.size == 1)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
 from annotation.core.schema import add_arguments, taken
 from annotation.imports import bring, recipes, tables
-from annotation.imports.mapping import TARGETS, suggestion
+from annotation.imports.mapping import ALIASES, OWN, TARGETS, is_target, suggestion
 from annotation.imports.store import Faults, FaultsError
 from annotation.studies.models import Provenance, Study
 
@@ -43,7 +43,7 @@ class Command(RefusingCommand):
             action="append",
             default=[],
             help="one or more; a column may be a place in it: answers[1].text. Targets: "
-            + ", ".join(TARGETS),
+            + ", ".join([*TARGETS, f"{OWN}QUESTION"]),
         )
         parser.add_argument(
             "--constant",
@@ -52,6 +52,7 @@ class Command(RefusingCommand):
             default=[],
             help="what is the same for all rows: prompt='Which is better?'",
         )
+        add_arguments(parser, bring.Classes)
         add_arguments(parser, bring.Options)
         words = "What is left out is not known. --source also takes a JSON document of all of it."
         known = parser.add_argument_group("where it comes from", words)
@@ -106,6 +107,7 @@ class Command(RefusingCommand):
             columns, same = _columns(options["map"]), _columns(options["constant"])
             constants = {target: [f"={text}" for text in texts] for target, texts in same.items()}
             wish = {"recipe": options["recipe"], "columns": columns and columns | constants}
+            wish |= {"texts": options["classes"], "level": options["level"]}
             mapping = bring.mapping_for(table, wish)
             if same and not columns:
                 mapping = mapping.with_constants(same)
@@ -161,7 +163,8 @@ def pairs_apart(words: list[str]) -> list[str]:
     apart: list[str] = []
     mapping = False
     for word in words:
-        pair = word.partition("=")[0] in TARGETS and "=" in word
+        target = word.partition("=")[0]
+        pair = "=" in word and (is_target(target) or target in ALIASES)
         if pair and mapping and apart[-1] != "--map":
             apart.append("--map")
         mapping = word == "--map" or word.startswith("--map=") or (pair and mapping)
