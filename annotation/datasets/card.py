@@ -25,6 +25,11 @@ LAYOUT_WORDS = {
         "prompt begins with the card of the person whose preference it is, in `pairs_plain` it is "
         "the question alone."
     ),
+    "arena": (
+        "A row a vote between two answers, under LMArena's columns: `model_a` stood first, both "
+        "conversations are whole. `chance` is the probability with which these two were drawn to "
+        "meet in a live comparison."
+    ),
 }
 
 

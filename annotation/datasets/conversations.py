@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
+from annotation.datasets.records import Answer
 from annotation.personas.schema import as_text
 
 MESSAGES: list = [{"role": "text", "content": "text"}]
@@ -18,9 +19,9 @@ def asked(question: str | Sequence[dict], profile: dict | None = None) -> list[d
     return [*about, *turns]
 
 
-def answered(text: str) -> list[dict]:
-    """An answer."""
-    return [_message("assistant", text)]
+def said(answer: Answer) -> list[dict]:
+    """An answer; of a live comparison what was said after the query, both sides."""
+    return list(answer.messages) or [_message("assistant", answer.text)]
 
 
 def _message(role: str, content: str) -> dict:
@@ -59,6 +60,10 @@ def _text(name: str, messages: list, speaker: str, known: bool) -> str:
         if not known:
             raise DomainError("the system message in “prompt” stands in no “persona”")
         messages = messages[1:]
+    turns = [message.get("role") for message in messages]
+    alternate = ([speaker, "user"] * len(turns))[: len(turns) | 1]
+    if turns[1:] and turns == alternate and all(map(_is_turn, messages)):
+        return transcript(messages)
     texts = [message.get("content") for message in messages]
     if [message.get("role") for message in messages] != [speaker] or not isinstance(texts[0], str):
         raise DomainError(f"“{name}” is not one message of the {speaker}")

@@ -239,14 +239,15 @@ class FrozenItems:
         """{item's position: its answers}."""
         out = defaultdict(list)
         fields = ("external_id", "text", "strategy", "model")
+        live = ("parameters__messages", "parameters__chance")
         options = ItemOption.objects.filter(
             sql.among("item__position", positions.tolist()), **self._of(positions)
         )
         rows = options.order_by("number").values_list(
-            "item__position", *(f"candidate__{name}" for name in fields)
+            "item__position", *(f"candidate__{name}" for name in (*fields, *live))
         )
-        for position, *answer in rows:
-            out[position].append(records.Answer(*answer))
+        for position, *answer, messages, chance in rows:
+            out[position].append(records.Answer(*answer, messages or (), chance))
         return out
 
     def _imported(self, positions: np.ndarray) -> dict[int, tuple[str, str]]:

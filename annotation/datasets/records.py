@@ -33,6 +33,10 @@ class Answer:
     text: str
     strategy: str
     model: str
+    # Of a live comparison: all that was said after the query, the person's messages included, and
+    # how likely its systems were drawn to meet.
+    messages: Sequence[dict] = ()
+    chance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

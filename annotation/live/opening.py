@@ -1,5 +1,6 @@
 """What becomes of a conversation: queries, answers and items like all others."""
 
+import logging
 from typing import Any
 
 from django.db import transaction
@@ -9,6 +10,7 @@ from django.db.models.functions import Now
 from annotation.candidates import clean
 from annotation.candidates.models import Candidate
 from annotation.core.characters import transcript
+from annotation.core.errors import DomainError
 from annotation.judging import ordering
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Batch, Desk, Item, ItemOption, Slot
@@ -17,6 +19,8 @@ from annotation.live.models import Talk
 from annotation.live.settings import task_of
 from annotation.queries.models import Query
 from annotation.studies.models import Study
+
+log = logging.getLogger(__name__)
 
 
 def query_of(talk: Talk, turn: int, messages: list[dict]) -> Query:
@@ -102,14 +106,22 @@ def _slot(talk: Talk, item: Item, status: str) -> None:
     slot.save(force_insert=True)
 
 
-def vote(talk: Talk, task: str, options: list[Candidate], chosen: Candidate) -> None:
-    """Store the person's choice among ``options`` as a judgment of ``task``."""
-    if not open_items(talk, [task], options, Slot.Status.HELD):
+def vote(talk: Talk, name: str, options: list[Candidate], chosen: Candidate) -> None:
+    """Store the person's choice among ``options`` as a judgment of the task ``name``."""
+    try:
+        with transaction.atomic():
+            _vote(talk, name, options, chosen)
+    except DomainError as refusal:
+        # A task that asks for more by now keeps nobody from going on.
+        log.warning("talk %s: no vote of %s: %s", talk.pk, name, refusal.sentence)
+
+
+def _vote(talk: Talk, name: str, options: list[Candidate], chosen: Candidate) -> None:
+    if not open_items(talk, [name], options, Slot.Status.HELD):
         return
-    name = f"{task}-{options[0].query.external_id}"
-    slot = Slot.objects.get(item__study=talk.study_id, item__external_id=name)
-    question = kind_of(slot.item.batch.task.kind).primary
-    submit.submit(
-        talk.study, slot.pk, talk.person, {"answers": {question: str(chosen.pk)}},
-        key=f"talk-{slot.pk}",
-    )  # fmt: skip
+    item = f"{name}-{options[0].query.external_id}"
+    slot = Slot.objects.get(item__study=talk.study_id, item__external_id=item)
+    task = slot.item.batch.task
+    question = kind_of(task.kind).counted_question(config_of_task(task))
+    answers = {question.name if question else "": str(chosen.pk)}
+    submit.submit(talk.study, slot.pk, talk.person, {"answers": answers}, key=f"talk-{slot.pk}")

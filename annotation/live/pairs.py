@@ -48,11 +48,12 @@ def _strengths(study: Study, systems: list[System]) -> np.ndarray:
     options = ItemOption.objects.filter(item__in=counts).annotate(name=F("candidate__strategy"))
     for item, number, name in options.values_list("item", "number", "name"):
         if name in code:
-            shown.setdefault(item, []).append((code[name], number))
+            shown.setdefault(item, []).append((code[name], str(number)))
     rows = []
     for item, sides in shown.items():
+        votes = counts[item]
         for (first, a), (second, b) in combinations(sides, 2):
-            won, lost, tied = (counts[item].get(label, 0) for label in (str(a), str(b), "tie"))
+            won, lost, tied = votes.get(a, 0), votes.get(b, 0), votes.get("tie", 0)
             if total := won + lost + tied:
                 rows.append((first, second, (won + tied / 2) / total))
     if not rows:

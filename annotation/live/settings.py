@@ -124,7 +124,7 @@ def _faults(study: Study, live: Live) -> Iterable[str]:
         yield from _faults_of_task(study, name, number, history)
     choice = task_of(study, live.each_turn) if live.each_turn else None
     if choice:
-        question = kind_of(choice.kind).primary_question(config_of_task(choice))
+        question = kind_of(choice.kind).counted_question(config_of_task(choice))
         if getattr(question, "type", "") != "choice" or choice.config["reason"] == "required":
             words = _("“%(task)s” is no choice of an answer without a required reason.")
             yield words % {"task": choice.name}

@@ -15,9 +15,9 @@ from types import ModuleType
 
 from annotation.core.errors import DomainError
 from annotation.datasets import papers
-from annotation.datasets.layouts import dpo, long
+from annotation.datasets.layouts import arena, dpo, long
 
-GENERAL = {"long": long, "dpo": dpo}
+GENERAL = {"long": long, "dpo": dpo, "arena": arena}
 
 
 def by_name() -> dict[str, ModuleType]:
