@@ -657,6 +657,18 @@ BACKUP_HOURS = env.int("ATTUNE_BACKUP_HOURS", 0, high=24 * 31)
 BACKUP_RECIPIENT = env.str("ATTUNE_BACKUP_RECIPIENT")
 BACKUP_KEEP = env.int("ATTUNE_BACKUP_KEEP", 7, low=1)
 
+# --- How long things stay --------------------------------------------------------------------
+
+# Days after the last change of a draft, the end of an invitation or a session, a webhook's message,
+# and an API call whose key may come again. What is not here stays until its person erases it.
+KEEP_DAYS = {
+    "drafts": env.int("ATTUNE_KEEP_DRAFT_DAYS", 365, low=1),
+    "invitations": env.int("ATTUNE_KEEP_INVITATION_DAYS", 90, low=1),
+    "sessions": 1,
+    "webhooks": env.int("ATTUNE_KEEP_WEBHOOK_DAYS", 30, low=1),
+    "calls": env.int("ATTUNE_KEEP_CALL_DAYS", 90, low=1),
+}
+
 LOG_JSON = env.str("ATTUNE_LOG_FORMAT", "text") == "json"
 LOGGING = {
     "version": 1,

@@ -2,17 +2,20 @@
 
 import functools
 import json
+import math
+import tempfile
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.core.mail import send_mail
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -23,10 +26,10 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core import downloads, refusals
+from annotation.core import audit, downloads, refusals, scratch
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
-from annotation.operations import examine, metrics, people, queues
+from annotation.operations import examine, held, metrics, people, queues
 from annotation.operations.forms import AuditForm, SearchForm
 
 PAGE = 50
@@ -43,6 +46,27 @@ def for_operators(view: Callable) -> Callable:
         return view(request, *args, **kwargs)
 
     return guarded
+
+
+@require_safe
+def held_of_you(request: UserRequest) -> HttpResponse:
+    """What the tables hold of a person, how long it stays, and the way to a copy of all of it."""
+    days = math.ceil(settings.BACKUP_HOURS * settings.BACKUP_KEEP / 24)
+    context = {"rows": held.counts(request.user), "backup_days": days}
+    return render(request, "operations/held.html", context)
+
+
+@require_POST
+@reauthentication_required
+def export(request: UserRequest) -> FileResponse:
+    """Everything of a person as a zip, after the password once more."""
+    audit.record(request.user, "account.export", request.user)
+    with scratch.scratch_folder() as folder:
+        # Open, it can be read to its end although the folder is deleted.
+        file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the answer closes it
+    held.write(request.user, file)
+    file.seek(0)
+    return FileResponse(file, as_attachment=True, filename="attune-of-you.zip")
 
 
 @require_safe

@@ -9,6 +9,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import httpx2
+from django.conf import settings
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
@@ -30,7 +31,6 @@ DELAYS = [timedelta(seconds=s) for s in (5, 60, 300, 1800, 7200, 21600, 43200)]
 FAILURES_IN_A_ROW = 5
 FIRST_WAIT, LONGEST_WAIT = timedelta(minutes=1), timedelta(hours=1)
 OVERLAP_MINUTES = 10
-KEPT_DAYS = 30
 
 
 @transaction.atomic
@@ -86,7 +86,7 @@ def collect() -> int:
     made = 0
     for webhook in Webhook.objects.filter(paused_at=None).select_related("study"):
         made += _collect(webhook)
-    old = timezone.now() - timedelta(days=KEPT_DAYS)
+    old = timezone.now() - timedelta(days=settings.KEEP_DAYS["webhooks"])
     over = (Delivery.Status.DONE, Delivery.Status.FAILED)
     Delivery.objects.filter(created_at__lt=old, status__in=over).delete()
     return made

@@ -342,6 +342,8 @@ TABLE = {
     # --- One's own -----------------------------------------------------------------------------
     "home": page(LOGGED_IN, args=_none, public=True, SAFE=200),
     "sessions": page(LOGGED_IN, args=_none, GET=200, POST=302, leads="/sessions/", inert={"POST"}),
+    "held": page(LOGGED_IN, args=_none, SAFE=200),
+    "held-export": page(LOGGED_IN, args=_none, POST=302, inert={"POST"}),
     # A new one asks for the password once more.
     "tokens": page(LOGGED_IN, args=_none, GET=200, POST=302, inert={"POST"}),
     "tokens-revoke": page(LOGGED_IN, args=_none, POST=302, leads="/tokens/"),
