@@ -7,12 +7,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.core import foreign
+from annotation.core.errors import DomainError
 from annotation.core.records import Rows
 from annotation.core.scratch import scratch_folder
+from annotation.imports import paths
 
 READER = "annotation.imports.child:messages"
 SAMPLE = 100
+JOINED_LIMIT = 200_000
 
 
 @dataclass
@@ -27,9 +32,17 @@ class Table:
     notes: list[str] = field(default_factory=list)
     folder: Path | None = None
     read: Callable[[], Iterator[Any]] = lambda: iter(())
+    joins: "list[Join]" = field(default_factory=list)
 
     def rows(self) -> Rows:
-        """Line and record of each row, or the reason why it is none."""
+        """Line and record of each row, or the reason why it is none; with what is joined to it."""
+        for line, record in self._read():
+            for join in self.joins:
+                if isinstance(record, dict):
+                    record = join.add(record)
+            yield line, record
+
+    def _read(self) -> Rows:
         columns: list[str] = []
         for message in self.read():
             if isinstance(message, dict):
@@ -48,6 +61,51 @@ class Table:
             if len(taken) == SAMPLE:
                 break
         return taken
+
+
+@dataclass(frozen=True)
+class Join:
+    """The rows of another ``file`` by their ``key``, which rows of a table name in ``column``."""
+
+    file: str
+    column: str
+    key: str
+    rows: dict[str, dict]
+
+    @classmethod
+    def read(cls, table: Table, file: str, column: str, key: str) -> "Join":
+        """Read all of ``table``; DomainError where a row has no key or that of another."""
+        rows: dict[str, dict] = {}
+        for line, record in table.rows():
+            words = {"file": file, "line": line, "key": key, "n": JOINED_LIMIT}
+            name = record.get(key) if isinstance(record, dict) else None
+            if name in (None, "") or str(name) in rows:
+                sentence = _("%(file)s, line %(line)d: each row needs a “%(key)s” of its own.")
+                raise DomainError(sentence % words)
+            rows[str(name)] = record
+            if len(rows) > JOINED_LIMIT:
+                raise DomainError(_("%(file)s has more than %(n)d rows to join.") % words)
+        return cls(file, column, key, rows)
+
+    @cached_property
+    def fields(self) -> list[str]:
+        names = dict.fromkeys(name for row in self.rows.values() for name in row)
+        return [name for name in names if name != self.key]
+
+    def add(self, record: dict) -> dict | str:
+        """``record`` with "COLUMN.FIELD" of the row it names, a list where it names several."""
+        names = paths.value_at(record, self.column)
+        several = isinstance(names, list)
+        rows = [self.rows.get(str(name)) for name in (names if several else [names])]
+        if None in rows:
+            missing = names[rows.index(None)] if several else names
+            words = {"file": self.file, "key": self.key, "name": str(missing)[:80]}
+            return _("%(file)s has no row whose “%(key)s” is “%(name)s”") % words
+        joined = {}
+        for name in self.fields:
+            cells = [row.get(name) for row in rows if row]
+            joined[f"{self.column}.{name}"] = cells if several else cells[0]
+        return record | joined
 
 
 @contextmanager

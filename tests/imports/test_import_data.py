@@ -3,6 +3,8 @@
 import io
 import json
 import zipfile
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -808,3 +810,54 @@ def test_what_is_the_same_for_all_rows_is_a_constant(tmp_path, capsys):
     assert Query.objects.get().text == "Which = better?"
     with pytest.raises(CommandError, match="no target"):
         call_command("import_data", str(path), *maps, "--constant", "question=Which?")
+
+
+UKP = Path(__file__).parents[1] / "data" / "ukp-convarg"
+
+
+def ukp(folder: Path) -> list[str]:
+    join = f"--join={folder / 'arguments.jsonl'}:candidates[].argument_id=argument_id"
+    pairs = ("id=item_id", "query=debate", "candidate=candidates[].id", "key=gold_mace")
+    answers = "--map=answer=candidates[].argument_id.text"
+    return [join, *(f"--map={pair}" for pair in pairs), answers, "--study", "ukp", "--task", "pair"]
+
+
+@pytest.mark.parametrize("folder", [UKP, DATA / "ukp-convarg"])
+def test_arguments_of_a_second_file_are_joined_and_their_votes_counted(folder, capsys):
+    """Of the whole corpus the votes are those of its README: a1 8079, a2 7995, equal 3661."""
+    if not folder.exists():
+        pytest.skip("the whole corpus is not on this machine")
+    call_command("import_data", str(folder / "items.jsonl"), *ukp(folder), "--json")
+    report = json.loads(capsys.readouterr().out)
+    votes = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    assert (report["items"], report["rejected"]) == (len({v["item_id"] for v in votes}), [])
+    columns = ("id=item_id", "label=choice", "worker=annotator", "reason=reason", "seconds=seconds")
+    maps = [f"--map={pair}" for pair in columns]
+    options = (*maps, "--study", "ukp", "--allow", "ties", "--json")
+    call_command("import_data", str(folder / "judgments.jsonl"), *options)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["votes"], report["rejected"]) == (len(votes), [])
+    said = Counter(Judgment.objects.values_list("answers__label", flat=True))
+    wanted = Counter(vote["choice"] for vote in votes)
+    assert said["tie"] == wanted["equal"]
+    assert sorted(said.values()) == sorted(wanted.values())
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ("key,text\nx,A leaf.\n", "second.csv has no row whose “key” is “y”"),
+        ("key,text\nx,A\nx,B\n", "second.csv, line 3: each row needs a “key” of its own"),
+        ("name,text\nx,A\n", "second.csv, line 2: each row needs a “key” of its own"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused_and_nothing_is_stored(
+    bring, capsys, tmp_path, second, words
+):
+    (tmp_path / "second.csv").write_text(second)
+    text = "id,prompt,arg\n1,p,x\n2,q,y\n"
+    join = f"--join={tmp_path / 'second.csv'}:arg=key"
+    with pytest.raises(CommandError) as refused:
+        bring(text, join, "--map=id=id", "--map=prompt=prompt", "--map=answer=arg.text")
+    assert words in f"{refused.value} {capsys.readouterr().out}"
+    assert not Query.objects.exists()

@@ -52,6 +52,13 @@ class Command(RefusingCommand):
             default=[],
             help="what is the same for all rows: prompt='Which is better?'",
         )
+        parser.add_argument(
+            "--join",
+            metavar="FILE:COLUMN=KEY",
+            action="append",
+            default=[],
+            help="add the row of FILE whose KEY the COLUMN names; its fields are COLUMN.FIELD",
+        )
         add_arguments(parser, bring.Classes)
         add_arguments(parser, bring.Options)
         words = "What is left out is not known. --source also takes a JSON document of all of it."
@@ -104,6 +111,7 @@ class Command(RefusingCommand):
             wanted = Study.objects.filter(slug=options["study"]).first()
             if table.format == "bundle":
                 return bring.bring_bundle(wanted, table)
+            table.joins += [_join(text) for text in options["join"]]
             columns, same = _columns(options["map"]), _columns(options["constant"])
             constants = {target: [f"={text}" for text in texts] for target, texts in same.items()}
             wish = {"recipe": options["recipe"], "columns": columns and columns | constants}
@@ -170,6 +178,18 @@ def pairs_apart(words: list[str]) -> list[str]:
         mapping = word == "--map" or word.startswith("--map=") or (pair and mapping)
         apart.append(word)
     return apart
+
+
+def _join(text: str) -> tables.Join:
+    """The join of ``FILE:COLUMN=KEY``."""
+    file, _colon, pair = text.rpartition(":")
+    column, sign, key = pair.rpartition("=")
+    if not (file and column and sign and key):
+        raise CommandError(f"--join takes FILE:COLUMN=KEY, not “{text}”.", returncode=2)
+    if not Path(file).is_file():
+        raise CommandError(f"{file}: there is no such file.")
+    with tables.opened(Path(file)) as table:
+        return tables.Join.read(table, Path(file).name, column, key)
 
 
 def _listed(faults: Iterable[tuple[int, str]]) -> list[dict]:
