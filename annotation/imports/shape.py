@@ -267,7 +267,10 @@ class _Reading:
         models, strategies = self.sides("model", len(texts)), self.strategies(len(texts))
         names = self.sides("candidate", len(texts))
         for number, text in enumerate(texts):
-            id_ = digest("c", row.query, models[number], strategies[number], text)
+            parts = (row.query, models[number], strategies[number], text)
+            id_ = digest("c", *parts)
+            if names[number] and any(answer.id == id_ for answer in row.answers):
+                id_ = digest("c", *parts, names[number])  # two of one text, told apart by name
             answer = Answer(id_, text, models[number], strategies[number], names[number])
             row.answers.append(answer)
         if len({answer.id for answer in row.answers}) < len(row.answers):

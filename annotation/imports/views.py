@@ -162,7 +162,9 @@ def preview(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     It stands in a frame beside the form, and nothing in it can be pressed.
     """
     study = study_for(request.user, slug, policies.data_import.may_manage)
-    row = get_object_or_404(DataImport.objects.exclude(sample=""), study=study, pk=pk)
+    row = get_object_or_404(DataImport, study=study, pk=pk)
+    if not row.sample:  # it has ended meanwhile
+        return redirect("import", slug, pk)
     begin = Beginning.read(row.sample)
     recipe = request.POST.get("recipe") or ""
     form, _mapping, _words = _form(request.POST, row, recipe, begin.records())

@@ -892,7 +892,7 @@ TABLE = {
         data=lambda w: {"action": "cancel"},
     ),
     "import-preview": page(
-        data_import.may_manage, **_thing(pk="data_import.pk"), POST=200, inert={"POST"}
+        data_import.may_manage, **_thing(pk="data_import.pk"), POST=302, inert={"POST"}
     ),
     "import-faults": page(data_import.may_manage, **_thing(pk="data_import.pk"), SAFE=200),
     "releases": page(
