@@ -15,9 +15,12 @@ _RUN = """async (schemed) => {
   const { violations } = await axe.run(document, options);
   return violations.map((rule) => [rule.id, rule.nodes.map((node) => node.html.slice(0, 200))]);
 }"""
-# What sticks out where the page is wider than its window.
+# What sticks out where the page is wider than its window; on a phone what is done to a row is in view.
 _WIDER = """() => {
   const width = document.documentElement.clientWidth;
+  const acts = [...document.querySelectorAll(".stacked :is(button, a, select)")];
+  const beyond = acts.filter((part) => part.getBoundingClientRect().right > width + 1);
+  if (width < 600 && beyond.length) return beyond.map((part) => part.outerHTML.slice(0, 80));
   if (document.documentElement.scrollWidth <= width) return [];
   const out = [...document.querySelectorAll("body *")];
   return out.filter((node) => node.getBoundingClientRect().right > width + 1)

@@ -1,7 +1,7 @@
 """A new researcher's first study, from an empty machine to a table in `datasets`, without a shell.
 
 Everything is real, as in `test_whole_path`, and everything is done by keyboard alone. What is
-pressed is counted, and so are the seconds.
+pressed is counted.
 """
 
 import csv
@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-import time
 import zipfile
 from pathlib import Path
 
@@ -25,18 +24,7 @@ from tests.browser.test_whole_path import MINUTES, PASSWORD, Server
 pytestmark = pytest.mark.long
 
 PEOPLE = ("ann", "bo", "cho")
-QUESTIONS = (
-    "Which tea is good late in the evening?",
-    "How long does green tea steep?",
-    "What should I cook for four people?",
-    "How do I ask my neighbour to be quieter?",
-    "Which book about rivers should I read?",
-    "How do I begin to run?",
-    "What can I do in Busan on a rainy day?",
-    "How do I sleep after a night shift?",
-    "What is a good gift for a chess player?",
-    "How do I keep basil alive?",
-)
+QUESTIONS = [f"Which tea is good at {hour}?" for hour in range(10)]
 
 
 def table() -> bytes:
@@ -55,7 +43,7 @@ class Walk:
 
     def __init__(self, page, name: str):
         self.page, self.name = page, name
-        self.acts = self.keys = 0
+        self.acts = 0
 
     def activate(self, target) -> None:
         keyboard.press(target)
@@ -141,7 +129,6 @@ def join_and_judge(walk: Walk, code: str) -> None:
         texts = page.locator(".pane .text").all_inner_texts()
         page.keyboard.press("1" if texts[0].startswith("Step") else "2")
         page.keyboard.press("Control+Enter")
-        walk.keys += 2
         expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
         # The swap has not lost it: the next question, or what is said at the end.
         expect(page.locator("#question")).to_be_focused()
@@ -218,31 +205,16 @@ def pages(browser, tmp_path):
 
 def test_a_new_researcher_gets_from_a_spreadsheet_to_a_dataset(pages, tmp_path):
     open_walk, link = pages
-    begin = time.monotonic()
     ada = open_walk("ada")
     enter(ada, link)
     make_study(ada)
     send_table(ada)
     try_and_open(ada)
     code = join_code(ada)
-    ready = time.monotonic() - begin
-    raters = [open_walk(name) for name in PEOPLE]
-    for rater in raters:
-        join_and_judge(rater, code)
-    judged = time.monotonic() - begin
+    for name in PEOPLE:
+        join_and_judge(open_walk(name), code)
     ada.press("Overview")
     read_results(ada, tmp_path)
-    folder = release(ada, tmp_path)
-    seconds = time.monotonic() - begin
-    rows = loaded(folder)
+    rows = loaded(release(ada, tmp_path))
     assert (rows["judgments"], rows["items"], rows["candidates"]) == (30, 10, 20)
-    report = {
-        "acts": ada.acts,
-        "acts of a rater": raters[0].acts,
-        "keys of a rater": raters[0].keys,
-        "seconds until people can come": round(ready),
-        "seconds of three raters": round(judged - ready),
-        "seconds": round(seconds),
-    }
-    print(json.dumps(report))
     assert ada.acts <= 30

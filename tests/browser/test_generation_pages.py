@@ -6,20 +6,15 @@ from playwright.sync_api import expect
 from annotation.candidates.models import Proposal
 from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import axe
-from tests.browser.conftest import PHONE
 from tests.candidates.conftest import PROFILE, expand, model, person, script, write_all  # noqa: F401 - fixtures
 from tests.personalbench.test_extraction import ada, extracted  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
-DESK = {"width": 1440, "height": 900}
 GENERATION, REVIEW = "/studies/tea/generation/", "/studies/tea/review/"
 
 
 def fits(page):
-    """axe finds nothing and nothing is too wide, on a desk and on a phone."""
-    for size in (PHONE, DESK):
-        page.set_viewport_size(size)
-        assert axe.violations(page) + axe.too_wide(page) == []
+    assert axe.violations(page) + axe.too_wide(page) == []
 
 
 def test_personas_are_planned_and_near_duplicates_reviewed_side_by_side(

@@ -5,6 +5,7 @@ from playwright.sync_api import expect
 
 from annotation.histories import ingest, receive
 from annotation.histories.models import Mark, Session, Upload
+from tests.browser import keyboard
 from tests.histories.made import fill_history
 from tests.histories.test_real_files import export
 
@@ -78,12 +79,8 @@ def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, cast):
     fill_history(ann)
     let_in(page, ann)
     page.goto("/history/?kind=chat")
-    page.get_by_role("checkbox").first.focus()
-    page.keyboard.press("Space")
-    keep = page.get_by_role("button", name="Keep")
-    while not keep.evaluate("button => button === document.activeElement"):
-        page.keyboard.press("Tab")
-    page.keyboard.press("Enter")
+    keyboard.tick(page.get_by_role("checkbox").first)
+    keyboard.press(page.get_by_role("button", name="Keep"))
     expect(page.get_by_text("1 session changed.")).to_be_visible()
     assert Session.objects.filter(owner=ann, state="kept").count() == 1
     assert page.url.endswith("?kind=chat")

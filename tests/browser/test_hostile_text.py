@@ -190,10 +190,3 @@ def test_the_page_of_the_api_works_under_the_policy(visit):
     assert page.locator(".opblock").count() >= 5
     page.locator(".opblock-summary-control").first.click()
     page.locator(".opblock-body").first.wait_for()
-
-
-def test_a_page_cannot_be_framed_by_another_one(visit, live_server):
-    page, _status = visit("ann", reverse("home"))
-    answer = page.request.get(live_server.url + reverse("tokens"))
-    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
-    assert answer.headers["x-frame-options"] == "DENY"

@@ -6,9 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.candidates.models import Candidate
-from annotation.judging.batches.open import add_items
-from annotation.judging.models import Batch, Desk, Judgment
-from annotation.studies.models import TaskDefinition
+from annotation.judging.models import Desk, Judgment
 from tests.browser.conftest import PHONE, go_offline
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -248,13 +246,10 @@ def test_the_guideline_opens_beside_the_item_once_loaded_and_keeps_what_is_typed
     assert len(asked) == 1
     assert page.url.endswith(JUDGE)
     expect(page.get_by_label("Why this one?")).to_have_value("Half a thought")
-
-
-def test_the_guideline_that_cannot_be_loaded_says_so_in_the_drawer(page, desk):
-    desk(page)
+    # Without a line it says so.
+    page.reload()
     go_offline(page)
     page.keyboard.press("g")
-    drawer = page.get_by_role("dialog", name="Guideline")
     expect(drawer).to_contain_text("cannot be loaded now")
     page.keyboard.press("Escape")
     page.context.set_offline(False)
@@ -319,23 +314,6 @@ def test_the_tour_stays_away_though_the_next_item_comes_before_its_end_is_stored
         page.keyboard.press("Control+Enter")
         expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
     assert asked == ["GET", "POST"]
-
-
-def test_the_tour_shows_a_training_item_where_there_is_one(page, desk, tea):
-    desk(page)
-    task = TaskDefinition.objects.get()
-    answers = Candidate.objects.filter(query__external_id="selection-q0").values_list("pk")
-    row = {
-        "external_id": "t1",
-        "overlap": 1,
-        "query": tea.queries.first(),
-        "candidates": [pk for (pk,) in answers],
-        "expected": "1",
-        "explanation": "Because it is **quiet**.",
-    }
-    add_items(tea, task, [row], purpose=Batch.Purpose.TRAINING)
-    page.goto(f"{JUDGE}tour/?task={task.pk}")
-    expect(page.locator(".note strong").last).to_have_text("quiet")
 
 
 def test_time_is_kept_apart_by_answer_and_goes_on_after_a_reload(page, desk):

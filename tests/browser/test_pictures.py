@@ -15,8 +15,7 @@ from annotation.agreement.recompute import recompute
 from annotation.candidates.models import Candidate
 from annotation.judging.work import present, queue, submit
 from tests.browser.conftest import PHONE, WIDE
-from tests.browser.kinds import open_kind
-from tests.browser.texts import LONG
+from tests.browser.kinds import LONG, open_kind
 
 pytestmark = pytest.mark.django_db(transaction=True)
 FOLDER = Path(__file__).parent / "pictures"

@@ -26,24 +26,8 @@ EMBEDDED = ("DATABASE_URL", "REDIS_URL", "ATTUNE_ENDPOINTS", "PYTEST_XDIST_WORKE
 MINUTES = 60_000
 
 PERSONAS = [
-    {
-        "id": "mina",
-        "profile": {
-            "Name": "Mina Park",
-            "Demographics": {"Age": 34, "Career_Information": "Night-shift nurse in Busan"},
-            "Personality": {"Values_and_Interests": ["quiet mornings", "sea swimming"]},
-            "Preference": {"Productivity": {"Fitness": "Swims before dawn"}},
-        },
-    },
-    {
-        "id": "joao",
-        "profile": {
-            "Name": "João Prado",
-            "Demographics": {"Age": 61, "Career_Information": "Retired tram driver in Porto"},
-            "Personality": {"Values_and_Interests": ["chess", "his grandchildren"]},
-            "Preference": {"Travel": {"Leisure_Travel": "Slow trains, never planes"}},
-        },
-    },
+    {"id": "mina", "profile": {"Name": "Mina Park", "Work": "Night-shift nurse in Busan"}},
+    {"id": "joao", "profile": {"Name": "João Prado", "Travel": "Slow trains, never planes"}},
 ]
 
 
