@@ -29,8 +29,8 @@ from annotation.judging.curator import definition, removal
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
-from annotation.studies import members
-from annotation.studies.access import may_create, study_for
+from annotation.studies import members, survey
+from annotation.studies.access import may_create, member_of, study_for
 from annotation.studies.bundle import Task
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.models import (
@@ -182,6 +182,60 @@ class Tasks(StudyView):
 def _task(task: TaskDefinition) -> dict:
     names = ("name", "kind", "version", "overlap", "guideline")
     return {name: getattr(task, name) for name in names} | {"settings": task.config}
+
+
+class SurveyBody(serializers.Serializer):
+    questions = serializers.CharField(
+        allow_blank=True, max_length=50_000, help_text="One a line: question | choice | choice."
+    )
+    consent = serializers.CharField(default="", allow_blank=True, max_length=50_000)
+
+
+class SurveyAnswers(serializers.Serializer):
+    answers = serializers.DictField(
+        child=serializers.CharField(allow_blank=True), help_text="By question; none skips it."
+    )
+
+
+class StudySurvey(StudyView):
+    @property
+    def scope(self) -> str:
+        """An annotator's answers are no settings."""
+        return "admin" if self.request.method == "PUT" else "judge"
+
+    @extend_schema(responses=dict)
+    def get(self, request: Request, slug: str) -> Response:
+        """What people are asked about themselves; administrators see what a release tells."""
+        study = study_for(request.user, slug, policies.study.may_open)
+        by_people = policies.study.may_administer(member_of(request.user, study))
+        return Response(survey.as_json(study, by_people=by_people))
+
+    @extend_schema(request=SurveyBody, responses=dict)
+    def put(self, request: Request, slug: str) -> Response:
+        """Ask other questions from now on; none ends the survey."""
+        study = study_for(request.user, slug, policies.study.may_administer)
+        body = validated(SurveyBody, request.data)
+        questions = survey.read_questions(body["questions"])
+        survey.publish(study, questions, body["consent"], by=request.user)
+        return Response(survey.as_json(study, by_people=True))
+
+    @extend_schema(request=SurveyAnswers, responses=SurveyAnswers)
+    def post(self, request: Request, slug: str) -> Response:
+        """Answer the survey, which agrees to its consent text."""
+        study = study_for(request.user, slug, policies.judgment.may_give)
+        body = validated(SurveyAnswers, request.data)
+        asked = survey.current(study)
+        if asked is None:
+            raise DomainError("This study asks nothing about you.", code="survey")
+        survey.answer(asked, request.user, body["answers"])
+        return Response(body)
+
+    @extend_schema(responses={204: None})
+    def delete(self, request: Request, slug: str) -> Response:
+        """Take back what one said."""
+        study = study_for(request.user, slug, policies.judgment.may_give)
+        survey.take_back(study, request.user)
+        return Response(status=204)
 
 
 class Members(StudyView):

@@ -36,6 +36,7 @@ of_study = [
     ),
     path("clone/", studies.Clones.as_view(), name="api-clone"),
     path("members/", studies.Members.as_view(), name="api-members"),
+    path("survey/", studies.StudySurvey.as_view(), name="api-survey"),
     path("invitations/", studies.Invitations.as_view(), name="api-invitations"),
     path("invitations/<int:pk>/", studies.OneInvitation.as_view(), name="api-invitation"),
     path("removals/", studies.Removals.as_view(), name="api-removals"),

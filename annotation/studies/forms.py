@@ -21,6 +21,7 @@ from annotation.studies.models import (
     CrowdSource,
     Role,
     Study,
+    Survey,
     TaskDefinition,
 )
 
@@ -184,6 +185,45 @@ class TextsForm(forms.Form):
     def clean(self) -> dict:
         # Browsers send line ends as CRLF; a version must not differ by them.
         return {name: text.replace("\r\n", "\n") for name, text in self.cleaned_data.items()}
+
+
+class SurveyForm(forms.Form):
+    """What a study asks people about themselves."""
+
+    questions = forms.CharField(
+        label=gettext_lazy("Questions"),
+        help_text=gettext_lazy("One a line: question | choice | choice. None ends the survey."),
+        widget=forms.Textarea(attrs={"rows": 8}),
+        max_length=CONSENT_LIMIT,
+        required=False,
+    )
+    consent = forms.CharField(
+        label=gettext_lazy("What people agree to who answer (Markdown)"),
+        widget=forms.Textarea(attrs={"rows": 6}),
+        max_length=CONSENT_LIMIT,
+        required=False,
+    )
+
+
+class AnswersForm(forms.Form):
+    """The questions of a survey, none of which must be answered."""
+
+    def __init__(self, survey: Survey, *args: Any, stored: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for number, entry in enumerate(survey.questions):
+            offered = [(choice, choice) for choice in entry["choices"]]
+            self.fields[f"q{number}"] = forms.ChoiceField(
+                label=entry["question"],
+                choices=[("", gettext_lazy("no answer")), *offered],
+                initial=stored.get(entry["question"]),
+                required=False,
+            )
+        self.questions = [entry["question"] for entry in survey.questions]
+
+    def answers(self) -> dict[str, str]:
+        """{question: choice}, "" where there is none."""
+        return {question: self.cleaned_data[f"q{number}"]
+                for number, question in enumerate(self.questions)}  # fmt: skip
 
 
 class InvitationForm(forms.Form):

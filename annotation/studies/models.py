@@ -252,6 +252,44 @@ class Provenance(models.Model):
         return {"file": self.file} | known | days
 
 
+class Survey(models.Model):
+    """One version of what a study asks people about themselves; the newest counts."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="surveys")
+    version = models.PositiveIntegerField()
+    # [{"question": str, "choices": [str]}]; [] ends the survey.
+    questions = models.JSONField(default=list)
+    # Its own: who answers agrees to it.
+    consent_text = models.ForeignKey(ConsentText, on_delete=models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "version"], name="survey_version")]
+
+    def __str__(self) -> str:
+        return f"survey of {self.study} v{self.version}"
+
+
+class SurveyAnswer(models.Model):
+    """What a person said to one version; {} where they skipped it."""
+
+    survey = models.ForeignKey(Survey, on_delete=models.CASCADE, related_name="answers")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="survey_answers"
+    )
+    # {question: choice}
+    answers = models.JSONField(default=dict)
+    answered_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["survey", "user"], name="one_answer_a_survey")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.user} to {self.survey}"
+
+
 class TaskDefinition(models.Model):
     """What annotators are asked, in one version. A change is a new version: items name theirs."""
 

@@ -32,9 +32,11 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.languages import endonym
 from annotation.studies import crowd, members, wording
 from annotation.studies import messages as study_messages
+from annotation.studies import survey as surveys
 from annotation.studies.access import member_of, study_for
 from annotation.studies.adapter import INVITED, admit
 from annotation.studies.forms import (
+    AnswersForm,
     CodeForm,
     CuratorsMessageForm,
     InvitationForm,
@@ -42,6 +44,7 @@ from annotation.studies.forms import (
     MessageForm,
     SettingsForm,
     SourceForm,
+    SurveyForm,
     TextsForm,
 )
 from annotation.studies.models import (
@@ -135,7 +138,8 @@ def consent(
             request, _("Your consent is withdrawn, and what you judged here is taken out.")
         )
         return redirect("home")
-    return render(request, "studies/consent.html", {"study": study})
+    asks = study.role == Role.ANNOTATOR and surveys.current(study) is not None
+    return render(request, "studies/consent.html", {"study": study, "asks": asks})
 
 
 def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpResponse:
@@ -145,8 +149,49 @@ def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpRespons
     consents.grant(request.user, text)
     # Which of the version's languages was on the page.
     audit.record(request.user, "consent.grant", text, language=get_language())
-    judges = policies.judgment.may_give(member_of(request.user, study))
-    return redirect("judge", study.slug) if judges else redirect("home")
+    if not policies.judgment.may_give(member_of(request.user, study)):
+        return redirect("home")
+    return redirect("survey" if surveys.current(study) else "judge", study.slug)
+
+
+@require_http_methods(["GET", "POST"])
+def survey(request: UserRequest, slug: str) -> HttpResponse:
+    """Say something about oneself, skip that, or take it back."""
+    study = study_for(request.user, slug, policies.judgment.may_give)
+    asked = surveys.current(study)
+    stored = asked and asked.answers.filter(user=request.user).first()
+    decision = request.POST.get("decision", "")
+    if request.method == "POST" and decision == "withdraw":
+        surveys.take_back(study, request.user)
+        messages.success(request, _("What you said about yourself is deleted."))
+        return redirect("survey", slug)
+    if not asked:
+        return render(request, "studies/survey.html", {"study": study})
+    form = AnswersForm(asked, request.POST or None, stored=stored.answers if stored else {})
+    if request.method == "POST" and form.is_valid():
+        surveys.answer(asked, request.user, {} if decision == "skip" else form.answers())
+        return redirect("judge", slug)
+    context = {"study": study, "survey": asked, "form": form, "stored": stored}
+    return render(request, "studies/survey.html", context, status=400 if form.errors else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def survey_questions(request: UserRequest, slug: str) -> HttpResponse:
+    """Enter what people are asked about themselves; below it what a release would tell of them."""
+    study = study_for(request.user, slug, policies.study.may_administer)
+    asked = surveys.current(study)
+    form = SurveyForm(request.POST or None, initial=surveys.as_form(asked))
+    if request.method == "POST" and form.is_valid():
+        with refusals.in_form(form):
+            questions = surveys.read_questions(form.cleaned_data["questions"])
+            surveys.publish(study, questions, form.cleaned_data["consent"], by=request.user)
+            messages.success(request, _("The survey is saved."))
+            return redirect("survey-questions", slug)
+    context = {"study": study, "form": form, "survey": asked, "least": surveys.LEAST}
+    if asked:
+        context |= surveys.told_by(asked)
+    status = 400 if form.errors else 200
+    return render(request, "studies/survey_questions.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])

@@ -281,6 +281,7 @@ QUERY = {"id": "q9", "text": "What now?"}
 # Nobody's: who sent a release sees its import, and nobody else.
 UPLOAD = "00000000-0000-4000-8000-000000000000"
 STUDY = {"title": "New", "slug": "new-one", "languages": ["en"], "consent": "I agree."}
+SURVEY = {"questions": "Age? | under 40 | 40 and over", "consent": "I agree."}
 CHANGED = {**STUDY, "title": "Other", "edit_hours": 24}
 SOURCE = {"name": "Round 2", "completion_code": "C2"}
 
@@ -484,6 +485,15 @@ TABLE = {
         POST=302,
         data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"},
     ),
+    "survey": page(
+        judgment.may_give,
+        GET=200,
+        POST=302,
+        data=lambda w: {"decision": "withdraw"},
+        # Of somebody who said nothing.
+        inert={"POST"},
+    ),
+    "survey-questions": page(study.may_administer, GET=200, POST=302, data=lambda w: SURVEY),
     "people": page(member.may_manage, GET=200, POST=200, data=lambda w: {"role": "annotator"}),
     "member": page(
         member.may_manage, **_thing(pk="member.pk"), POST=302, data=lambda w: {"role": "curator"}
@@ -1016,6 +1026,16 @@ TABLE = {
         SAFE=200,
         POST=201,
         data=lambda w: {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
+    ),
+    "api-survey": api(
+        study.may_open,
+        SAFE=200,
+        PUT=200,
+        POST=400,
+        DELETE=204,
+        data=lambda w: SURVEY,
+        may={"PUT": study.may_administer, "POST": judgment.may_give, "DELETE": judgment.may_give},
+        changes={"PUT"},
     ),
     "api-members": api(
         member.may_manage,

@@ -10,7 +10,7 @@ from annotation.judging.annotator import erase
 from annotation.judging.models import Draft, Handback, ItemComment, Slot
 from annotation.judging.work import queue
 from annotation.judging.work.voids import void
-from annotation.studies import crowd, members
+from annotation.studies import crowd, members, survey
 from annotation.studies.models import Study
 
 # Sent in the transaction of a withdrawal with ``study`` and ``annotator``.
@@ -34,6 +34,7 @@ def withdraw(study: Study, annotator: User) -> int:
     Draft.objects.filter(slot__study=study, annotator=annotator).delete()
     ItemComment.objects.filter(slot__study=study, slot__annotator=annotator).delete()
     erase.written_words(study, annotator)
+    survey.take_back(study, annotator)
     withdrawn.send(sender=None, study=study, annotator=annotator)
     return taken
 

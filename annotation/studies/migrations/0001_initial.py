@@ -176,6 +176,33 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('message', 'user'), name='read_once')],
             },
         ),
+        migrations.CreateModel(
+            name='Survey',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('version', models.PositiveIntegerField()),
+                ('questions', models.JSONField(default=list)),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('consent_text', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.consenttext')),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='surveys', to='studies.study')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'version'), name='survey_version')],
+            },
+        ),
+        migrations.CreateModel(
+            name='SurveyAnswer',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('answers', models.JSONField(default=dict)),
+                ('answered_at', models.DateTimeField(auto_now=True)),
+                ('survey', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='answers', to='studies.survey')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='survey_answers', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('survey', 'user'), name='one_answer_a_survey')],
+            },
+        ),
         migrations.AddIndex(
             model_name='message',
             index=models.Index(fields=['study', '-at'], name='message_of_study'),
