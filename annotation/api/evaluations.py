@@ -159,6 +159,7 @@ class RatingRequest(serializers.Serializer):
     limit = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
     )
+    samples = serializers.IntegerField(min_value=1, max_value=rating.MOST_SAMPLES, default=1)
     dry_run = serializers.BooleanField(default=False)
 
 

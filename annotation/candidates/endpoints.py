@@ -7,6 +7,7 @@ name an address to call. The key never leaves the configuration but in the Autho
 import email.utils
 import functools
 import json
+import math
 import os
 import ssl
 import threading
@@ -82,7 +83,8 @@ class Endpoint:
 class Answer:
     """What a server said, and what it says about it.
 
-    ``sources`` are (title, address) of what the server's own web search rests on.
+    ``sources`` are (title, address) of what the server's own web search rests on; ``sure`` is the
+    probability of the text, where the endpoint's parameters ask for ``logprobs``.
     """
 
     text: str
@@ -92,6 +94,7 @@ class Answer:
     tokens_out: int
     finish_reason: str
     sources: tuple[tuple[str, str], ...] = ()
+    sure: float | None = None
 
 
 class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of ours
@@ -378,10 +381,20 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
             tokens_out=_count(usage.get("completion_tokens")),
             finish_reason=_short(choice.get("finish_reason")),
             sources=() if endpoint.web_search is None else _sources(payload, choice["message"]),
+            sure=_probability(choice.get("logprobs")),
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise CallFailed("unparsable") from None
     return answer
+
+
+def _probability(logprobs: object) -> float | None:
+    """That of all tokens together, None where they are not told."""
+    tokens = _entries(logprobs.get("content")) if isinstance(logprobs, dict) else []
+    numbers = [token.get("logprob") for token in tokens if isinstance(token, dict)]
+    if not numbers or {type(number) for number in numbers} - {int, float}:
+        return None
+    return math.exp(min(math.fsum(numbers), 0.0))
 
 
 def _sources(payload: dict, message: dict) -> tuple[tuple[str, str], ...]:

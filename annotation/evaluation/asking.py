@@ -46,6 +46,8 @@ class Outcome:
     code: str = ""
     tokens_in: int = 0
     tokens_out: int = 0
+    # The probability of the text, where the server tells it.
+    sure: float | None = None
 
 
 class Stopped(Exception):  # noqa: N818 - the server's state, not an error of ours
@@ -112,7 +114,7 @@ def _answer(ask: Callable, question: Question, stop: threading.Event) -> Outcome
         value = question.read(answer.text)
         if value is not None:
             break
-    return Outcome(question.unit, value, answer.text, "", read, written)
+    return Outcome(question.unit, value, answer.text, "", read, written, answer.sure)
 
 
 def _patiently(ask: Callable, messages: list[dict], stop: threading.Event) -> Outcome:

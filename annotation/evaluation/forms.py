@@ -9,7 +9,7 @@ from annotation.candidates.endpoints import Endpoint
 from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
-from annotation.evaluation import draws, judges, prompts, runs, systems
+from annotation.evaluation import draws, judges, prompts, rating, runs, systems
 from annotation.evaluation.systems import NAME_LIMIT
 
 # Of answers on a page: a form may hold two megabytes.
@@ -136,7 +136,11 @@ class RaterForm(ModelForm):
     """A model that judges the items of a task."""
 
     task = forms.ChoiceField(label=_("Task"))
-    field_order = ("task", "endpoint", "limit")
+    samples = forms.IntegerField(
+        label=_("Times asked in each order"), min_value=1, max_value=rating.MOST_SAMPLES, initial=1,
+        required=False, help_text=_("How often replies agree is the model's confidence."),
+    )  # fmt: skip
+    field_order = ("task", "endpoint", "limit", "samples")
 
     def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

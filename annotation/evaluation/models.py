@@ -116,6 +116,8 @@ class Run(Job):
     # Of a rater: the study and the name of the task whose items it judges.
     study = models.ForeignKey(Study, on_delete=models.CASCADE, null=True, related_name="rater_runs")
     task = models.CharField(max_length=60, blank=True)
+    # How often each order of an item's answers is asked about.
+    samples = models.PositiveSmallIntegerField(default=1)
     kind = models.CharField(max_length=10, choices=Kind)
     # What tables call it; ``group`` is a heading of tables, such as "chat" or "reward".
     model = models.CharField(max_length=200)
@@ -171,6 +173,8 @@ class Reply(models.Model):
     code = models.CharField(max_length=40, blank=True)
     tokens_in = models.PositiveIntegerField(default=0)
     tokens_out = models.PositiveIntegerField(default=0)
+    # The probability of the text, where the server tells it.
+    sure = models.FloatField(null=True)
 
     class Meta:
         constraints = [

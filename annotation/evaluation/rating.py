@@ -9,7 +9,8 @@ from annotation.core.errors import DomainError
 from annotation.evaluation import raters, runs
 from annotation.evaluation.models import Run
 from annotation.studies.models import Study
-from annotation.votes.counting import is_one_label, measures_of
+
+MOST_SAMPLES = 20
 
 
 @dataclass(frozen=True)
@@ -33,23 +34,28 @@ def wanted(
     *,
     name: str = "",
     limit: int | None = None,
+    samples: int = 1,
     resume: str = "",
 ) -> Wanted:
     """The run of ``endpoint`` on the items of ``task`` that have no verdict of that ``name``.
 
-    ``resume`` is the id of a stopped run, which is taken again. Raises DomainError where nothing
-    is left to rate, the task cannot be rated, or the endpoint is unknown.
+    Each order of an item's answers is asked ``samples`` times. ``resume`` is the id of a stopped
+    run, which is taken again. Raises DomainError where nothing is left to rate, the task cannot be
+    rated, or the endpoint is unknown.
     """
     runs.check_limit(limit)
+    if not 1 <= samples <= MOST_SAMPLES:
+        raise DomainError(f"samples must be from 1 to {MOST_SAMPLES}.", code="samples")
     server = endpoints.get(endpoint)
     model, run = (name or server.model)[:200], None
     if resume:
         run = runs.resume(resume, None, study=study, endpoint=server.name, task=task, limit=limit)
         model = run.model
-    plan = runs.Ratings(study, task, model, limit, run=run)
+        samples = run.samples
+    plan = runs.Ratings(study, task, model, limit, samples, run=run)
     if not plan.units:
         raise DomainError(f"“{model}” has judged every item of this task.", code="nothing_new")
-    expected = raters.estimate(plan.units)
+    expected = raters.estimate(plan.units, samples)
     expected |= {"items": len(plan.units), "cost": float(runs.cost(server, expected))}
     return Wanted(study, task, model, server, limit, plan, expected, run)
 
@@ -61,6 +67,7 @@ def start(wanted: Wanted, *, by: User | None = None, background: bool = False) -
     fields = runs.fields_of(wanted.server, "", wanted.limit, "", wanted.expected["calls"])
     fields |= {"model": wanted.model, "prompt": raters.VERSION}
     fields |= {"study": wanted.study, "task": wanted.task, "background": background}
+    fields |= {"samples": wanted.plan.samples}
     return runs.request(None, Run.Kind.RATER, by=by, start=not background, **fields)
 
 
@@ -76,8 +83,7 @@ def words(wanted: Wanted) -> str:
 def tasks_of(study: Study) -> list[str]:
     """The names of the tasks whose items models can judge."""
     tasks = study.tasks.order_by("name", "-version").distinct("name")
-    shared = (task for task in tasks if not task.config.get("owner_only"))
-    return [task.name for task in shared if is_one_label(measures_of(task))]
+    return [task.name for task in tasks if raters.can_rate(task)]
 
 
 def runs_of(study: Study) -> list[Run]:

@@ -311,6 +311,7 @@ def _reply(run: Run, outcome: Outcome) -> Reply:
         code=outcome.code,
         tokens_in=outcome.tokens_in,
         tokens_out=outcome.tokens_out,
+        sure=outcome.sure,
     )
 
 
@@ -517,18 +518,24 @@ class Ratings:
     """
 
     def __init__(
-        self, study: Study, task: str, model: str, limit: int | None, run: Run | None = None
+        self,
+        study: Study,
+        task: str,
+        model: str,
+        limit: int | None,
+        samples: int = 1,
+        run: Run | None = None,
     ) -> None:
-        asked = run.created_at if run else None
-        self.units = raters.units(study, task, model, asked)[:limit]
+        self.samples = samples
+        self.units = raters.units(study, task, model, run.created_at if run else None)[:limit]
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """One: a question an item, two where it has sides."""
-        yield "items", list(raters.questions(self.units))
+        """One: ``samples`` questions an item, for each order of its answers."""
+        yield "items", list(raters.questions(self.units, self.samples))
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
         """Stores the verdicts; how many there are, unread ones, and both orders' agreement."""
-        return {**begin_result(run), **raters.store(run, self.units, values_of(run)),
+        return {**begin_result(run), **raters.store(run, self.units, self.samples),
                 **spent(run)}, None  # fmt: skip
 
 
@@ -633,7 +640,7 @@ def carry_on(run_id: int, seconds: float) -> Run | None:
 def _plan_of(run: Run) -> Plan:
     """What a background run asks."""
     if run.kind == Run.Kind.RATER:
-        return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run=run)
+        return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run.samples, run)
     if run.kind in (Run.Kind.JUDGE, Run.Kind.SYSTEM):
         judge = _judge_of(cast(Benchmark, run.benchmark))
         wrote = (systems.System(run.system, run.context, run.answers, run.writer)

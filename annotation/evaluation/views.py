@@ -84,7 +84,8 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
 
 def _rated(study: Study, data: dict, user: User) -> dict | None:
     """What asking the model costs; None once it was asked for."""
-    wanted = rating.wanted(study, data["task"], data["endpoint"], limit=data["limit"])
+    wanted = rating.wanted(study, data["task"], data["endpoint"], limit=data["limit"],
+                           samples=data["samples"] or 1)  # fmt: skip
     if not data["confirmed"]:
         return wanted.expected
     tasks.notify(rating.start(wanted, by=user, background=True).pk)

@@ -1,17 +1,21 @@
 """Models as raters: the items that people judge, both orders, verdicts beside the judgments."""
 
 import json
+import math
 import re
 from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models import JSONField, Value
 
 from annotation.accounts.models import ApiToken
+from annotation.candidates import endpoints
 from annotation.candidates.models import Budget, Spending
 from annotation.evaluation import raters, rating, runs
 from annotation.evaluation.models import Reply, Run, Verdict
 from annotation.judging.models import Item, Judgment
+from annotation.questions.base import Measure
 from tests import everykind
 from tests.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
 
@@ -97,9 +101,16 @@ def test_a_reply_that_names_no_label_is_counted_and_makes_no_verdict(mix, server
 
 
 def test_halves_go_towards_the_middle():
-    unit = raters.Unit(1, "preference", {"points": 5}, "", (), ("a", "b"))
+    measure = Measure("", "ordinal", tuple("12345"), "preference")
     pairs = {"12": "2", "45": "4", "15": "3", "24": "3", "23": "3", "34": "3", "11": "1"}
-    assert {two: raters.combined(unit, list(two)) for two in pairs} == pairs
+    assert {two: raters.combined(measure, list(two))[0] for two in pairs} == pairs
+
+
+def test_what_most_replies_say_is_the_verdict_and_their_share_the_confidence():
+    measure = Measure("", "nominal", ("1", "2", "tie"), "choice", chooses=True)
+    assert raters.combined(measure, ["1", "2", "1"]) == ("1", pytest.approx(2 / 3))
+    assert raters.combined(measure, ["1", "2"]) == ("tie", 0)
+    assert raters.combined(measure, ["1"]) == ("1", None)
 
 
 def test_an_item_with_a_verdict_is_not_asked_about_again(mix, server, capsys):
@@ -144,9 +155,11 @@ def test_a_budget_is_reserved_before_a_call_and_settled_after_it(mix, server, se
 
 @pytest.mark.parametrize(
     ("task", "words"),
-    [("feel", "one label"), ("order", "one label"), ("none", "no task “none”")],
+    [("split", "are compared"), ("own", "anybody judges"), ("none", "no task “none”")],
 )
-def test_what_a_model_cannot_rate_is_refused_in_words(mix, capsys, task, words):
+def test_what_a_model_cannot_rate_is_refused_in_words(mix, cast, capsys, task, words):
+    mix.tasks.create(name="split", kind="claims", overlap=1, config={})
+    mix.tasks.filter(name="own").update(config=Value({"owner_only": True}, JSONField()))
     with pytest.raises(CommandError, match=words):
         judge(capsys, task)
 
@@ -211,5 +224,53 @@ def test_a_repeated_call_with_its_key_starts_no_second_run(mix, server, says, ca
     assert (again.json(), Run.objects.count()) == (first.json(), 1)
 
 
-def test_only_tasks_with_one_label_are_offered(mix):
-    assert rating.tasks_of(mix) == ["better", "matter", "rate", "traits"]
+def test_tasks_whose_answers_are_compared_are_offered(mix):
+    assert rating.tasks_of(mix) == ["better", "feel", "matter", "order", "own", "rate", "traits"]
+
+
+class Fills:
+    """A scripted rater that gives each key of the wanted object a label by the answer's text."""
+
+    def __call__(self, request, number):
+        text = prompt_of(request)
+        wanted = json.loads(text[text.rindex("{") :])
+        answers = re.findall(r"<answer \d+>\n(.*)\n</answer \d+>", text)
+        return json.dumps({key: self.label(key, answers) for key in wanted})
+
+    @staticmethod
+    def label(key, answers):
+        place = re.search(r"of answer (\d+)", key)
+        return str(1 + sorted(answers).index(answers[int(place[1]) - 1])) if place else "1"
+
+
+@pytest.mark.parametrize("task", ["feel", "order"])
+def test_scores_and_places_of_each_answer_are_those_of_its_text(mix, server, capsys, task):
+    server.answer = Fills()
+    result = judge(capsys, task)
+    item = mix.items.get(batch__task__name=task)
+    texts = dict(item.options.values_list("number", "candidate__text"))
+    places = {number: str(1 + sorted(texts.values()).index(text))
+              for number, text in texts.items()}  # fmt: skip
+    stored = list(Verdict.objects.values_list("question", "option", "label", "confidence"))
+    assert {label == places[option] for _question, option, label, _sure in stored} == {True}
+    assert result["verdicts"] == len(stored) and result["unread"] == 0
+    if len(texts) > 1:
+        assert result["same_in_both_orders"] == 100
+        assert {sure for *_rest, sure in stored} == {1.0}
+
+
+def test_several_replies_in_each_order_say_how_sure_the_model_is(mix, server, capsys):
+    replies = iter(["yes", "no", "yes", "yes"])
+    server.answer = lambda request, n: json.dumps({"label": next(replies)})
+    plan = judge(capsys, "matter", "--samples", "4", "--dry-run")
+    assert (plan["calls"], server.calls) == (4, 0)
+    judge(capsys, "matter", "--samples", "4")
+    assert Verdict.objects.get().confidence == 0.75
+    with pytest.raises(CommandError, match="samples must be"):
+        judge(capsys, "rate", "--samples", "0")
+
+
+def test_a_server_that_tells_probabilities_says_how_sure_the_model_is():
+    told = {"content": [{"logprob": -0.1}, {"logprob": -0.4}]}
+    assert endpoints._probability(told) == pytest.approx(math.exp(-0.5))
+    assert endpoints._probability(None) is endpoints._probability({"content": []}) is None

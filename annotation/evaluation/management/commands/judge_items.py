@@ -28,6 +28,9 @@ class Command(StudyCommand):
             "--name", default="", help="what reports call it (default: the endpoint's model)"
         )
         parser.add_argument("--limit", metavar="N", type=int, help="the first N items")
+        parser.add_argument(
+            "--samples", metavar="N", type=int, default=1, help="ask so often in each order (1)"
+        )
         parser.add_argument("--resume", metavar="ID", help="go on with a run that was stopped")
         parser.add_argument(
             "--dry-run", action="store_true", help="print what it would take; ask nothing"
@@ -41,13 +44,15 @@ class Command(StudyCommand):
         endpoint: str,
         name: str,
         limit: int | None,
+        samples: int,
         resume: str,
         dry_run: bool,
         **options: Any,
     ) -> None:
         """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
         try:
-            wanted = rating.wanted(study, task, endpoint, name=name, limit=limit, resume=resume)
+            wanted = rating.wanted(study, task, endpoint, name=name, limit=limit, samples=samples,
+                                   resume=resume)  # fmt: skip
             self.stderr.write(rating.words(wanted))
             if dry_run:
                 self.stdout.write(json.dumps(wanted.expected))
