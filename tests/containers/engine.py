@@ -80,8 +80,8 @@ def options() -> Iterator[list[str]]:
         return
     log = ["git", "-C", str(ROOT), "log", "-1", "--format=%ct"]
     date = subprocess.run(log, capture_output=True, text=True).stdout.strip() or "0"
-    # Docker's format has health checks; one date makes two builds the same.
-    always = ["--pull=never", "--format=docker", "--timestamp", date, "--network=host"]
+    # One date makes two builds the same; docker's format would have a name that each build draws.
+    always = ["--pull=never", "--format=oci", "--timestamp", date, "--network=host"]
     always += [f"--ulimit={name}=4000:4000" for name in ("nofile", "nproc")]
     with tempfile.NamedTemporaryFile("w", suffix=".conf") as pip:
         certificates = ssl.get_default_verify_paths().cafile

@@ -8,9 +8,11 @@ names the tests that run these commands.
 import copy
 import io
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
 from argparse import ArgumentError
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from django.core.management import call_command, get_commands, load_command_clas
 from django.db import transaction
 from django.test import override_settings
 
+from annotation.accounts.models import ApiToken
 from annotation.candidates.models import AspectScore, Document
 from annotation.datasets.models import Release
 from annotation.evaluation.models import Verdict
@@ -312,3 +315,68 @@ def test_a_documented_line_does_what_it_says(world, words):
     if "--out" in words:
         folder = Path(words[words.index("--out") + 1])
         assert json.loads((folder / "manifest.json").read_text("utf-8"))["files"]
+
+
+# --- Blocks that are no lines of ./attune -----------------------------------------------------
+
+BLOCKS = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
+# Which tests run a block, or why none does, by page and first word.
+RUN_BY = {
+    ("agreement/README.md", "from"): "tests/local/test_wheel.py",
+    ("agreement/README.md", "import"): "tests/local/test_wheel.py",
+    ("agreement/README.md", "pip"): "tests/local/test_wheel.py",
+    ("client/README.md", "import"): "tests/client/test_client.py",
+    ("client/README.md", "pip"): "tests/client/test_client.py",
+    ("docs/api.md", "curl"): "tests/docs/test_commands.py",
+    ("docs/development.md", '[project.entry-points."attune.papers"]'): "tests/papers",
+    ("docs/operators.md", "POSTGRES_OWNER_PASSWORD=…"): "tests/local/test_separate_roles.py",
+}
+# Windows and editors for whoever develops.
+INTERACTIVE = {"runserver", "shell", "dbshell", "makemessages"}
+
+
+def test_every_block_is_run_by_a_test():
+    targets = re.findall(r"^([\w-]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.M)
+    pages = [*PAGES, *(REPOSITORY / name / "README.md" for name in ("agreement", "client"))]
+    for page in pages:
+        place = str(page.relative_to(REPOSITORY))
+        for language, block in BLOCKS.findall(page.read_text("utf-8")):
+            if (place, block.split()[0]) in RUN_BY:
+                assert (REPOSITORY / RUN_BY[place, block.split()[0]]).exists()
+            elif language != "text":  # trees of folders
+                assert [line for line in typed(block) if not runs(line, targets)] == [], place
+
+
+def typed(block: str) -> list[list[str]]:
+    """The words of each line of a block in the shell's language."""
+    lines = block.replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def runs(words: list[str], targets: list[str]) -> bool:
+    """Whether the line is one of those tested above, of the Makefile, or a setting."""
+    if words[0] == ".venv/bin/python":
+        return words[1] == "manage.py" and words[2] in INTERACTIVE
+    if words[0] == "make":
+        return words[1] in targets
+    return words[0] in ("./attune", "export")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_calls_of_the_api_are_answered_as_written(cast, live_server):
+    tea = cast.study("tea")
+    ann = cast.member("Ann", tea, "annotator")
+    cast.open(tea, items=1)
+    _token, key = ApiToken.issue(ann, 1)
+    page = (REPOSITORY / "docs/api.md").read_text("utf-8")
+    claim, submit = re.findall(r"^curl (?:.*\\\n)*.*$", BLOCK.search(page).group(1), re.M)
+    environment = os.environ | {"KEY": key, "SERVER": live_server.url}
+
+    def call(line):
+        script = f"uuidgen() {{ echo 1; }}\n{line.replace('curl', 'curl -s')}"
+        return json.loads(subprocess.check_output(["sh", "-c", script], env=environment))
+
+    slot = call(claim)
+    line = submit.replace("OPTION-ID", slot["options"][0]["id"]).replace("SLOT-ID", slot["slot"])
+    assert call(line)["answer"]["answers"] == {"choice": slot["options"][0]["id"]}
+    assert Judgment.objects.get().slot.study == tea

@@ -79,7 +79,7 @@ def containers():
 
 def test_every_container_has_limits_and_rights_no_more_than_it_needs():
     seen = [container["name"] for _, _, container in containers()]
-    assert seen == ["prepare", "static-files", "web", "worker", "beat"]
+    assert seen == ["prepare", "static-files", "web", "worker", "notices", "beat"]
     for _, pod, container in containers():
         assert container["resources"]["limits"]["memory"]
         assert container["securityContext"]["readOnlyRootFilesystem"] is True
