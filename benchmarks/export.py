@@ -21,34 +21,7 @@ import psycopg
 from benchmarks import stack
 from benchmarks.figures import figure, setup_django
 
-SIZES, OVERLAP, PEOPLE = (10_000, 100_000), 9, 60
-JUDGE = """
-    WITH people AS (
-        SELECT array_agg(id ORDER BY id) AS ids FROM accounts_user WHERE email LIKE 'annotator%'
-    ), done AS (
-        UPDATE judging_slot s SET status = 'done', annotator_id = ids[1 + (s.ordinal * 7
-               + s.position) % cardinality(ids)] FROM people
-        RETURNING s.id, s.annotator_id, s.position, s.ordinal
-    ), made AS (
-        INSERT INTO judging_judgment (slot_id, annotator_id, key, digest, shown, reason, flags,
-               chips, marks, circumstances, seconds, submitted_at, imported, dated, revision)
-        SELECT id, annotator_id, 'k' || id, '', '[2,1]', 'Because it fits better.', '[]',
-               '[]', '[]', '{}', 12.5, now() + position * interval '1 second', false, true, 1
-        FROM done RETURNING id, slot_id
-    )
-    INSERT INTO judging_answer (judgment_id, question, label, text, chips)
-    SELECT m.id, 'choice',
-           1 + (('x' || substr(md5(d.position || '-' || d.ordinal % 4), 1, 4))::bit(16)::int % 2),
-           '', '[]'
-    FROM made m JOIN done d ON d.id = m.slot_id"""
-COUNT = """
-    UPDATE judging_item i SET done = v.n,
-           counts = jsonb_build_object('1', v.one, '2', v.n - v.one), last_judgment = v.last
-    FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE a.label = '1') AS one,
-                 max(j.id) AS last
-          FROM judging_answer a JOIN judging_judgment j ON j.id = a.judgment_id
-          JOIN judging_slot s ON s.id = j.slot_id
-          GROUP BY s.item_id) v WHERE v.item_id = i.id"""
+SIZES, OVERLAP = (10_000, 100_000), 9
 JUDGMENTS = """
     SELECT i.external_id, q.external_id, j.annotator_id, t.kind, t.name, t.version, q.version,
            a.external_id, c.value, j.shown, j.reason, j.flags, j.chips, j.marks, j.seconds,
@@ -90,7 +63,9 @@ def main(sizes=SIZES) -> dict[str, dict]:
     figures = {}
     for size in sizes:
         with stack.running() as run:
-            _seed(run, size)
+            items = size // OVERLAP
+            words = ("--items", items, "--items-judged", items, "--overlap", OVERLAP)
+            run.run("benchmarks.growth", *words, "--length", 300)
             with psycopg.connect(run.database_url) as connection:
                 judgments, *others = (_copied(connection, q) for q in (JUDGMENTS, *OTHERS))
             floor = judgments + sum(others)
@@ -100,15 +75,6 @@ def main(sizes=SIZES) -> dict[str, dict]:
                 more = {"judgments": seconds / judgments, "peak_mb": ours["peak_mb"]}
                 figures |= figure(name, seconds, floor, "s", **more)
     return figures
-
-
-def _seed(run: stack.Stack, size: int) -> None:
-    """A study of `size` judgments."""
-    words = ("--items", size // OVERLAP, "--overlap", OVERLAP, "--people", PEOPLE, "--length", 300)
-    run.run("benchmarks.seed", *words)
-    with run.connect() as connection:
-        for statement in (JUDGE, COUNT, "VACUUM (ANALYZE)"):
-            connection.execute(statement)
 
 
 def _copied(connection: psycopg.Connection, query: str) -> float:

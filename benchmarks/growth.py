@@ -118,6 +118,7 @@ def _main() -> None:
     parser.add_argument("--overlap", type=int, default=9)
     parser.add_argument("--items-judged", type=int, required=True)
     parser.add_argument("--queries", type=int, default=0, help="0: one an item")
+    parser.add_argument("--length", type=int, default=2_100)
     chosen = parser.parse_args()
     setup_django()
     from django.db import connection
@@ -127,8 +128,8 @@ def _main() -> None:
     from benchmarks.seed import TASK, seed
 
     with loosened(FILLED):
-        panel = chosen.overlap
-        made = seed(chosen.items, overlap=panel, people=panel, queries=chosen.queries)
+        sizes = {"queries": chosen.queries, "length": chosen.length}
+        made = seed(chosen.items, overlap=chosen.overlap, people=chosen.overlap, **sizes)
         emails = [person["email"] for person in made["people"]]
         people = User.objects.filter(email__in=emails).order_by("pk").values_list("pk", flat=True)
         study = Study.objects.get(slug=made["slug"])
