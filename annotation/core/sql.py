@@ -5,43 +5,28 @@ answer it, and planning such a join takes longer than running it: these are writ
 prepared once a connection.
 """
 
-import functools
 import json
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.sql.compiler import SQLCompiler
-from psycopg import RawCursor
+from psycopg import Cursor
 
 Row = TypeVar("Row", bound=models.Model)
-_NAME = re.compile(r"%\((\w+)\)s")
 
 
 def first(statement: str, values: dict) -> tuple | None:
     """Run one SQL statement and return its first row, or None; JSON columns come as text."""
     connection.ensure_connection()
     # Django's usual cursor writes the values into the text, which leaves nothing to prepare.
-    bare = RawCursor(connection.connection)
+    bare = Cursor(connection.connection)
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
-    text, names = _numbered(statement)
     # django-stubs take it for a wrapper of cursors; it is one of psycopg.
     with wrap(bare) as cursor:  # type: ignore[arg-type]
-        cursor.execute(text, [values[name] for name in names])
+        cursor.execute(statement, values)
         return cursor.fetchone()
-
-
-@functools.cache
-def _numbered(statement: str) -> tuple[str, list[str]]:
-    """A statement with numbers for placeholders, as PostgreSQL has them, and their names in order.
-
-    psycopg would read a long statement anew for each run.
-    """
-    names = list(dict.fromkeys(_NAME.findall(statement)))
-    text = _NAME.sub(lambda name: f"${names.index(name[1]) + 1}", statement)
-    return text.replace("%%", "%"), names
 
 
 def columns(model: type[models.Model], alias: str) -> str:

@@ -339,7 +339,7 @@ class Desk(models.Model):
     # The number of judgments after which the next hidden check comes (hidden_checks.next_slot).
     next_gold = models.PositiveIntegerField(null=True)
     next_repeat = models.PositiveIntegerField(null=True)
-    # Only of a desk that ``work.queue.desk_of`` read, which says what they mean.
+    # Only of a desk that ``work.queue.lock_desk`` read, which says what they mean.
     exhausted: bool
     reads: list[str] | None
     rates: Any

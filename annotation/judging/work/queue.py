@@ -5,7 +5,6 @@ requests of one person take turns; different people never wait for each other (S
 """
 
 import json
-from dataclasses import fields
 from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
@@ -103,54 +102,43 @@ _GATHER = f"""
         WHERE l.id = %(lead)s AND l.annotator_id = %(me)s AND l.status = 'held'
         ORDER BY i.position LIMIT %(most)s)"""  # noqa: S608 - constants only
 
-# What ``desk_of`` reads of a desk ``d``, and where it is found.
-DESK = """
-    d.id, d.cursor, d.lapped, d.walked_in, d.done,
-    coalesce(d.exhausted_at > now() - interval '15 minutes', false),
-    d.stopped_at, d.excluded_at, d.qualified_at, d.training_since, d.next_gold, d.next_repeat,
-    CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
-    checks.pass_mark, checks.gold_every, checks.repeat_every,
-    checks.retest_number, checks.retest_share, checks.retest_days"""
-OF_DESK = """
-    judging_desk d JOIN studies_study study ON study.id = d.study_id
+_DESK = """
+    SELECT d.id, d.cursor, d.lapped, d.walked_in, d.done,
+        coalesce(d.exhausted_at > now() - interval '15 minutes', false),
+        d.stopped_at, d.excluded_at, d.qualified_at, d.training_since, d.next_gold, d.next_repeat,
+        CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
+        checks.pass_mark, checks.gold_every, checks.repeat_every,
+        checks.retest_number, checks.retest_share, checks.retest_days
+    FROM judging_desk d JOIN studies_study study ON study.id = d.study_id
     JOIN accounts_user person ON person.id = d.annotator_id
-    LEFT JOIN judging_checks checks ON checks.study_id = d.study_id"""
-THE_DESK = "d.study_id = %(study)s AND d.annotator_id = %(me)s"
-_DESK = f"SELECT {DESK} FROM {OF_DESK} WHERE {THE_DESK} FOR UPDATE OF d"  # noqa: S608 - constants
+    LEFT JOIN judging_checks checks ON checks.study_id = d.study_id
+    WHERE d.study_id = %(study)s AND d.annotator_id = %(me)s FOR UPDATE OF d"""
 _FIELDS = (
     *("pk", "cursor", "lapped", "walked_in", "done", "exhausted"),
     *("stopped_at", "excluded_at", "qualified_at", "training_since"),
     *("next_gold", "next_repeat", "reads"),
 )
-_COLUMNS = len(_FIELDS) + len(fields(hidden_checks.Rates))
 
 
 def lock_desk(study: Study, annotator: User) -> Desk:
-    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing."""
-    whose = {"study": study.pk, "me": annotator.pk}
-    row = sql.first(_DESK, whose)
-    if row is None:
-        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
-        row = sql.first(_DESK, whose)
-    return desk_of(study, annotator, cast(tuple, row))[0]
-
-
-def desk_of(study: Study, annotator: User, row: tuple) -> tuple[Desk, tuple]:
-    """The desk of a row that begins with DESK, and the columns that follow.
+    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
 
     ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` means
     that a lap gave this person nothing a short while ago; ``reads`` are the languages of the items
     that they may get, None where the study does not look at languages or they named none.
     """
-    row, following = row[:_COLUMNS], row[_COLUMNS:]
-    values, rates = row[: len(_FIELDS)], row[len(_FIELDS) :]
-    state = dict(zip(_FIELDS, values, strict=True))
+    whose = {"study": study.pk, "me": annotator.pk}
+    row = sql.first(_DESK, whose)
+    if row is None:
+        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
+        row = cast(tuple, sql.first(_DESK, whose))
+    state, rates = dict(zip(_FIELDS, row, strict=False)), row[len(_FIELDS) :]
     exhausted, reads = state.pop("exhausted"), state.pop("reads")
     desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **state)
     desk.exhausted = exhausted
     desk.reads = None if reads is None else json.loads(reads)
     desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
-    return desk, following
+    return desk
 
 
 def take(desk: Desk, finished: int = 0) -> UUID | None:

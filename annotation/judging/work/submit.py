@@ -3,15 +3,15 @@
 import hashlib
 import json
 import math
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Min, OuterRef, Subquery
+from django.db.models import Min, OuterRef, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -24,10 +24,10 @@ from annotation.judging.kinds import Kind, config_of, kind_of
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.kinds.kind import Data
 from annotation.judging.models import (
-    ANSWERED,
     Answer,
     Batch,
     Desk,
+    Draft,
     Handback,
     Item,
     Judgment,
@@ -39,45 +39,25 @@ from annotation.studies.models import Study
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
-_SLOT = """
-    s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose, i.gold_id,
-    (SELECT array_agg(ARRAY[o.number::text, o.candidate_id::text])
-     FROM judging_itemoption o WHERE o.item_id = s.item_id)"""
-_OF_SLOT = """
+# The slot as it is after the wait for whoever had locked it, with what its item shows.
+_LOCK = """
+    SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose,
+           i.gold_id, statement_timestamp(),
+           (SELECT array_agg(ARRAY[o.number::text, o.candidate_id::text])
+            FROM judging_itemoption o WHERE o.item_id = s.item_id)
+    FROM judging_slot s
     JOIN judging_item i ON i.id = s.item_id
     JOIN judging_batch b ON b.id = i.batch_id
     JOIN studies_taskdefinition t ON t.id = b.task_id
-    WHERE s.id = %(slot)s AND s.study_id = %(study)s"""
-_LOCK = f"SELECT {_SLOT} FROM judging_slot s {_OF_SLOT} FOR UPDATE OF s"  # noqa: S608 - constants
-# First the desk, then the slot, as they are after the wait for whoever had locked them.
-_LOCK_BOTH = f"""
-    SELECT {queue.DESK}, {_SLOT}
-    FROM {queue.OF_DESK} CROSS JOIN judging_slot s {_OF_SLOT} AND {queue.THE_DESK}
-    FOR UPDATE OF d, s"""  # noqa: S608 - constants only
-_JSON = ("shown", "flags", "chips", "marks", "circumstances")
-# A judgment and its answers.
-_STORE = """
-    WITH stored AS (
-        INSERT INTO judging_judgment
-            (slot_id, annotator_id, revision, replaces_id, key, digest, shown, reason, flags,
-             chips, marks, circumstances, seconds, submitted_at, imported, dated)
-        VALUES (%(slot_id)s, %(annotator_id)s, %(revision)s, %(replaces_id)s, %(key)s, %(digest)s,
-                %(shown)s, %(reason)s, %(flags)s, %(chips)s, %(marks)s, %(circumstances)s,
-                %(seconds)s, statement_timestamp(), false, true)
-        RETURNING id, submitted_at),
-    answered AS (
-        INSERT INTO judging_answer (judgment_id, question, option, part, label, value, text, chips)
-        SELECT stored.id, a.*
-        FROM stored, jsonb_to_recordset(%(answers)s::jsonb) AS a (question text, option smallint,
-             part bigint, label text, value smallint, text text, chips jsonb))
-    SELECT id, submitted_at FROM stored"""
-# What a judgment ends: its slot's work, and the draft.
-_FINISH = """
-    WITH typed AS (
-        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(me)s)
-    UPDATE judging_slot
-    SET status = 'done', annotator_id = %(me)s, returned = false, lease_expires_at = NULL
-    WHERE id = %(slot)s RETURNING id"""
+    WHERE s.id = %(slot)s AND s.study_id = %(study)s
+    FOR UPDATE OF s"""
+# A label that is not counted is empty.
+_COUNT = """
+    UPDATE judging_item
+    SET done = done + %(done)s, last_judgment = %(judgment)s,
+        counts = counts || CASE WHEN %(label)s::text = '' THEN '{}'::jsonb ELSE
+            jsonb_build_object(%(label)s::text, coalesce((counts ->> %(label)s)::int, 0) + 1) END
+    WHERE id = %(item)s RETURNING id"""
 
 
 @dataclass(frozen=True)
@@ -108,12 +88,11 @@ class Held:
 
     ``done``: judged before; ``lapsed``: the lease had run out, and nobody has the slot since;
     ``counts``: not a check; ``training``: a check that explains itself; ``shown``: the options'
-    numbers in the order shown.
+    numbers in the order shown; ``at`` is the database's time.
     """
 
     slot: UUID
     item: UUID
-    ordinal: int
     done: bool
     lapsed: bool
     kind: Kind
@@ -123,6 +102,17 @@ class Held:
     training: bool
     gold: int | None
     shown: tuple[int, ...]
+    at: datetime
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """What one submit sends: a form or an API body, its key, and the digest of its words."""
+
+    data: Data
+    key: str
+    digest: str
+    seconds: float | None
 
 
 def submit(
@@ -144,26 +134,19 @@ def submit(
     Conflict where somebody else has it by now or the key carried other words, DomainError where the
     answer is incomplete. Whatever is raised, nothing was stored.
     """
-    _check_key(key)
-    seconds = read_seconds(seconds)
-    digest = _digest(slot_id, data if body is None else body)
-    try:
-        with transaction.atomic():
-            desk, held = _both_locked(study, slot_id, annotator)
-            others = 0
-            if held.done:
-                judgment = _repeat(held, key, digest)
-                if judgment is None:
-                    raise Conflict(_("You have judged this item already."), code="already_judged")
-            elif desk.excluded_at:
+    sent = _sent(slot_id, data, key, body, seconds)
+    with _refuse_used_keys(), transaction.atomic():
+        desk = queue.lock_desk(study, annotator)
+        held = _locked(study, slot_id, annotator)
+        if held.done:
+            judgment, stored = _repeated(held, sent), 0
+        else:
+            if desk.excluded_at:
                 raise Conflict(_("You take no part in this study any more."), code="excluded")
-            elif held.kind.together(held.config):
-                judgment, others = _store_screen(study, held, annotator, data, key, digest, seconds)
-            else:
-                judgment = _store(held, annotator, data, key, digest, seconds)
-            next_slot = _advance(desk, held, claim_next, others)
-    except IntegrityError as error:
-        raise _key_taken(error) from error
+            parts = _parts(study, held, annotator, sent)
+            judgment, *_beside = [_judge(part, annotator, of_part) for part, of_part in parts]
+            stored = len(parts)
+        next_slot = _next(desk, held, stored, claim_next=claim_next)
     return Submitted(judgment, held.done, next_slot, held.training)
 
 
@@ -182,22 +165,17 @@ def revise(
     Arguments and idempotency as of ``submit``. Raises NotFound where this person has not judged the
     slot, Conflict where the study's window for edits is over, DomainError for a wrong answer.
     """
-    _check_key(key)
-    seconds = read_seconds(seconds)
-    digest = _digest(slot_id, data if body is None else body)
-    try:
-        with transaction.atomic():
-            queue.lock_desk(study, annotator)
-            held = _locked(study, slot_id, annotator)
-            stored = _repeat(held, key, digest)
-            if stored is None:
-                old = own_judgment(study, slot_id, annotator)
-                if not editable(study, old):
-                    raise Conflict(_("The time to change this answer is over."), code="too_late")
-                judgment = _store(held, annotator, data, key, digest, seconds, replaces=old)
-    except IntegrityError as error:
-        raise _key_taken(error) from error
-    return Submitted(stored or judgment, stored is not None)
+    sent = _sent(slot_id, data, key, body, seconds)
+    with _refuse_used_keys(), transaction.atomic():
+        queue.lock_desk(study, annotator)
+        held = _locked(study, slot_id, annotator)
+        stored = _stored_before(held, sent)
+        if stored:
+            return Submitted(stored, repeated=True)
+        old = own_judgment(study, slot_id, annotator)
+        if not editable(study, old):
+            raise Conflict(_("The time to change this answer is over."), code="too_late")
+        return Submitted(_judge(held, annotator, sent, replaces=old), repeated=False)
 
 
 def own_judgment(study: Study, slot_id: UUID, annotator: User) -> Judgment:
@@ -252,33 +230,30 @@ def read_seconds(value: object) -> float | None:
     return seconds
 
 
-def _key_taken(error: IntegrityError) -> Exception:
-    cause = cast(Any, error.__cause__)  # the one of psycopg
-    if cause.diag.constraint_name != "one_judgment_a_key":
-        return error
-    return Conflict(_("This key was used for another item."), code="key_reused")
+# Guard: the key, the desk, the slot
 
 
-def _check_key(key: str) -> None:
+def _sent(slot_id: UUID, data: Data, key: str, body: object, seconds: object) -> _Sent:
     if not key.strip() or len(key) > KEY_LIMIT or not key.isprintable():
         raise DomainError(
             f"A submit needs a key of 1 to {KEY_LIMIT} printable characters.", code="key"
         )
+    words = [str(slot_id), data if body is None else body]
+    text = json.dumps(words, sort_keys=True, ensure_ascii=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return _Sent(data, key, digest, read_seconds(seconds))
 
 
-def _digest(slot_id: UUID, body: object) -> str:
-    text = json.dumps([str(slot_id), body], sort_keys=True, ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _both_locked(study: Study, slot_id: UUID, annotator: User) -> tuple[Desk, Held]:
-    """This person's desk and the slot as ``_locked`` has it, both locked in one statement."""
-    values = {"slot": slot_id, "study": study.pk, "me": annotator.pk}
-    row = sql.first(_LOCK_BOTH, values)
-    if row is None:  # no such slot in the study, or no desk yet
-        return queue.lock_desk(study, annotator), _locked(study, slot_id, annotator)
-    desk, row = queue.desk_of(study, annotator, row)
-    return desk, _held(row, annotator)
+@contextmanager
+def _refuse_used_keys() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        cause = cast(Any, error.__cause__)  # the one of psycopg
+        if cause.diag.constraint_name != "one_judgment_a_key":
+            raise
+        words = _("This key was used for another item.")
+        raise Conflict(words, code="key_reused") from error
 
 
 def _locked(study: Study, slot_id: UUID, annotator: User) -> Held:
@@ -286,17 +261,12 @@ def _locked(study: Study, slot_id: UUID, annotator: User) -> Held:
     row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
     if row is None:
         raise NotFound(_("You do not hold this item."))
-    return _held(row, annotator)
-
-
-def _held(row: Sequence[Any], annotator: User) -> Held:
-    slot, item, ordinal, status, holder, kind, config, purpose, gold, options = row
+    slot, item, ordinal, status, holder, kind, config, purpose, gold, at, options = row
     if holder != annotator.pk:
         _check_lapsed(slot, item, status, annotator)
     return Held(
         slot=slot,
         item=item,
-        ordinal=ordinal,
         # A voided judgment is a judgment: sent again, it is answered as stored.
         done=status in (Slot.Status.DONE, Slot.Status.VOID),
         lapsed=holder != annotator.pk,
@@ -307,6 +277,7 @@ def _held(row: Sequence[Any], annotator: User) -> Held:
         training=purpose == Batch.Purpose.TRAINING,
         gold=gold,
         shown=ordering.shown_order(item, ordinal, len(options or ())),
+        at=at,
     )
 
 
@@ -327,92 +298,114 @@ def _check_lapsed(slot_id: UUID, item_id: UUID, status: str, annotator: User) ->
         )
 
 
-def _store(
-    held: Held,
-    annotator: User,
-    data: Data,
-    key: str,
-    digest: str,
-    seconds: float | None,
-    replaces: Judgment | None = None,
-) -> Judgment:
-    """Store one answer, close its slot, drop its draft and count it."""
-    answer = held.kind.read(data, held)
-    judgment = Judgment(
-        slot_id=held.slot,
-        annotator=annotator,
-        key=key,
-        digest=digest,
-        shown=held.shown,
-        seconds=seconds,
-        replaces=replaces,
-        revision=replaces.revision + 1 if replaces else 1,
-        **common_columns(data, held),
-    )
-    _insert(judgment, held.kind.stored(answer))
-    sql.first(_FINISH, {"slot": held.slot, "me": annotator.pk})
+def _stored_before(held: Held, sent: _Sent) -> Judgment | None:
+    """The judgment that this submit stored before, or None; Conflict where its body differed."""
+    judgment = Judgment.objects.filter(slot=held.slot, key=sent.key).first()
+    if judgment and judgment.digest != sent.digest:
+        raise Conflict(
+            _("This answer was stored before with other words; the first one stands."),
+            code="key_reused",
+        )
+    return judgment
+
+
+def _repeated(held: Held, sent: _Sent) -> Judgment:
+    judgment = _stored_before(held, sent)
+    if judgment is None:
+        raise Conflict(_("You have judged this item already."), code="already_judged")
+    return judgment
+
+
+# Read, store, count
+
+
+def _judge(held: Held, annotator: User, sent: _Sent, replaces: Judgment | None = None) -> Judgment:
+    """Store one answer, close its slot and count it."""
+    answer = held.kind.read(sent.data, held)
+    judgment = _store(held, annotator, sent, answer, replaces)
+    _close(held, annotator)
     if held.counts:
         _count(held, judgment, answer)
     return judgment
 
 
-def _insert(judgment: Judgment, answers: Sequence[Answer]) -> None:
-    """Store a new judgment with its answers, and set its key and time."""
-    columns = {
-        name: getattr(judgment, name)
-        for name in ("slot_id", "annotator_id", "revision", "replaces_id", "key", "digest")
-    }
-    texts = {name: json.dumps(getattr(judgment, name)) for name in _JSON}
-    rows = [{name: getattr(row, name) for name in ANSWERED} for row in answers]
-    written = {"reason": judgment.reason, "seconds": judgment.seconds, "answers": json.dumps(rows)}
-    judgment.pk, judgment.submitted_at = cast(tuple, sql.first(_STORE, columns | texts | written))
-    judgment._state.adding = False
+def _store(
+    held: Held, annotator: User, sent: _Sent, answer: Content, replaces: Judgment | None
+) -> Judgment:
+    judgment = Judgment(
+        slot_id=held.slot,
+        annotator=annotator,
+        key=sent.key,
+        digest=sent.digest,
+        shown=held.shown,
+        seconds=sent.seconds,
+        submitted_at=held.at,
+        replaces=replaces,
+        revision=replaces.revision + 1 if replaces else 1,
+        **common_columns(sent.data, held),
+    )
+    judgment.save(force_insert=True)
+    rows = held.kind.stored(answer)
+    for row in rows:
+        row.judgment = judgment
+    Answer.objects.bulk_create(rows)
+    return judgment
+
+
+def _close(held: Held, annotator: User) -> None:
+    Draft.objects.filter(slot=held.slot, annotator=annotator).delete()
+    Slot.objects.filter(pk=held.slot).update(
+        status=Slot.Status.DONE, annotator=annotator, returned=False, lease_expires_at=None
+    )
 
 
 def _count(held: Held, judgment: Judgment, answer: Content) -> None:
     """Count an answer on its item; one that replaces another takes its place."""
     replaces = judgment.replaces
-    steps = Counter({held.kind.counted(answer, held.config): 1})
     if replaces:
-        steps[held.kind.counted(held.kind.answer_of(replaces), held.config)] -= 1
-    Item.objects.filter(pk=held.item).update(
-        done=F("done") + (0 if replaces else 1),
-        last_judgment=judgment.pk,
-        counts=recounted({label: step for label, step in steps.items() if label and step}),
-    )
+        before = held.kind.counted(held.kind.answer_of(replaces), held.config)
+        if before:
+            Item.objects.filter(pk=held.item).update(counts=recounted({before: -1}))
+    values = {"item": held.item, "judgment": judgment.pk, "done": 0 if replaces else 1}
+    sql.first(_COUNT, values | {"label": held.kind.counted(answer, held.config)})
 
 
-def _store_screen(
-    study: Study,
-    lead: Held,
-    annotator: User,
-    data: Data,
-    key: str,
-    digest: str,
-    seconds: float | None,
-) -> tuple[Judgment, int]:
-    """Store the answers to all items of a screen; that of ``lead``, and how many there are beside.
+# Several items on one screen
 
-    A slot that lapsed and that somebody else has by now is left out: its item has its votes. What
-    is held and was not answered, as by a body of the API for one slot, is opened to all again.
+
+def _parts(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple[Held, _Sent]]:
+    """The slots that one submit judges, that of ``lead`` first, each with what is sent for it.
+
+    Of a task with several items on a screen, a slot that lapsed and that somebody else has by now
+    is left out: its item has its votes. What is held and was not answered, as by a body of the API
+    for one slot, is opened to all again.
     """
-    named = screens.slots_named(data)
+    if not lead.kind.together(lead.config):
+        return [(lead, sent)]
+    named = screens.slots_named(sent.data)
+    held = {slot.pk: slot for slot in queue.companions(lead.slot, annotator)}
     if named:  # every item of the screen has to be answered
-        named |= set(queue.companions(lead.slot, annotator).values_list("pk", flat=True))
+        named |= held.keys()
     named -= {lead.slot}
     beside = [_companion(study, slot, annotator) for slot in sorted(named)]
-    companions = [other for other in beside if other and not other.done]
+    slots = [lead, *(other for other in beside if other and not other.done)]
     # Two people who judge the same items lock them in one order.
-    items = sorted([lead.item, *(other.item for other in companions)])
-    list(Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk"))
-    share = None if seconds is None else seconds / len(items)
-    part = screens.part_of(data, lead.slot, whole=True)
-    judgment = _store(lead, annotator, part, key, digest, share)
-    for other in companions:
-        part = screens.part_of(data, other.slot, whole=False)
-        _store(other, annotator, part, f"screen-{lead.slot}-{other.slot}", digest, share)
-    queue.reopen(list(queue.companions(lead.slot, annotator)), Handback.Cause.RELEASED)
-    return judgment, len(companions)
+    items = Item.objects.select_for_update(no_key=True).filter(pk__in=[each.item for each in slots])
+    list(items.order_by("pk"))
+    queue.reopen([held[pk] for pk in held.keys() - named], Handback.Cause.RELEASED)
+    seconds = None if sent.seconds is None else sent.seconds / len(slots)
+    return [
+        (
+            each,
+            replace(
+                sent,
+                data=screens.part_of(sent.data, each.slot, whole=each is lead),
+                key=sent.key if each is lead else f"screen-{lead.slot}-{each.slot}",
+                seconds=seconds,
+            ),
+        )
+        for each in slots
+    ]
 
 
 def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
@@ -423,27 +416,16 @@ def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
         return None
 
 
-def _repeat(held: Held, key: str, digest: str) -> Judgment | None:
-    """The judgment that this submit stored before, or None; Conflict where its body differed."""
-    judgment = Judgment.objects.filter(slot=held.slot, key=key).first()
-    if judgment and judgment.digest != digest:
-        raise Conflict(
-            _("This answer was stored before with other words; the first one stands."),
-            code="key_reused",
-        )
-    return judgment
+# Next
 
 
-def _advance(desk: Desk, held: Held, claim_next: bool, others: int = 0) -> UUID | None:
-    """Count what was done, and where asked to, hand out the next slot.
-
-    ``others`` is how many judgments were stored beside the one of ``held``.
-    """
+def _next(desk: Desk, held: Held, stored: int, *, claim_next: bool) -> UUID | None:
+    """Count the judgments ``stored`` on the desk, and where asked to, hand out the next slot."""
     # What was finished is what was in hand, but for a repeated or a late answer.
     renewed = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
     if claim_next and renewed is None:
-        return queue.take(desk, finished=0 if held.done else 1 + others)
-    if not held.done:
-        desk.done += 1 + others
+        return queue.take(desk, finished=stored)
+    if stored:
+        desk.done += stored
         desk.save(update_fields=["done"])
     return renewed
