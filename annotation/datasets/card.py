@@ -56,6 +56,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             *_facts(manifest, about),
             *_provenance(manifest.get("provenance", ())),
             *_counts(manifest["counts"]),
+            *_people(manifest.get("survey"), manifest["counts"]["workers"]),
             *_agreement(manifest["agreement"]),
             *_opening(tables),
             *_harnesses(manifest, tables),
@@ -156,6 +157,24 @@ def _counts(counts: dict) -> Iterator[str]:
     for task, labels in counts["labels"].items():
         for label, number in labels.items():
             yield f"| {_words(task)} | {_words(label)} | {number} |"
+    yield ""
+
+
+def _people(survey: dict | None, workers: int) -> Iterator[str]:
+    """Who judged, as far as people said it of themselves and enough of them share it."""
+    if not survey:
+        return
+    yield from ("## Who judged", "")
+    yield (
+        f"{survey['people']} of {workers} people answered questions about themselves (version "
+        f"{survey['version']}); of {survey['told']} something is told. What fewer than "
+        f"{survey['least']} people share is not told, in no combination of questions."
+    )
+    yield from ("", "| question | answers | told | Shannon's evenness |", "|---|---|---|---|")
+    for row in survey["questions"]:
+        told = ", ".join(f"{_words(choice)} {n}" for choice, n in row["choices"].items())
+        even = "–" if row["evenness"] is None else f"{row['evenness']:.3f}"
+        yield f"| {_words(row['question'])} | {row['people']} | {told or '–'} | {even} |"
     yield ""
 
 

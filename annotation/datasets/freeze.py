@@ -32,6 +32,7 @@ from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
 from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
+from annotation.datasets.layouts.soft import PEOPLE, people_table
 from annotation.datasets.models import Release
 from annotation.datasets.records import Decided, Pair, Verdict, patterns, voters
 from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
@@ -42,6 +43,7 @@ from annotation.datasets.writers import Tables, json_text
 from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
+from annotation.studies import survey
 from annotation.studies.models import Study
 from annotation.votes.counting import closed_batches, withdrawn_from
 
@@ -166,6 +168,7 @@ def _frozen(study: Study, judgment: int) -> dict:
         "void": sorted(void.values_list("pk", flat=True)),
         "audit": easy_audit.audit_of(study).as_json(),
         "topped": sorted(map(str, topped.values_list("item", flat=True))),
+        "survey": survey.frozen(study),
         "stop_below": {task: rule.stop_below for task, rule in collection.rules_of(study).items()},
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
     }
@@ -272,19 +275,25 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         )
     reading, tally = Reading(release, alive), Tally()
     rows = _Rows(layout, reading, tally, choices)
+    people, told = _people(reading)
+    named = layout.tables(release.format, MAJORITY if choices.by_majority else choices.rule)
     tables = Tables(
         folder,
-        layout.tables(release.format, MAJORITY if choices.by_majority else choices.rule),
+        named | ({PEOPLE: people_table(release.format)} if people else {}),
         safe_csv=release.safe_csv,
         shard_rows=choices.shard_rows,
     )
     with tables:
         for table, row in rows:
             tables.write(table, row)
+        for row in people:
+            tables.write(PEOPLE, row)
     _refuse_empty(layout, tables, tally)
     manifest = _manifest(release, reading, tally)
     if rows.remarks:
         manifest["remarks"] = rows.remarks
+    if told:
+        manifest["survey"] = told
     if choices.shard_rows:
         manifest["rules"]["shard_rows"] = choices.shard_rows
     manifest["rules"]["pairs"] = choices.rules()
@@ -307,6 +316,32 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
 
 def _manifest_text(manifest: dict) -> bytes:
     return f"{json_text(manifest)}\n".encode()
+
+
+def _people(reading: Reading) -> tuple[list[dict], dict]:
+    """Rows of what people say of themselves, and what the manifest tells; [], {} without a survey.
+
+    Which choices are not told would tell that somebody made them: how many people answered stays.
+    """
+    stated = reading.frozen.get("survey")
+    if not stated:
+        return [], {}
+    workers = reading.workers
+    answers = {int(user): said for user, said in stated["answers"].items()
+               if int(user) in workers}  # fmt: skip
+    rows, questions = survey.coarsened(stated["questions"], answers)
+    people = [
+        {"worker": worker, "question": question, "answer": answer}
+        for worker, said in sorted((workers[user], said) for user, said in rows.items())
+        for question, answer in said.items()
+    ]
+    told = [
+        {name: entry[name] for name in ("question", "people", "choices")}
+        | {"evenness": survey.evenness(entry["choices"].values())}
+        for entry in questions
+    ]
+    about = {"version": stated["version"], "least": survey.LEAST}
+    return people, about | {"people": len(answers), "told": len(rows), "questions": told}
 
 
 def _judged(release: Release) -> dict[str, int]:

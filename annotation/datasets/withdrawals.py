@@ -23,10 +23,12 @@ from annotation.histories.consent import taken_back
 from annotation.histories.models import Session
 from annotation.judging.annotator.leaving import withdrawn
 from annotation.judging.models import Batch, Judgment
+from annotation.studies import survey
 from annotation.studies.models import Study
 
 WITHDREW = gettext_noop("A person in it withdrew from the study.")
 TOOK_BACK = gettext_noop("A person took back sessions of their history.")
+TOOK_BACK_ANSWERS = gettext_noop("A person took back what they said of themselves.")
 WRITTEN_OR_DUE = (Release.Status.REQUESTED, Release.Status.RUNNING, Release.Status.DONE)
 
 
@@ -63,6 +65,17 @@ def take_out_sessions(
         if gone:
             release.frozen["sessions"] = [pk for pk in held if pk not in gone]
             _revise(release, TOOK_BACK)
+
+
+@receiver(survey.taken_back)
+@transaction.atomic
+def take_out_answers(sender: object, study: Study, user: User, **kwargs: Any) -> None:
+    """Write the study's releases that tell what ``user`` said of themselves again without it."""
+    rows = study.releases.filter(status__in=WRITTEN_OR_DUE)
+    rows = rows.filter(frozen__survey__answers__has_key=str(user.pk))
+    for release in rows.select_for_update().order_by("pk"):
+        del release.frozen["survey"]["answers"][str(user.pk)]
+        _revise(release, TOOK_BACK_ANSWERS)
 
 
 def _revise(release: Release, reason: str) -> None:

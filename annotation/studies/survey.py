@@ -1,7 +1,8 @@
 """What people of a study say about themselves: asked once, skippable, released only in groups."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from math import log
 
 from django.db import transaction
 from django.dispatch import Signal
@@ -116,6 +117,23 @@ def answers_of(survey: Survey) -> dict[int, Answers]:
     """{user's id: {question: choice}} of those who answered something."""
     rows = survey.answers.exclude(answers={}).values_list("user_id", "answers")
     return dict(rows)
+
+
+def frozen(study: Study) -> dict:
+    """What a release keeps of the survey; {} where there is none."""
+    survey = current(study)
+    if survey is None:
+        return {}
+    answers = {str(user): said for user, said in answers_of(survey).items()}
+    return {"version": survey.version, "questions": survey.questions, "answers": answers}
+
+
+def evenness(people: Collection[int]) -> float | None:
+    """Shannon's evenness of groups of so many people, 0 to 1; None of fewer than two groups."""
+    whole = sum(people)
+    if len(people) < 2:
+        return None
+    return -sum(n / whole * log(n / whole) for n in people) / log(len(people))
 
 
 def told_by(survey: Survey) -> dict:

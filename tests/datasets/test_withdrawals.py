@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import zipfile
+from collections import Counter
 
 import pytest
 from django.db import connection
@@ -17,7 +18,7 @@ from annotation.histories import consent, erase
 from annotation.histories.models import HistoryConsent, Session, Upload
 from annotation.judging.annotator import leaving
 from annotation.judging.models import Handback, Slot
-from annotation.studies import messages
+from annotation.studies import messages, survey
 from annotation.studies.access import study_for
 from annotation.studies.models import Message
 from annotation.webhooks import deliver
@@ -197,3 +198,36 @@ def test_sessions_that_are_erased_or_may_no_more_be_published_leave_releases_onc
     release.refresh_from_db()
     assert [entry["digest"] for entry in release.revisions] == ["d1", "d2"]
     assert {entry["reason"] for entry in release.revisions} == {withdrawals.TOOK_BACK}
+
+
+def test_a_release_tells_of_people_in_fives_and_again_without_who_takes_back(
+    tea, raters, voted, built, client
+):
+    lines = "Age? | under 40 | over 40\nTongue? | English | Korean | Thai"
+    asked = survey.publish(tea, survey.read_questions(lines), "I agree.", by=None)
+    for number, rater in enumerate(raters):
+        tongue = {"Tongue?": "Korean"} if number < 8 else {"Tongue?": "Thai"}
+        survey.answer(asked, rater, {"Age?": "under 40"} | tongue)
+    release = built("long")
+
+    def people():
+        folder = folders.folder_of(release)
+        rows = [json.loads(line) for line in (folder / "people.jsonl").open()]
+        assert {row["worker"] for row in rows} <= {
+            json.loads(line)["worker"] for line in (folder / "judgments.jsonl").open()
+        }
+        told = Counter((row["question"], row["answer"]) for row in rows)
+        return told, release.manifest["survey"], (folder / "README.md").read_text()
+
+    told, stated, card = people()
+    # One alone would be told apart by what is not told: the question is left out.
+    assert told == {("Age?", "under 40"): 9}
+    assert (stated["people"], stated["told"], stated["questions"][1]["choices"]) == (9, 9, {})
+    assert "Thai" not in json.dumps(stated)
+    assert "| Age? | 9 | under 40 9 | – |" in card
+    survey.take_back(tea, raters[8])
+    release.refresh_from_db()
+    assert str(raters[8].pk) not in release.frozen["survey"]["answers"]
+    freeze.build(release.pk)
+    release.refresh_from_db()
+    assert people()[0] == {("Age?", "under 40"): 8, ("Tongue?", "Korean"): 8}

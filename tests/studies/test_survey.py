@@ -154,3 +154,10 @@ def test_command_and_api_ask_and_answer_alike(cast, tea, tmp_path, capsys):
     assert call(adam).json()["people"] == 0
     call_command("survey", "tea")
     assert "Tongue?: left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("people", "even"), [([5, 5], 1), ([8], None), ([], None), ([5, 15], 0.8113), ([7, 7, 7], 1)]
+)
+def test_shannons_evenness(people, even):
+    assert survey.evenness(people) == (even if even is None else pytest.approx(even, abs=1e-4))

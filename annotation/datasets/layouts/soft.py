@@ -1,4 +1,6 @@
-"""Tables that layouts share: the distribution of labels per item, and every annotator's label."""
+"""Tables that layouts share: labels per item, every annotator's label, and what people say of
+themselves.
+"""
 
 from collections.abc import Callable
 
@@ -25,6 +27,15 @@ ANNOTATION_COLUMNS: dict[str, str | list] = {
     "seconds": "number",
     "submitted_at": "text",
 }
+
+
+PEOPLE = "people"
+PEOPLE_COLUMNS: dict[str, str | list] = {"worker": "text", "question": "text", "answer": "text"}
+
+
+def people_table(format: str) -> Table:
+    """``people``: what of a person's answers about themselves is told, one row an answer."""
+    return Table(f"{PEOPLE}.{format}", format, PEOPLE_COLUMNS, config=PEOPLE, whole=True)
 
 
 def soft_tables(format: str) -> dict[str, Table]:
