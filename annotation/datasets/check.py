@@ -13,18 +13,19 @@ import pyarrow.parquet as pq
 from annotation.core.errors import DomainError
 from annotation.datasets import papers, release_files
 from annotation.datasets.release_files import Faults
+from annotation.datasets.signature import MANIFEST, SIGNATURE, signer
 from annotation.histories.redact import suggest
 
-MANIFEST = "manifest.json"
 MANIFEST_LIMIT = 64 * 1024 * 1024
 BLOCK = 1 << 20
 CACHE = "__pycache__"
 
 
-def check(folder: Path) -> list[dict]:
+def check(folder: Path, key: str = "") -> list[dict]:
     """Return [{"path", "reason"}] of everything that is wrong with a release; [] if nothing is.
 
-    What ``differences`` finds, and what the papers that are known find in such folders.
+    What ``differences`` finds, what the papers that are known find in such folders, and a signature
+    that is not of its manifest, or not of the public ``key``.
     """
     faults = [
         {"path": path, "reason": reason}
@@ -32,7 +33,15 @@ def check(folder: Path) -> list[dict]:
         if paper.faults
         for path, reason in paper.faults(folder)
     ]
-    return [*differences(folder), *faults]
+    return [*differences(folder), *faults, *_signed(folder, key)]
+
+
+def _signed(folder: Path, key: str) -> Iterator[dict]:
+    try:
+        if signer(folder) != (key or signer(folder)):
+            yield {"path": SIGNATURE, "reason": "is not of the key that was named"}
+    except DomainError as refusal:
+        yield {"path": SIGNATURE, "reason": refusal.sentence}
 
 
 def differences(folder: Path) -> list[dict]:
@@ -52,7 +61,7 @@ def differences(folder: Path) -> list[dict]:
     for path, entry in listed.items():
         if reason := _fault(folder, path, entry):
             faults.append({"path": path, "reason": reason})
-    added = _present(folder) - listed.keys() - {MANIFEST}
+    added = _present(folder) - listed.keys() - {MANIFEST, SIGNATURE}
     faults += [{"path": path, "reason": "is not in the manifest"} for path in added]
     return sorted(faults, key=lambda fault: fault["path"])
 

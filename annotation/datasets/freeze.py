@@ -26,7 +26,7 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
-from annotation.datasets import folders, layouts, owners, records
+from annotation.datasets import folders, layouts, owners, records, signature
 from annotation.datasets.card import card
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
@@ -311,6 +311,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     tables.journal.remove()
     (folder / "manifest.json").write_bytes(_manifest_text(manifest))
+    signature.sign(folder, f"release {release.number} of {manifest['study']}")
     return manifest
 
 

@@ -13,7 +13,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.datasets import folders, freeze, layouts, tasks, uploads, withdrawals
+from annotation.datasets import folders, freeze, layouts, signature, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.studies.access import may_create, member_of, study_for
@@ -38,7 +38,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
     deletes = policies.release.may_delete(member_of(request.user, study))
     context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
-    context["measured"] = layouts.measured()
+    context |= {"measured": layouts.measured(), "key": signature.public_key()}
     # While a release is being written the page asks for its list alone.
     part = "" if request.method == "POST" else "list"
     status = 400 if form.errors else 200

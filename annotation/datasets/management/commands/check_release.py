@@ -10,18 +10,21 @@ from annotation.datasets.check import check
 
 class Command(BaseCommand):
     help = (
-        "Check that a release's folder holds exactly what its manifest lists, and that no judge is "
-        "tested on a text that is a shot of the same query."
+        "Check that a release's folder holds exactly what its manifest lists, that its signature "
+        "is of that, and that no judge is tested on a text that is a shot of the same query."
     )
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", metavar="DIR", type=Path)
+        parser.add_argument(
+            "--key", default="", help="the public key that it must be signed by, of whoever made it"
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            faults = check(options["folder"])
+            faults = check(options["folder"], options["key"])
         except DomainError as refusal:
             if options["json"]:
                 self.stdout.write(json.dumps({"ok": False, "files": [], "error": refusal.sentence}))
