@@ -212,7 +212,7 @@ class StartImport(StudyView):
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
-        wish |= {"texts": wanted["classes"], "level": wanted["level"]}
+        wish |= {"texts": wanted["classes"]} | {n: wanted[n] for n in ("level", "depth")}
         wanted["provenance"] = built(Known, wanted["provenance"]).as_json()
         names = ("task", "open_items", "skip_faults", "allow", "provenance")
         run.request(row, wish, **{name: wanted[name] for name in names})

@@ -127,6 +127,9 @@ class Classes:
         max_length=50,
     )
     level: str = asked(gettext_lazy("What the classes are"), "", choices={"": "–"} | LEVELS)
+    depth: int = asked(
+        gettext_lazy("Only answers to this turn of a person; 0 is every turn"), 0, ge=0, le=100
+    )
 
 
 @dataclass
@@ -146,7 +149,7 @@ def columns_of(sample: list[dict]) -> list[str]:
 
 def mapping_for(table: Table, wish: dict) -> Mapping:
     """The mapping of ``wish``: its "columns" and "values", else its "recipe", else a proposal;
-    with its "texts" of classes and its "level".
+    with its "texts" of classes, its "level" and its "depth".
 
     MappingError where none of them fits the file, FaultsError where no line of it can be read.
     """
@@ -168,6 +171,7 @@ def mapping_for(table: Table, wish: dict) -> Mapping:
     else:
         raise MappingError(_unclear(sample))
     mapping = mapping.with_classes(wish.get("texts", ()), wish.get("level", ""))
+    mapping = replace(mapping, depth=wish.get("depth") or mapping.depth)
     return classed(mapping, sample)
 
 
@@ -248,7 +252,10 @@ def bring(
 ) -> Brought:
     """Store the table's rows in ``study``, with the ``options`` of ``store.store``."""
     act = conversations.store if mapping.has("conversation") else store.store
-    result = act(study, table.rows() if rows is None else rows, mapping, **options)
+    rows = table.rows() if rows is None else rows
+    if mapping.depth:
+        rows = (row for row in rows if getattr(row[1], "get", {}.get)("depth") == mapping.depth)
+    result = act(study, rows, mapping, **options)
     unknown = _unknown(mapping, result.columns, table)
     return Brought(result.counts, result.faults.rows, result.faults.count, unknown)
 

@@ -129,13 +129,15 @@ class Mapping:
     """The columns (places) of each target, and what words in labels and scores stand for.
 
     ``classes`` are those declared of the label ("") and of questions, in order; ``level`` is one of
-    LEVELS, or "" where the values say it.
+    LEVELS, or "" where the values say it. ``depth``: of conversations with answers at several turns
+    only those at this one (from 1); 0 takes all.
     """
 
     columns: dict[str, tuple[str, ...]]
     values: dict[str, str] = field(default_factory=dict)
     classes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     level: str = ""
+    depth: int = 0
 
     def as_json(self) -> dict:
         return {
@@ -143,6 +145,7 @@ class Mapping:
             "values": self.values,
             "classes": {key: list(names) for key, names in self.classes.items()},
             "level": self.level,
+            "depth": self.depth,
         }
 
     @classmethod
@@ -157,7 +160,8 @@ class Mapping:
         texts = {str(key): str(word) for key, word in values.items()}
         mapping = cls({target: names for target, names in read.items() if names}, texts)
         classes = {key: tuple(names) for key, names in value.get("classes", {}).items()}
-        return checked(replace(mapping, classes=classes, level=value.get("level", "")))
+        named = {name: value[name] for name in ("level", "depth") if value.get(name)}
+        return checked(replace(mapping, classes=classes, **named))
 
     def with_classes(self, texts: Iterable[str], level: str = "") -> "Mapping":
         """This mapping with classes "A,B,C" of its label, "QUESTION:A,B,C" of a question.
@@ -189,6 +193,11 @@ class Mapping:
         """Whether a row has several answers."""
         several = self.columns.get("answer", ())
         return self.has("answer_a", "answer_b") or len(several) > 1 or "[]" in "".join(several)
+
+    @cached_property
+    def listed(self) -> bool:
+        """Whether the answers are a list, of any length, and nobody has judged them."""
+        return not self.votes and "[]" in "".join(self.columns.get("answer", ()))
 
     @cached_property
     def votes(self) -> bool:

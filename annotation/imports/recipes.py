@@ -42,6 +42,12 @@ _PROMPT: tuple[Columns, ...] = (
 _WORKER = ("annotator", "worker", "rater", "annotator_id", "rater_id", "judge", "slot")
 _ID = ("id", "item_id", "item", "task", "question_id", "idx")
 
+_PRISM: dict[str, str | list[str]] = {
+    "source": "PRISM, HannahRoseKirk/prism-alignment",
+    "citation": "Kirk et al. 2024, arXiv:2404.16019",
+    "licence": "CC-BY-4.0 (people), CC-BY-NC-4.0 (models)",
+    "languages": ["en"],
+}
 GENERAL = {
     "arena": Recipe(
         gettext_lazy("Chatbot Arena battles"),
@@ -172,11 +178,22 @@ GENERAL = {
         gettext_lazy("PRISM utterances"),
         {"prompt": ("user_prompt",), "answer": ("model_response",)},
         {"model": ("model_name",), "persona": ("user_id",)},
+        provenance=_PRISM,
+    ),
+    "prism-conversations": Recipe(
+        gettext_lazy("PRISM conversations: every turn, and the answer that was chosen"),
+        {"prompt": ("messages",), "answer": ("answers[].text",), "label": ("chosen",)},
+        {"id": ("id",), "model": ("answers[].model",), "worker": ("annotator",)},
+        provenance=_PRISM,
+    ),
+    "oasst": Recipe(
+        gettext_lazy("OpenAssistant trees: every message with its answers"),
+        {"prompt": ("messages",), "answer": ("answers[].text",), "key": ("ranking",)},
+        {"id": ("id",), "candidate": ("answers[].id",), "language": ("language",)},
         provenance={
-            "source": "PRISM, HannahRoseKirk/prism-alignment",
-            "citation": "Kirk et al. 2024, arXiv:2404.16019",
-            "licence": "CC-BY-4.0 (people), CC-BY-NC-4.0 (models)",
-            "languages": ["en"],
+            "source": "OpenAssistant Conversations, OpenAssistant/oasst1",
+            "citation": "Köpf et al. 2023, arXiv:2304.07327",
+            "licence": "Apache-2.0",
         },
     ),
     "prefeval": Recipe(

@@ -21,6 +21,8 @@ from annotation.imports import paths
 from annotation.imports.mapping import TYPES, Mapping, is_messages, question_of, role_of, text_of
 
 ID_LIMIT, ITEM_LIMIT, WORKER_LIMIT = 100, 200, 90
+# Answers of a request, of which a batch shows some, and those that people judged together.
+STORED_LIMIT = 50
 ANSWERS_LIMIT, CRITERIA_LIMIT, CRITERION_LIMIT = 8, 12, 60
 TEXT_LIMIT = 1_000_000
 SHORT = {"model": 200, "strategy": 40, "scenario": 100, "language": 20}
@@ -31,7 +33,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _TRANSCRIPT = re.compile(r"\n\n(Human|Assistant): ?")
 _SIDE = re.compile(
     r"(?:(?:model|answer|response|option|output|candidate|assistant|a"
-    r"|模型|回答|答案|모델|답변|응답)[ _-]?)?([1-8]|[a-h])"
+    r"|模型|回答|答案|모델|답변|응답)[ _-]?)?([1-9][0-9]?|[a-h])"
 )
 _WORDS = {
     **dict.fromkeys(("tie", "equal", "draw", "same", "both", "no preference"), "tie"),
@@ -262,8 +264,9 @@ class _Reading:
 
     def answers(self, row: Row) -> None:
         texts = self.texts
-        if len(texts) > ANSWERS_LIMIT:
-            raise RowError(_("more than %d answers") % ANSWERS_LIMIT)
+        limit = ANSWERS_LIMIT if self.mapping.votes else STORED_LIMIT
+        if len(texts) > limit:
+            raise RowError(_("more than %d answers") % limit)
         models, strategies = self.sides("model", len(texts)), self.strategies(len(texts))
         names = self.sides("candidate", len(texts))
         for number, text in enumerate(texts):

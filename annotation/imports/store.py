@@ -255,9 +255,10 @@ class _Storing:
                 % self.task_name
             )
         counts |= {"votes": 0, "scores": 0, "workers": 0}
-        self.joined_by_loops(True)
         if self.mapping.votes:
             self.fit(allow)
+        self.joined_by_loops(True)
+        if self.mapping.votes:
             counts |= votes.store(
                 self.study,
                 self.faults.add,
@@ -481,7 +482,8 @@ class _Storing:
             return None
         size = self.sizes.most_common(1)[0][0] if self.sizes else 0
         made = votes.task_for(self.mapping, size, self.seen)
-        if made is None:
+        # Without votes requests with more or fewer answers wait for a batch, which picks some.
+        if made is None or (self.mapping.listed and len(self.sizes) > 1):
             return None
         kind, config = made
         name = self.task_name or kind

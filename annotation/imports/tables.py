@@ -13,7 +13,7 @@ from annotation.core import foreign
 from annotation.core.errors import DomainError
 from annotation.core.records import Rows
 from annotation.core.scratch import scratch_folder
-from annotation.imports import paths
+from annotation.imports import paths, trees
 
 READER = "annotation.imports.child:messages"
 SAMPLE = 100
@@ -36,11 +36,12 @@ class Table:
 
     def rows(self) -> Rows:
         """Line and record of each row, or the reason why it is none; with what is joined to it."""
-        for line, record in self._read():
-            for join in self.joins:
-                if isinstance(record, dict):
-                    record = join.add(record)
-            yield line, record
+        for line, read in self._read():
+            for record in trees.rows(read) if isinstance(read, dict) else [read]:
+                for join in self.joins:
+                    if isinstance(record, dict):
+                        record = join.add(record)
+                yield line, record
 
     def _read(self) -> Rows:
         columns: list[str] = []

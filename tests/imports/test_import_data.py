@@ -861,3 +861,55 @@ def test_what_cannot_be_joined_is_refused_and_nothing_is_stored(
         bring(text, join, "--map=id=id", "--map=prompt=prompt", "--map=answer=arg.text")
     assert words in f"{refused.value} {capsys.readouterr().out}"
     assert not Query.objects.exists()
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the trees are not on this machine")
+@pytest.mark.parametrize(
+    ("depth", "requests", "answers", "turns"),
+    [(0, 133, 351, None), (1, 50, 164, 1), (2, 83, 187, 3)],
+)
+def test_trees_come_in_as_a_request_for_every_message_that_was_answered(
+    depth, requests, answers, turns, capsys
+):
+    path = str(DATA / "oasst-trees" / "trees.jsonl")
+    call_command(
+        "import_data",
+        path,
+        *("--recipe", "oasst", "--study", "trees", "--depth", str(depth), "--json"),
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert (report["queries"], report["rejected"]) == (requests, [])
+    assert answers == report["candidates"]
+    asked = [len(query.messages) or 1 for query in Query.objects.all()]
+    assert turns in (None, *asked) and len(set(asked)) == (1 if depth else 2)
+
+
+def prism(*chosen: str) -> dict:
+    """A conversation whose first turn four models answered, and the second two."""
+    history = []
+    for turn, (best, count) in enumerate(zip(chosen, (4, 2), strict=True)):
+        history.append({"turn": turn, "role": "user", "content": f"Question {turn}"})
+        for letter in "abcd"[:count]:
+            answer = {"turn": turn, "role": "model", "content": f"{letter}{turn}", "score": 50}
+            history.append(answer | {"model_name": letter, "if_chosen": letter == best})
+    return {"conversation_id": "c1", "user_id": "u1", "conversation_history": history}
+
+
+def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring, capsys):
+    rows, recipe = [prism("c", "a")], ("--recipe", "prism-conversations", "--study", "tea")
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        bring(rows, *recipe)  # one task cannot show four answers and two
+    capsys.readouterr()
+    for depth in ("1", "2"):
+        report = bring(rows, *recipe, "--depth", depth, "--task", f"turn-{depth}")
+        assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
+    first, second = Query.objects.order_by("pk")
+    assert (first.text, first.messages) == ("Question 0", [])
+    assert second.messages == turns("Question 0", "c0", "Question 1")
+    assert labels("tea") == [("c1/0", "choice", "c0"), ("c1/1", "choice", "a1")]
+
+
+def test_a_turn_in_which_nothing_was_chosen_refuses_the_file(bring):
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        bring([prism("c", "nobody")], "--recipe", "prism-conversations", "--study", "tea")
+    assert not Query.objects.exists()

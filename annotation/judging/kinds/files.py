@@ -27,6 +27,8 @@ Config = dict[str, Any]
 Answers = dict[str, Any]
 POINTS_LIMIT, CRITERIA_LIMIT, OPTIONS_LIMIT = RATING_POINTS[1], 12, 8
 POINTS = 5
+# More answers than a plain choice shows are chosen from by a question of the task's own.
+MOST_CHOSEN = 3
 # Points of a rating as a file has them.
 _POINTS = frozenset("123456789")
 
@@ -365,6 +367,9 @@ def questions_config(file: ImportedFile) -> Config | None:
         return {"options": min(file.size, OPTIONS_LIMIT), "questions": asked}
     if file.has("attribute") or file.has("score") or not file.labels:
         return None
+    if file.size > MOST_CHOSEN and not file.classed and not file.orders:
+        special = {name: name in file.labels for name in NO_ANSWER}
+        return {"options": file.size, "questions": [{"type": "choice", "name": "choice"} | special]}
     if not file.classed and (file.size != 1 or all(label.isdecimal() for label in file.labels)):
         return None
     if file.level == "interval":

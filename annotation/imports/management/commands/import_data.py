@@ -115,7 +115,7 @@ class Command(RefusingCommand):
             columns, same = _columns(options["map"]), _columns(options["constant"])
             constants = {target: [f"={text}" for text in texts] for target, texts in same.items()}
             wish = {"recipe": options["recipe"], "columns": columns and columns | constants}
-            wish |= {"texts": options["classes"], "level": options["level"]}
+            wish |= {"texts": options["classes"]} | {n: options[n] for n in ("level", "depth")}
             mapping = bring.mapping_for(table, wish)
             if same and not columns:
                 mapping = mapping.with_constants(same)

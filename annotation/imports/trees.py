@@ -1,0 +1,79 @@
+"""Conversations with several answers at a turn, as one row for each such turn. Pure.
+
+OpenAssistant has trees (``prompt`` with ``replies``), PRISM lists (``conversation_history``). A row
+has id, depth (the person's turn, from 1), ``messages`` up to that turn, and the answers to it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+# Levels of a tree that are followed.
+DEPTH_LIMIT = 100
+_ROLES = {"prompter": "user", "model": "assistant"}
+
+
+def rows(record: dict) -> Iterator[dict]:
+    """The rows of ``record``: itself, where it is no such conversation."""
+    prompt, history = record.get("prompt"), record.get("conversation_history")
+    if isinstance(prompt, dict) and isinstance(prompt.get("replies"), list):
+        yield from _turns(prompt, [])
+    elif isinstance(history, list) and all(isinstance(turn, dict) for turn in history):
+        yield from _rounds(record, history)
+    else:
+        yield record
+
+
+def _turns(message: dict, before: list[dict]) -> Iterator[dict]:
+    """Of a person's message in a tree and all below it: a row for each that was answered."""
+    asked = [*before, _message(message)]
+    depth = len(asked) // 2 + 1
+    answers = [reply for reply in message.get("replies") or () if isinstance(reply, dict)]
+    if not answers or depth > DEPTH_LIMIT:
+        return
+    answers = [answer for answer in answers if not answer.get("deleted")]
+    ranked = sorted((a["rank"], n) for n, a in enumerate(answers, 1) if type(a.get("rank")) is int)
+    order = ">".join(str(number) for _rank, number in ranked)
+    yield {
+        "id": message.get("message_id"),
+        "depth": depth,
+        "language": message.get("lang"),
+        "messages": asked,
+        "answers": [
+            {"id": answer.get("message_id"), "text": answer.get("text")} for answer in answers
+        ],
+        "ranking": order if len(ranked) == len(answers) > 1 else None,
+    }
+    for answer in answers:
+        for reply in answer.get("replies") or ():
+            if isinstance(reply, dict):
+                yield from _turns(reply, [*asked, _message(answer)])
+
+
+def _rounds(record: dict, history: list[dict]) -> Iterator[dict]:
+    """A row for each turn of a list in which several models answer and one goes on."""
+    turns: dict[int, list[dict]] = defaultdict(list)
+    for message in history:
+        turn = message.get("turn")
+        turns[turn if type(turn) is int else 0].append(message)
+    before: list[dict] = []
+    for depth, turn in enumerate(sorted(turns), start=1):
+        asked = [_message(each) for each in turns[turn] if each.get("role") == "user"]
+        answers = [each for each in turns[turn] if each.get("role") == "model"]
+        chosen = [n for n, each in enumerate(answers, 1) if each.get("if_chosen")]
+        yield {
+            "id": f"{record.get('conversation_id')}/{turn}",
+            "depth": depth,
+            "annotator": record.get("user_id"),
+            "messages": [*before, *asked],
+            "answers": [
+                {"text": each.get("content"), "model": each.get("model_name")} for each in answers
+            ],
+            "score": [each.get("score") for each in answers],
+            "chosen": chosen[0] if len(chosen) == 1 and len(answers) > 1 else None,
+        }
+        before = [*before, *asked, *(_message(answers[number - 1]) for number in chosen[:1])]
+
+
+def _message(message: dict) -> dict:
+    role, text = message.get("role"), message.get("text", message.get("content"))
+    return {"role": _ROLES.get(str(role), str(role)), "content": text if text else ""}
