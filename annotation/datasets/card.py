@@ -281,6 +281,14 @@ def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]
             f"- {imported} judgments were imported. Where their file gave no time, `submitted_at` "
             "is empty."
         )
+    if draws := manifest["rules"].get("draws"):
+        rules = ", ".join(dict.fromkeys(f"{draw['rule']} (version {draw['version']})"
+                                        for draw in draws))  # fmt: skip
+        yield (
+            f"- Items of {', '.join(dict.fromkeys(draw['task'] for draw in draws))} were drawn for "
+            f"votes by rule: {rules}. Weigh each by one over its `chance` (table `items` of the "
+            "long form), or what is drawn more often counts too much."
+        )
     yield "- Reasons are the annotators' own words: read them before you publish them."
     if manifest["counts"]["withdrawn"]:
         yield "- People who withdrew their consent before this release are not in it."

@@ -171,7 +171,19 @@ def _frozen(study: Study, judgment: int) -> dict:
         "survey": survey.frozen(study),
         "stop_below": {task: rule.stop_below for task, rule in collection.rules_of(study).items()},
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
+        **_drawn(study),
     }
+
+
+def _drawn(study: Study) -> dict:
+    """The probability of each item that is drawn for votes, by its position, and the rounds so far;
+    nothing where none is drawn.
+    """
+    rows = Item.objects.filter(study=study).work().exclude(chance=None)
+    if not (chances := dict(rows.values_list("position", "chance"))):
+        return {}
+    names = ("task", "rule", "version", "panel", "votes", "half_width", "items")
+    return {"chances": chances, "draws": list(study.draws.order_by("pk").values(*names))}
 
 
 def _persona_versions(study: Study) -> list[int]:
@@ -511,6 +523,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
             "tasks": [task.as_json() for task in reading.tasks],
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",
+            **({"draws": draws} if (draws := release.frozen.get("draws")) else {}),
             **getattr(layouts.layout_of(release.layout), "RULES", {}),
         },
         "counts": {

@@ -102,6 +102,11 @@ class FrozenItems:
         facts |= {name: read.pop(name).to_pylist() for name in ("shown", "about")}
         columns = self._columns(read, facts["shown"], task, options)
         columns["adjudicated"] = self._adjudicated(positions, task, options)
+        chances = self.frozen.get("chances", {})
+        drawn = (chances.get(str(position)) for position in positions.tolist())
+        columns["chance"] = pa.array(
+            [None if chance is None else json_text(chance) for chance in drawn], pa.string()
+        )
         return records.Chunk(
             columns=Columns(columns),
             options=options,

@@ -8,12 +8,15 @@ from django.core.management import CommandError, call_command
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
+from annotation.datasets import folders, freeze
 from annotation.evaluation import draws
 from annotation.evaluation.estimates import estimates
 from annotation.evaluation.models import Draw, Verdict
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
 from annotation.judging.work import queue, submit
+from tests.datasets.conftest import _data  # noqa: F401 - fixtures
+from tests.datasets.test_dpo import rows
 
 ITEMS = 60
 TORN = ("A1", "A2")
@@ -186,3 +189,18 @@ def test_the_api_and_the_command_draw_alike(pool, cast, login, capsys):
     assert refused.status_code == 400
     with pytest.raises(CommandError, match="open a batch with 0"):
         call_command("draw_votes", "tea", task="other", votes=20)
+
+
+def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, cast, _data):  # noqa: F811
+    draws.draw(pool, draws.Round("better", votes=24, rule="equal", panel=2))
+    judge_all(pool, *cast.members(pool, {"Ann": "annotator", "Bo": "annotator"}))
+    before, release = chances(), freeze.request(pool, "long", "", None)
+    draws.draw(pool, draws.Round("better", votes=24, rule="equal", panel=2))
+    assert chances() != before
+    freeze.build(release.pk)
+    release.refresh_from_db()
+    folder = folders.folder_of(release)
+    assert [row["chance"] for row in rows(folder, "items.jsonl")] == before
+    (drawn,) = json.loads((folder / "manifest.json").read_text())["rules"]["draws"]
+    assert (drawn["rule"], drawn["version"], drawn["votes"]) == ("equal", 1, 24)
+    assert "drawn for votes by rule: equal (version 1)" in (folder / "README.md").read_text()

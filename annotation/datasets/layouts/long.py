@@ -66,6 +66,8 @@ ITEMS: dict[str, str | list] = {
     "share": "number",
     "tier": "text",
     "adjudicated": "text",
+    # The probability with which the item was drawn for votes; none where all items got votes.
+    "chance": "number",
 }
 CANDIDATES = {
     "candidate_id": "text",
