@@ -204,7 +204,7 @@ def with_answers(rows: list[dict]) -> list[dict]:
 def _answer(row: dict, answer: Answer, ids: dict[int, str]) -> dict:
     kind, config = kind_of(row["kind"]), config_of(row["kind"], row["config"])
     return {
-        "label": kind.label_json(answer.label, ids, config) if kind.SHAPE == "label" else None,
+        "label": kind.label_json(answer.label, ids, config) if kind.shape == "label" else None,
         "answer": kind.answer_json(answer, ids, config),
         "detail": answer.detail,
         "worker": worker_name(row["annotator_id"], row["account"]),

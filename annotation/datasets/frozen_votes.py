@@ -13,7 +13,21 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from django.db.models import Case, F, Func, QuerySet, TextField, Value, When
+from django.db.models import (
+    Case,
+    Expression,
+    F,
+    FilteredRelation,
+    Func,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    TextField,
+    Value,
+    When,
+)
+from django.db.models.functions import Cast, Coalesce, NullIf
 
 from annotation.core.copied import copied, json_column, text_column
 from annotation.datasets import records
@@ -26,8 +40,10 @@ from annotation.datasets.columns import (
 )
 from annotation.datasets.models import Release
 from annotation.datasets.options import Options
-from annotation.judging.kinds import Kind, config_of_task, kind_of, labelled
+from annotation.judging.kinds import Kind, config_of_task, kind_of
+from annotation.judging.models import Answer
 from annotation.questions.base import Measure
+from annotation.questions.choice.question import STRENGTHS
 from annotation.studies.models import TaskDefinition
 from annotation.votes.counting import are_scores, is_one_label, judgments_as_of
 from annotation.votes.stored import read_judgments
@@ -269,11 +285,11 @@ class FrozenVotes:
         label = self._labelled(kind)
         texts = _TEXTS | {
             "label": F("label") if label else Value(None, TextField()),
-            "detail": json_column(kind.detail_column() if label else Value("")),
+            "detail": json_column(_detail(kind) if label else Value("")),
         }
         judgments = self._judgments(list(chain(*self._batches(kind).values())))
         rows = (
-            (labelled(judgments) if label else judgments)
+            (_with_label(judgments, kind) if label else judgments)
             .order_by("slot__position", "submitted_at", "pk")
             .annotate(**{f"{name}_text": texts[name] for name in _READ})
             .values_list(*_NUMBERS.values(), *(f"{name}_text" for name in _READ))
@@ -367,3 +383,30 @@ def _marked(text: str, item: int, options: Options) -> str:
         return text
     ids = options.ids(item)
     return json_text([mark | {"option": ids[mark["option"]]} for mark in json.loads(text)])
+
+
+def _with_label(judgments: QuerySet, kind: Kind) -> QuerySet:
+    """``judgments`` with the ``label`` of their primary question, in ``main_answer``, as text."""
+    about_item = {"answers__option": None, "answers__part": None}
+    primary = Q(answers__question=kind.primary, **about_item)
+    # Of an answer on a scale the number is the label, beside a label it is a degree.
+    label = Coalesce(
+        NullIf("main_answer__label", Value("")),
+        Cast("main_answer__value", TextField()),
+        output_field=TextField(),
+    )
+    main = FilteredRelation("answers", condition=primary)
+    return judgments.annotate(main_answer=main).annotate(label=label)
+
+
+def _detail(kind: Kind) -> Expression:
+    """What adds to the label: how much better, or why not (``Answer.detail``)."""
+    if kind.detail_question:
+        about = {"judgment": OuterRef("pk"), "question": kind.detail_question}
+        return Coalesce(Subquery(Answer.objects.filter(**about).values("label")), Value(""))
+    degrees = [
+        When(main_answer__value=degree, then=Value(name))
+        for degree, name in enumerate(STRENGTHS, start=1)
+        if kind.chooses
+    ]
+    return Case(*degrees, default=Value("")) if degrees else Value("", TextField())

@@ -141,14 +141,13 @@ def _scored(release: Release, owner: User) -> dict[int, dict[tuple, _Scored]]:
     )
     scored: dict[int, dict[tuple, _Scored]] = defaultdict(dict)
     text = "slot__item__options__candidate__text"
-    for rows in score_rows(standing):
-        option = ("slot__item__query", "slot__item", "number", "candidate", text)
-        columns = (*option, "criterion", "score", "feedback_text")
-        for query, item, number, candidate, words, *score in rows.order_by(
-            "pk", "part"
-        ).values_list(*columns):
-            held = scored[query].setdefault((item, number), _Scored(str(candidate), words))
-            held.scores.append((score[0], score[1], score[2]))
+    option = ("slot__item__query", "slot__item", "number", "candidate", text)
+    rows = score_rows(standing).order_by("pk", "part")
+    for query, item, number, candidate, words, *score in rows.values_list(
+        *option, "criterion", "score", "feedback_text"
+    ):
+        held = scored[query].setdefault((item, number), _Scored(str(candidate), words))
+        held.scores.append((score[0], score[1], score[2]))
     return scored
 
 

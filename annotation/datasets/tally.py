@@ -23,8 +23,8 @@ GROUPS = {"two_answers": 2, "three_answers": 3}
 # Kinds whose label is a place on a scale between two answers.
 SCALES = {
     f"{code}s": code
-    for code in codes(SHAPE="label", chooses=False)
-    if "options" in kind_of(code).ASKS
+    for code in codes(shape="label", chooses=False)
+    if "options" in kind_of(code).shows
 }
 
 
@@ -175,7 +175,7 @@ class _Task:
     def of(cls, item: Item) -> "_Task":
         kind = kind_of(item.kind)
         if not kind.chooses:
-            return cls(item.labels, kind.LEVEL)
+            return cls(item.labels, kind.level)
         answers = [f"answer {n}" for n in range(1, len(item.answers) + 1)]
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
         return cls([*answers, *item.labels[len(answers) :]], "nominal", tiered=tiered)

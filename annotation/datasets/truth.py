@@ -69,7 +69,7 @@ def not_offered(item: Item, label: str | None) -> DomainError:
 def _majority(item: Item) -> Verdict:
     counts = _counted(item, item.vote_labels) if item.labels else {}
     total = sum(counts.values())
-    if kind_of(item.kind).LEVEL != "nominal" or not total:
+    if kind_of(item.kind).level != "nominal" or not total:
         return Verdict(tuple(counts.values()), None, None, "")
     winner = max(counts, key=lambda label: counts[label])
     if 2 * counts[winner] <= total:
@@ -85,7 +85,7 @@ def majority(item: Item, min_votes: int, min_margin: int, *, half: bool = False)
     scale's middle it is, the middle as a tie.
     """
     counts = _counted(item, item.vote_labels) if item.labels else {}
-    if item.labels and kind_of(item.kind).LEVEL == "ordinal":
+    if item.labels and kind_of(item.kind).level == "ordinal":
         counts = _sides(item, tuple(counts.values()))
     total = sum(counts.values())
     ranked = sorted(counts.items(), key=lambda entry: -entry[1])
@@ -124,7 +124,7 @@ def majority_pair(item: Item, verdict: Verdict) -> tuple[Pair | None, str]:
 
 def _chooses(item: Item) -> bool:
     """Whether a label is a choice between the item's answers."""
-    return bool(item.labels) and "options" in kind_of(item.kind).ASKS
+    return bool(item.labels) and "options" in kind_of(item.kind).shows
 
 
 def imported_pair(item: Item) -> tuple[Pair | None, str]:

@@ -82,7 +82,7 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
     """Kind and settings of a task for items of ``size`` answers; None where none fits."""
     file = file_of(mapping, size, seen)
     for code, kind in KINDS.items():
-        if file.said and kind.SHAPE != "questions":
+        if file.said and kind.shape != "questions":
             continue
         config = kind.imported_config(file)
         if config is not None:

@@ -462,7 +462,7 @@ class Judgment(models.Model):
 class Answer(models.Model):
     """One answer of a judgment: to one question, about the item, one of its options or a part.
 
-    A question is a criterion's name, or what its kind calls it (Kind.PRIMARY). Rows are only ever
+    A question is a criterion's name, or what its kind calls it. Rows are only ever
     added, with their judgment.
     """
 

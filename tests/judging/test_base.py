@@ -4,7 +4,7 @@ import pytest
 from django.template.loader import get_template
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import KINDS, Kind, answers_of, config_of_task, labelled, labels
+from annotation.judging.kinds import KINDS, Kind, answers_of, config_of_task, labels, score_rows
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
@@ -132,36 +132,18 @@ def test_a_label_has_words_a_form_and_an_export(judged, code):
         assert kind.label_json(answer.label, ids, config)
 
 
-@pytest.mark.parametrize("code", IN_BUNDLES)
-def test_a_kind_with_one_label_an_answer_has_it_in_sql(judged, code):
-    kind = KINDS[code]
-    if kind.SHAPE != "label":
-        rows = labelled(Judgment.objects.filter(slot__item__batch__task__kind=code))
-        assert set(rows.values_list("label", flat=True)) == {None}
-        return
-    for judgment, answer, _kind, config in given(judged, code):
-        row = labelled(Judgment.objects.all()).get(pk=judgment.pk)
-        assert row.label == answer.label and answer.label in kind.labels(config)
-        assert kind.choice(answer.label, config) in kind.choices(config)
-
-
-def test_a_kind_with_scores_has_them_as_rows_of_its_judgments(judged):
-    scored = {}
-    for code in IN_BUNDLES:
-        rows = Judgment.objects.filter(slot__study=judged, slot__item__batch__task__kind=code)
-        if KINDS[code].SHAPE != "scores":
-            with pytest.raises(TypeError, match=f"a {code} judgment has no scores"):
-                KINDS[code].scores(rows)
-            continue
-        parts = KINDS[code].scores(rows).order_by("part")
-        scored[code] = list(parts.values_list("pk", "number", "criterion", "score"))
-        answers = answers_of(dict.fromkeys(rows.values_list("pk", flat=True), code))
-        assert sorted(scored[code]) == sorted(
-            (pk, row.option, row.question, row.value)
-            for pk, answer in answers.items()
-            for row in answer.rows
-        )
-    assert scored and all(scored.values())
+def test_scores_are_rows_of_their_judgments(judged):
+    rows = Judgment.objects.filter(slot__study=judged)
+    parts = score_rows(rows).order_by("part")
+    scored = parts.values_list("pk", "number", "criterion", "score")
+    codes = dict(rows.values_list("pk", "slot__item__batch__task__kind"))
+    answers = answers_of({pk: code for pk, code in codes.items() if code == "feedback"})
+    assert sorted(scored) == sorted(
+        (pk, row.option, row.question, row.value)
+        for pk, answer in answers.items()
+        for row in answer.rows
+    )
+    assert scored
 
 
 @pytest.mark.parametrize("code", KINDS)

@@ -52,10 +52,10 @@ class Long(Layout):
             except DomainError as refusal:
                 self.fault(place, refusal.sentence)
                 continue
-            if "gold" in kind.ASKS:
+            if "gold" in kind.shows:
                 self.gold.setdefault(str(row.get("item_id")), {})
-            earlier = tasks.get(row["task"], (kind.CODE, {}))[1]
-            tasks[row["task"]] = kind.CODE, _merged(earlier, settings)
+            earlier = tasks.get(row["task"], (kind.code, {}))[1]
+            tasks[row["task"]] = kind.code, _merged(earlier, settings)
         self._add_answered(tasks)
         for name, task in stated.items():
             code, settings = tasks.get(str(name), ("", {}))
@@ -192,7 +192,7 @@ class Long(Layout):
 
     def _judgment(self, place: Place, row: dict) -> Iterator[dict]:
         kind = KINDS.get(str(row.get("kind")))
-        several = kind is not None and kind.SHAPE != "label"
+        several = kind is not None and kind.shape != "label"
         answer = json_of(row, "answer") if several else row.get("answer")
         lists = {name: list_of(row, name) for name in ("flags", "chips", "marks", "shown")}
         yield row | lists | {"answer": answer, "revision": revision_of(row.get("revision"))}
@@ -217,7 +217,7 @@ def _merged(settings: dict, more: dict) -> dict:
 def _settings(row: dict, stated: Any) -> dict:
     """What the item shows of its task's settings; its questions only the manifest tells."""
     kind = kind_of(row["kind"])
-    if kind.SHAPE == "questions":
+    if kind.shape == "questions":
         if not isinstance(stated, dict):
             raise DomainError("only the manifest tells the questions of its task, and it does not")
         return stated

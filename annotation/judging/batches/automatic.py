@@ -52,5 +52,5 @@ def _open(study: Study) -> None:
     names = list(queries.filter(shown__gt=0, asked=0).values_list("external_id", flat=True))
     tasks = study.tasks.filter(config__owner_only=True).order_by("name", "-version")
     for task in tasks.distinct("name") if names else ():
-        if "gold" not in KINDS[task.kind].ASKS:
+        if "gold" not in KINDS[task.kind].shows:
             open_batch(study, task, scope=Scope(queries=names))

@@ -45,10 +45,9 @@ def scored(query: Query, owner: User) -> list[dict]:
     """
     standing = Judgment.objects.standing().filter(annotator=owner, slot__item__query=query)
     scores_of = defaultdict(list)
-    for rows in score_rows(standing):
-        columns = rows.values_list("candidate", "criterion", "score", "feedback_text")
-        for candidate, *score in columns.order_by("part"):
-            scores_of[candidate].append(tuple(score))
+    columns = ("candidate", "criterion", "score", "feedback_text")
+    for candidate, *score in score_rows(standing).order_by("part").values_list(*columns):
+        scores_of[candidate].append(tuple(score))
     candidates = Candidate.every.in_bulk(scores_of)
     answers = [
         {"candidate": candidates[pk], "scores": scores, "mean": fmean(row[1] for row in scores)}

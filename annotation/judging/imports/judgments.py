@@ -189,7 +189,7 @@ class Storing:
             if label := target.kind.counted(answer, target.config):
                 target.counts[label] += 1
         key = target.position << 64 | person
-        if key not in self._pairs and target.kind.SHAPE == "scores":
+        if key not in self._pairs and target.kind.shape == "scores":
             self.scores += len(answer.label)
         self._pairs.add(key)
 

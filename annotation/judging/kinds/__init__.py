@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import FilteredRelation, Q, QuerySet, TextField, Value
-from django.db.models.functions import Cast, Coalesce, NullIf
+from django.db.models import F, QuerySet
 
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind
@@ -32,7 +31,7 @@ def config_of_task(task: TaskDefinition) -> dict:
 
 
 def codes(**properties: Any) -> list[str]:
-    """The names of the kinds with these ``properties``, as ``codes(SHAPE="label")``."""
+    """The names of the kinds with these ``properties``, as ``codes(shape="label")``."""
     return [
         code
         for code, each in KINDS.items()
@@ -45,24 +44,20 @@ def answers_of(kinds: Mapping[int, str]) -> dict[int, Answer]:
     return kind.answers_of({judgment: KINDS[code] for judgment, code in kinds.items()})
 
 
-def score_rows(judgments: QuerySet) -> list[QuerySet]:
-    """``scores`` of ``judgments`` of any kind, for each kind that has scores."""
-    return [KINDS[code].scores(judgments) for code in codes(SHAPE="scores")]
-
-
-def labelled(judgments: QuerySet) -> QuerySet:
-    """``judgments`` with their ``label`` as text, null where an answer has several parts.
-
-    ``main_answer`` is the answer that the label comes from.
+def score_rows(judgments: QuerySet) -> QuerySet:
+    """``judgments`` of scores, a row for each score: ``criterion``, the answer's ``number`` and
+    ``candidate``, ``score``, ``feedback_text``, and ``part``, its own id.
     """
-    questions = [each.primary for each in KINDS.values() if each.primary]
-    primary = Q(answers__question__in=questions, answers__option=None, answers__part=None)
-    # Of an answer on a scale the number is the label, beside a label it is a degree.
-    label = Coalesce(
-        NullIf("main_answer__label", Value("")),
-        Cast("main_answer__value", TextField()),
-        output_field=TextField(),
-    )
-    return judgments.annotate(main_answer=FilteredRelation("answers", condition=primary)).annotate(
-        label=label
+    # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for empty.
+    return judgments.filter(
+        slot__item__batch__task__kind__in=codes(shape="scores"),
+        answers__option__isnull=False,
+        slot__item__options__number=F("answers__option"),
+    ).annotate(
+        criterion=F("answers__question"),
+        score=F("answers__value"),
+        feedback_text=F("answers__text"),
+        number=F("answers__option"),
+        candidate=F("slot__item__options__candidate"),
+        part=F("answers__pk"),
     )

@@ -15,18 +15,6 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
-from django.db.models import (
-    Case,
-    Expression,
-    F,
-    OuterRef,
-    QuerySet,
-    Subquery,
-    TextField,
-    Value,
-    When,
-)
-from django.db.models.functions import Coalesce
 from django.http import QueryDict
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -226,6 +214,12 @@ class Kind:
     def chooses(self) -> bool:
         """Whether a label is one of the item's answers, so that pairs are made of votes."""
         return any(measure.chooses for measure in self.measures(self.defaults))
+
+    @functools.cached_property
+    def level(self) -> str:
+        """The scale of its labels; "none" of answers that are one person's own."""
+        measures = self.measures(self.defaults)
+        return measures[0].level if measures else "none"
 
     def asks(self, config: Config) -> tuple[str, ...]:
         """What the items of a task with this ``config`` must have, as ``shows``."""
@@ -434,76 +428,6 @@ class Kind:
         return all(
             questions[row.question].agrees(stated.get(row.key), row.stated) for row in wanted.rows
         )
-
-    # The same in SQL, of judgments that are ``kinds.labelled``
-
-    def detail_column(self) -> Expression:
-        """``detail`` of an answer as text."""
-        if self.detail_question:
-            about = {"judgment": OuterRef("pk"), "question": self.detail_question}
-            labels = models.Answer.objects.filter(**about).values("label")
-            return Coalesce(Subquery(labels), Value(""))
-        degrees = [
-            When(main_answer__value=degree, then=Value(name))
-            for degree, name in enumerate(STRENGTHS, start=1)
-            if self.code == "selection"
-        ]
-        return Case(*degrees, default=Value("")) if degrees else Value("", TextField())
-
-    def scores(self, judgments: QuerySet) -> QuerySet:
-        """``judgments``, a row for each score: what it is about, ``criterion`` and the answer's
-        ``number`` and ``candidate``; ``score``, ``feedback_text``, and ``part``, its own id.
-
-        Only of kinds whose SHAPE is "scores".
-        """
-        if self.shape != "scores":
-            raise TypeError(f"a {self.code} judgment has no scores")
-        # By joins: PostgreSQL can walk all scores for each judgment of a subquery it takes for
-        # empty.
-        about = {
-            "slot__item__batch__task__kind": self.code,
-            "answers__option__isnull": False,
-            "slot__item__options__number": F("answers__option"),
-        }
-        return judgments.filter(**about).annotate(
-            criterion=F("answers__question"),
-            score=F("answers__value"),
-            feedback_text=F("answers__text"),
-            number=F("answers__option"),
-            candidate=F("slot__item__options__candidate"),
-            part=F("answers__pk"),
-        )
-
-    # Names that the reading of votes goes by
-
-    @property
-    def CODE(self) -> str:  # noqa: N802
-        return self.code
-
-    @property
-    def NAME(self) -> "StrOrPromise":  # noqa: N802
-        return self.name
-
-    @property
-    def ASKS(self) -> tuple[str, ...]:  # noqa: N802
-        return self.shows
-
-    @property
-    def SHAPE(self) -> str:  # noqa: N802
-        return self.shape
-
-    @property
-    def PRIMARY(self) -> str:  # noqa: N802
-        return self.primary or ("ranking" if self.shape == "ranks" else "")
-
-    @property
-    def COLUMN(self) -> str:  # noqa: N802
-        return "value" if self.code == "preference" else "label"
-
-    @property
-    def LEVEL(self) -> str:  # noqa: N802
-        levels = {"preference": "ordinal", "feedback": "ordinal", "ranking": "ranks"}
-        return levels.get(self.code, "nominal") if self.compared else "none"
 
     # In words
 
