@@ -1,9 +1,0 @@
-from annotation.policies import task
-from tests.policies import who_may
-
-
-def test_who_may_what():
-    assert who_may(task) == {
-        "may_read": ["researcher", "curator", "administrator", "site", "judging site"],
-        "may_change": ["curator", "administrator", "site", "judging site"],
-    }
