@@ -4,7 +4,7 @@ A policy is a pure function of how somebody stands to the study. What belongs to
 (histories, tokens, own queries, slots in hand) needs none: it is fetched by its owner.
 """
 
-from annotation.policies import (
+from annotation.policies import (  # noqa: F401 - asked as policies.NAME
     batch,
     candidate,
     check,
@@ -25,25 +25,3 @@ from annotation.policies import (
     task,
     webhook,
 )
-
-__all__ = [
-    "batch",
-    "candidate",
-    "check",
-    "data_import",
-    "generation",
-    "installation",
-    "judgment",
-    "member",
-    "message",
-    "persona",
-    "query",
-    "rater",
-    "release",
-    "result",
-    "run",
-    "source",
-    "study",
-    "task",
-    "webhook",
-]
