@@ -15,7 +15,7 @@ _RUN = """async (schemed) => {
   const { violations } = await axe.run(document, options);
   return violations.map((rule) => [rule.id, rule.nodes.map((node) => node.html.slice(0, 200))]);
 }"""
-# What sticks out where the page is wider than its window; on a phone what is done to a row is in view.
+# What sticks out where the page is wider than its window; on a phone a row's acts are in view.
 _WIDER = """() => {
   const width = document.documentElement.clientWidth;
   const acts = [...document.querySelectorAll(".stacked :is(button, a, select)")];
