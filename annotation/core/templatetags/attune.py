@@ -42,6 +42,13 @@ def icon(name: str) -> SafeString:
     return format_html(drawing, static("vendor/lucide/icons.svg"), name)
 
 
+@register.simple_block_tag
+def table(content: str, title: str, *heads: str, kind: str = "") -> SafeString:
+    """Rows as a table with ``heads`` in a region called ``title``; an empty head has no name."""
+    parts = {"title": title, "heads": heads, "kind": kind, "rows": content}
+    return render_to_string("core/_table.html", parts)
+
+
 @register.simple_tag
 def sends_mail() -> bool:
     """Whether a mail server is set; without one no page may claim that a mail was sent."""
