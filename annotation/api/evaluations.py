@@ -1,5 +1,6 @@
 """Models on a release over HTTP: ask for a run, see how it stands and what came out."""
 
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -20,7 +21,7 @@ from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of
 from annotation.datasets import layouts
-from annotation.evaluation import draws, estimates, rating, runs, systems, tasks
+from annotation.evaluation import draws, estimates, groups, rating, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run
 from annotation.evaluation.systems import NAME_LIMIT
 from annotation.studies.access import study_for
@@ -218,6 +219,25 @@ class Estimates(StudyView):
         asked = request.query_params
         found = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
         return Response(estimates.as_json(found))
+
+
+class Groups(StudyView):
+    parameters = ("task", "question")
+
+    @extend_schema(
+        parameters=[
+            OpenApiParameter("task", str, required=True),
+            OpenApiParameter("question", str, description="by default the task's first"),
+        ],
+        responses=dict,
+        operation_id="groups",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Agreement, preferences and scores by what people said of themselves."""
+        study = study_for(request.user, slug, policies.result.may_read)
+        asked = request.query_params
+        found = groups.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
+        return Response({"results": [asdict(group) for group in found]})
 
 
 class Draws(StudyView):

@@ -74,6 +74,7 @@ of_study = [
     path("retrieval/", sources.StudyRetrieval.as_view(), name="api-retrieval"),
     path("model-raters/", evaluations.ModelRaters.as_view(), name="api-model-raters"),
     path("estimates/", evaluations.Estimates.as_view(), name="api-estimates"),
+    path("groups/", evaluations.Groups.as_view(), name="api-groups"),
     path("draws/", evaluations.Draws.as_view(), name="api-draws"),
     path("prompts/", generation.Prompts.as_view(), name="api-prompts"),
     path("prompts/<slug:name>/", generation.OnePrompt.as_view(), name="api-prompt"),

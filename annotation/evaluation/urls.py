@@ -11,6 +11,7 @@ urlpatterns = [
     path("studies/<slug:slug>/gap/<slug:task>/units/", views.gap_units, name="gap-units"),
     path("studies/<slug:slug>/gap/<uuid:run>/again/", views.rater_again, name="rater-again"),
     path("studies/<slug:slug>/results/<slug:task>/estimates/", views.estimated, name="estimates"),
+    path("studies/<slug:slug>/results/<slug:task>/groups/", views.by_group, name="groups"),
     path(release, views.models, name="models"),
     path(f"{release}system/", views.system, name="models-system"),
     path(f"{release}<uuid:run>/again/", views.again, name="models-again"),

@@ -24,6 +24,7 @@ from annotation.evaluation import (
     draws,
     estimates,
     gap_files,
+    groups,
     judges,
     leaderboard,
     rating,
@@ -36,6 +37,7 @@ from annotation.evaluation.forms import DrawForm, EvaluationForm, RaterForm, Sys
 from annotation.evaluation.models import Run
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
+from annotation.studies.survey import LEAST
 from annotation.votes.table import VotesError
 
 log = logging.getLogger(__name__)
@@ -116,6 +118,22 @@ def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
             raise Http404 from refusal
         context["refusal"] = str(refusal)
     return render(request, "evaluation/estimates.html", context)
+
+
+@require_safe
+def by_group(request: UserRequest, slug: str, task: str) -> HttpResponse:
+    """What people say to a task by what they said of themselves."""
+    study = study_for(request.user, slug, policies.result.may_read)
+    question = request.GET.get("question", "")
+    context: dict[str, Any] = {"study": study, "task": task, "least": LEAST}
+    try:
+        context["groups"] = found = groups.groups(study, task, question, CAP)
+        context["heads"] = [name.replace("_", " ") for name in found[0].figures] if found else []
+    except DomainError as refusal:
+        if refusal.code == "task":
+            raise Http404 from refusal
+        context["refusal"] = str(refusal)
+    return render(request, "evaluation/groups.html", context)
 
 
 @require_safe

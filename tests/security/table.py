@@ -730,6 +730,12 @@ TABLE = {
         foreign=lambda w: [{**_slug(w), "task": "other", "ending": "csv"}],
         SAFE=404,
     ),
+    "groups": page(
+        result.may_read,
+        args=lambda w: {**_slug(w), "task": "none"},
+        foreign=lambda w: [{**_slug(w), "task": "other"}],
+        SAFE=404,
+    ),
     "estimates": page(
         run.may_read,
         args=lambda w: {**_slug(w), "task": "none"},
@@ -1211,6 +1217,7 @@ TABLE = {
     "api-release-download": api(release.may_read, **_release(), SAFE=200, changes={"GET"}),
     # Without a task.
     "api-estimates": api(run.may_read, SAFE=400),
+    "api-groups": api(result.may_read, SAFE=400),
     "api-draws": api(
         run.may_read,
         SAFE=200,
