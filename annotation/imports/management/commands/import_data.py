@@ -11,7 +11,9 @@ from django.db import transaction
 from annotation.core.commands import RefusingCommand
 from annotation.core.rows import bar
 from annotation.core.schema import add_arguments, taken
-from annotation.imports import bring, recipes, tables
+from annotation.core.scratch import scratch_folder
+from annotation.imports import bring, hub, recipes, tables
+from annotation.imports.hub import HubTable
 from annotation.imports.mapping import ALIASES, OWN, TARGETS, is_target, suggestion
 from annotation.imports.store import Faults, FaultsError
 from annotation.studies.models import Provenance, Study
@@ -32,7 +34,8 @@ class Command(RefusingCommand):
         super().run_from_argv([*argv[:2], *pairs_apart(argv[2:])])
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("file", metavar="FILE")
+        parser.add_argument("file", metavar="FILE", nargs="?", default="")
+        add_arguments(parser, HubTable)
         parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
         chosen = parser.add_mutually_exclusive_group()
         names = ", ".join(recipes.by_name())
@@ -73,13 +76,20 @@ class Command(RefusingCommand):
         if options["recipe"] and options["recipe"] not in known:
             words = f"There is no recipe “{options['recipe']}”. Known: {', '.join(known)}."
             raise CommandError(words, returncode=2)
+        if bool(file) == bool(options["hub"]):
+            raise CommandError("Name a FILE, or a data set with --hub.", returncode=2)
         try:
             if options["source"].endswith(".json") and Path(options["source"]).is_file():
                 document = bring.known_of(Path(options["source"]))
                 options["source"] = ""
                 options |= {name: options[name] or value for name, value in document.items()}
-            with transaction.atomic():
-                slug, result = self.store(Path(file), options)
+            with scratch_folder() as scratch, transaction.atomic():
+                if options["hub"]:
+                    path, source = hub.fetch(HubTable(**taken(HubTable, options)), scratch)
+                    options["study"] = options["study"] or options["hub"].rpartition("/")[2]
+                    options["source"] = options["source"] or source
+                    file = path.name
+                slug, result = self.store(path if options["hub"] else Path(file), options)
                 if options["dry_run"]:
                     transaction.set_rollback(True)
         except OSError as error:
