@@ -191,6 +191,10 @@ class Estimated(serializers.Serializer):
         child=serializers.JSONField(),
         help_text="The alternative annotator test of each model: omega, rho and whether it passed.",
     )
+    agreements = serializers.ListField(
+        child=serializers.JSONField(),
+        help_text="How often each model says what single people say, of all items and by tier.",
+    )
 
 
 RoundBody = serializer_of(draws.Round, title="RoundBody")

@@ -1,6 +1,6 @@
 """What a task's votes say of its answers, with and without what models say of the same items."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -10,6 +10,8 @@ from django.utils.translation import gettext as _
 from annotation.agreement.statistics import bradley_terry, prediction_powered
 from annotation.agreement.statistics.alternative import Alternative, alternative_test
 from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.agreement.tiers import rules
+from annotation.agreement.wording import tier_name
 from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.verdicts import Asked, asked
@@ -64,6 +66,27 @@ def _json(coefficient: Coefficient) -> dict:
 
 
 @dataclass(frozen=True)
+class Agreement:
+    """How often one model says what single people say: of all items ("all"), or of those of a
+    ``tier``.
+    """
+
+    judge: str
+    question: str
+    tier: str
+    votes: int
+    value: Coefficient
+
+    @property
+    def tier_words(self) -> str:
+        return _("all") if self.tier == "all" else tier_name(self.tier)
+
+    def as_json(self) -> dict:
+        named = {"model": self.judge, "question": self.question, "tier": self.tier}
+        return named | {"n": self.votes} | _json(self.value)
+
+
+@dataclass(frozen=True)
 class Material:
     """A task's answers to one question, by people and by models, and the items that show what.
 
@@ -91,8 +114,8 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
     """The quantities of a task on one of its questions, by default its first, for each model.
 
     Returns ``task``, ``question``, ``questions`` (all names), ``quantities`` (Quantity),
-    ``alternatives`` ({model: Alternative}) and ``capped``: whether only the first items' votes
-    were read, ``most`` of them.
+    ``alternatives`` ({model: Alternative}), ``agreements`` (Agreement) and ``capped``: whether only
+    the first items' votes were read, ``most`` of them.
     Raises DomainError where there is no such task or question, or no model judged its items.
     """
     definition = study.tasks.filter(name=task).order_by("-version").first()
@@ -102,12 +125,13 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
     last = None
     if most is not None:
         last = counting.last_position(study, task, most, definition.kind)
-    quantities, alternatives = [], {}
+    quantities, alternatives, agreements = [], {}, []
     for one in chosen:
         material = material_of(study, definition, one, last)
         for judge in sorted(material.verdicts):
             quantities += _quantities(material, judge)
             alternatives.setdefault(judge, _alternative(material, judge))
+            agreements += _agreements(material, judge)
     if not alternatives:
         raise DomainError("No model has judged items of this task.", code="verdicts")
     if not chosen[0].measure.name and not chosen[0].of_options:
@@ -118,6 +142,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
         "questions": _questions(definition),
         "quantities": quantities,
         "alternatives": alternatives,
+        "agreements": agreements,
         "capped": last is not None,
     }
 
@@ -131,7 +156,8 @@ def as_json(found: dict) -> dict:
         for judge, test in found["alternatives"].items()
     ]  # fmt: skip
     head = {name: found[name] for name in ("task", "question", "questions", "capped")}
-    return head | {"quantities": quantities, "alternatives": tests}
+    agreements = [each.as_json() for each in found["agreements"]]
+    return head | {"quantities": quantities, "alternatives": tests, "agreements": agreements}
 
 
 def _questions(definition: TaskDefinition) -> list[str]:
@@ -352,6 +378,35 @@ def _gold(study: Study, definition: TaskDefinition, judges: dict) -> Iterator[Qu
         for item, label in verdicts.filter(model=judge).values_list("item", "label"):
             predicted[code[item]] = right(code[item], label)
         yield _quantity("accuracy:gold", judge, votes, predicted)
+
+
+def _agreements(material: Material, judge: str) -> Iterator[Agreement]:
+    """Of all units that people and the model judged, and by tier where answers are one label."""
+    measure, verdicts = material.asked.measure, material.verdicts[judge]
+    counts: dict[Unit, Counter[str]] = defaultdict(Counter)
+    for unit, _who, label in material.votes:
+        counts[unit][label] += 1
+    by_tier: dict[str, list[tuple[Unit, int, float]]] = {"all": []}
+    for unit, who, label in material.votes:
+        if unit not in verdicts:
+            continue
+        vote = (unit, who, float(label == verdicts[unit]))
+        by_tier["all"].append(vote)
+        if measure.is_one_label:
+            options = len(measure.labels)
+            tier = rules.tier_of(counts[unit].values(), options, rules.DEFAULT, closed=True)
+            by_tier.setdefault(tier, []).append(vote)
+    for tier in ("all", *rules.TIERS):
+        votes = by_tier.get(tier, [])
+        if not votes:
+            continue
+        code = {unit: place for place, unit in enumerate(dict.fromkeys(u for u, *_rest in votes))}
+        table = np.array([(code[unit], who, same) for unit, who, same in votes], float)
+        item, rater, same = table.reshape(-1, 3).T
+        nothing = np.full(len(code), np.nan)
+        cast = prediction_powered.Votes(item.astype(int), rater.astype(int), same, nothing)
+        value = prediction_powered.mean(cast, low=0.0, high=1.0).people
+        yield Agreement(judge, measure.name or measure.question, tier, len(votes), value)
 
 
 def _alternative(material: Material, judge: str) -> Alternative:

@@ -30,6 +30,15 @@ def test_no_preference_is_a_win_for_neither_answer():
     assert [side_of(choice, label) for label in ("1", "2", "tie")] == [1, 2, 0]
 
 
+def test_models_agree_with_people_so_often_by_tier(mix, tmp_path):
+    import_verdicts(mix, write(tmp_path, *ROWS))
+    found = as_json(estimates(mix, "traits"))["agreements"]
+    # The model accepts both: so do three and one of three people. No item has seven votes.
+    assert [(each["tier"], each["n"], each["value"]) for each in found] == [
+        ("all", 6, pytest.approx(2 / 3)), ("pending", 6, pytest.approx(2 / 3))
+    ]  # fmt: skip
+
+
 def test_labels_have_a_share_each_three_ways_and_gold_its_accuracy(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS, verdict("g-1", "rejected")))
     found = quantities(mix, "traits")
