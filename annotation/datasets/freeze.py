@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
@@ -26,7 +27,7 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
-from annotation.datasets import folders, layouts, owners, records, signature
+from annotation.datasets import feed, folders, layouts, owners, records, signature
 from annotation.datasets.card import card
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
@@ -169,6 +170,7 @@ def _frozen(study: Study, judgment: int) -> dict:
         "audit": easy_audit.audit_of(study).as_json(),
         "topped": sorted(map(str, topped.values_list("item", flat=True))),
         "survey": survey.frozen(study),
+        "origin": settings.BASE_URL,
         "stop_below": {task: rule.stop_below for task, rule in collection.rules_of(study).items()},
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
         **_drawn(study),
@@ -505,6 +507,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
     counts = tally.counts()
     return {
         "release": str(release.public_id),
+        "feed": f"{release.frozen.get('origin', '')}{feed.path_of(release)}",
         "study": release.frozen["about"]["slug"],
         "version": release.version,
         **_revised(release),

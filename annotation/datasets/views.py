@@ -1,9 +1,11 @@
 from collections.abc import Iterable
+from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
@@ -13,6 +15,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
+from annotation.datasets import feed as feeds
 from annotation.datasets import folders, freeze, layouts, signature, tasks, uploads, withdrawals
 from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
@@ -83,6 +86,16 @@ def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
         withdrawals.delete(release, by=request.user)
         messages.success(request, _("Release %(n)d is deleted.") % {"n": version})
     return redirect("releases", slug)
+
+
+@login_not_required
+@require_safe
+def feed(request: HttpRequest, pk: UUID) -> JsonResponse:
+    """For whoever has a release: what became of it. Its id is in its manifest alone."""
+    done = Release.objects.filter(status=Release.Status.DONE).select_related("study")
+    release = get_object_or_404(done, public_id=pk)
+    document = feeds.feed(release, request.build_absolute_uri(request.path))
+    return JsonResponse(document, content_type="application/feed+json")
 
 
 @require_safe

@@ -7,12 +7,14 @@ import zipfile
 from collections import Counter
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models.functions import Now
+from django.test import Client
 
 from annotation import policies
-from annotation.core.errors import Conflict
-from annotation.datasets import folders, freeze, withdrawals
+from annotation.core.errors import Conflict, DomainError
+from annotation.datasets import feed, folders, freeze, withdrawals
 from annotation.datasets.models import Release
 from annotation.histories import consent, erase
 from annotation.histories.models import HistoryConsent, Session, Upload
@@ -107,13 +109,14 @@ def test_an_unfetched_release_is_written_anew_without_who_withdrew(
 
 
 def test_a_fetched_release_is_written_anew_under_a_number_that_names_the_old_one(
-    cast, tea, raters, voted, built, login, django_capture_on_commit_callbacks
-):
+    cast, tea, raters, voted, built, login, django_capture_on_commit_callbacks, settings,
+    monkeypatch, tmp_path,
+):  # fmt: skip
     release = built("long")
     client = login(cast.member("Rui", tea, "researcher"))
     with zipfile.ZipFile(io.BytesIO(fetched(client))) as packed:
-        text = packed.read("tea-v1/manifest.json")
-    old = hashlib.sha256(text).hexdigest()
+        old_text = packed.read("tea-v1/manifest.json")
+    old = hashlib.sha256(old_text).hexdigest()
     events = ["release.revised"]
     hook = deliver.add(tea, "https://example.org/hook", events, by=cast.person("Carol"))
     with django_capture_on_commit_callbacks(execute=True):
@@ -141,6 +144,16 @@ def test_a_fetched_release_is_written_anew_under_a_number_that_names_the_old_one
     data = hook.deliveries.get().body["data"]
     assert (data["version"], data["digest"]) == ("1.1", status["digest"])
     assert data["replaces"]["digest"] == old
+    # Whoever has the old files is told, without an account.
+    asked = Client().get(manifest["feed"].removeprefix(settings.BASE_URL))
+    assert asked["Content-Type"] == "application/feed+json"
+    monkeypatch.setattr(feed, "_fetched", lambda address: asked.json())
+    for path, content, reason in (("v1", old_text, "Release 1 is written again"), ("v2", text, "")):
+        (tmp_path / path).mkdir()
+        (tmp_path / path / "manifest.json").write_bytes(content)
+        assert feed.replaced(tmp_path / path).startswith(reason)
+    with pytest.raises(CommandError, match="has a successor: Release 1 is written again"):
+        call_command("check_release", tmp_path / "v1", online=True)
     with pytest.raises(Conflict):
         withdrawals.delete(release, by=cast.person("Carol"))
 
@@ -231,3 +244,15 @@ def test_a_release_tells_of_people_in_fives_and_again_without_who_takes_back(
     freeze.build(release.pk)
     release.refresh_from_db()
     assert people()[0] == {("Age?", "under 40"): 8, ("Tongue?", "Korean"): 8}
+
+
+@pytest.mark.parametrize(
+    ("manifest", "words"),
+    [({}, "names no feed"), ({"feed": "file:///etc/passwd"}, "names no feed"),
+     ({"feed": "http://127.0.0.1:9/feed/"}, "does not answer"),
+     ({"feed": "http://[/"}, "does not answer")],
+)  # fmt: skip
+def test_a_feed_that_cannot_be_asked_is_said(tmp_path, manifest, words):
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(DomainError, match=words):
+        feed.replaced(tmp_path)

@@ -856,6 +856,10 @@ TABLE = {
     ),
     "sources-clear": page(source.may_change, POST=302, data=lambda w: {"sure": "1"}),
     # --- Answers and releases ------------------------------------------------------------------
+    # Whoever has a release asks it, member or not.
+    "release-feed": page(
+        set(), args=lambda w: {"pk": w.mine.release.public_id}, public=True, SAFE=200
+    ),
     "release-import": page(
         study.may_create,
         among=ANYWHERE,

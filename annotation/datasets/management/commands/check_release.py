@@ -5,7 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import DomainError
-from annotation.datasets.check import check
+from annotation.datasets.check import MANIFEST, check
+from annotation.datasets.feed import replaced
 
 
 class Command(BaseCommand):
@@ -20,11 +21,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--key", default="", help="the public key that it must be signed by, of whoever made it"
         )
+        parser.add_argument(
+            "--online",
+            action="store_true",
+            help="also ask the installation that made it whether somebody in it has left since",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             faults = check(options["folder"], options["key"])
+            if options["online"] and (reason := replaced(options["folder"])):
+                faults.append({"path": MANIFEST, "reason": f"has a successor: {reason}"})
         except DomainError as refusal:
             if options["json"]:
                 self.stdout.write(json.dumps({"ok": False, "files": [], "error": refusal.sentence}))
