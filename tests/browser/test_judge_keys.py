@@ -124,6 +124,9 @@ def test_scores_and_words_for_every_criterion_without_a_mouse(page, desk):
 
 def test_claims_are_kept_edited_and_dropped_without_a_mouse(page, desk):
     desk(page, "claims", items=1)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#trouble")).to_have_text("Still to answer: 1. Tram 2 goes to the river.")
+    page.reload()
     expect(page.locator("[data-left]")).to_contain_text("3")
     for verdict in "123":
         page.keyboard.press("j")

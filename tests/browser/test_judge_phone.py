@@ -232,12 +232,6 @@ def test_missing_words_beside_a_score_are_named_marked_and_focused(page, desk, s
     expect(page.locator("[aria-invalid]")).to_have_count(0)
 
 
-def test_a_missing_claim_is_named_by_its_words(phone):
-    page = phone("claims")
-    page.get_by_role("button", name="Submit and next").tap()
-    expect(page.locator("#trouble")).to_have_text("Still to answer: 1. Tram 2 goes to the river.")
-
-
 def test_a_card_that_was_not_in_view_is_said_once_and_nobody_is_kept_from_submitting(
     phone, tea, cast
 ):
