@@ -43,7 +43,7 @@ from annotation.datasets.options import Options
 from annotation.judging.kinds import Kind, config_of_task, kind_of
 from annotation.judging.models import Answer
 from annotation.questions.base import Measure
-from annotation.questions.choice.question import STRENGTHS
+from annotation.questions.choice import STRENGTHS
 from annotation.studies.models import TaskDefinition
 from annotation.votes.counting import are_scores, is_one_label, judgments_as_of
 from annotation.votes.stored import read_judgments

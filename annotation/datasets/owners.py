@@ -16,8 +16,7 @@ from annotation.datasets import records
 from annotation.datasets.models import Release
 from annotation.histories import browse, consent
 from annotation.histories.models import HistoryConsent, Session
-from annotation.judging.kinds import score_rows
-from annotation.judging.kinds.reviews import accepted, claim_reviews
+from annotation.judging.kinds import accepted, claim_reviews, score_rows
 from annotation.judging.models import Judgment
 from annotation.queries import scenarios
 from annotation.queries.models import GoldResponse, Query, Rubric

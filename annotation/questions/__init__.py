@@ -9,12 +9,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from annotation.core.errors import DomainError
 from annotation.questions.base import Question
-from annotation.questions.choice.question import ChoiceQuestion
-from annotation.questions.label.question import LabelQuestion
-from annotation.questions.ranking.question import RankingQuestion
-from annotation.questions.rating.question import RatingQuestion
-from annotation.questions.scale.question import ScaleQuestion
-from annotation.questions.text.question import TextQuestion
+from annotation.questions.choice import ChoiceQuestion
+from annotation.questions.label import LabelQuestion
+from annotation.questions.ranking import RankingQuestion
+from annotation.questions.rating import RatingQuestion
+from annotation.questions.scale import ScaleQuestion
+from annotation.questions.text import TextQuestion
 
 TYPES: dict[str, type[Question]] = {
     "label": LabelQuestion,

@@ -231,4 +231,4 @@ def test_settings_that_make_no_sense_are_refused_by_name(configured, options, wo
 def test_every_type_has_a_title_a_template_and_a_folder_of_its_name():
     for name, type_ in TYPES.items():
         assert str(type_.TITLE)
-        assert type_.__module__ == f"annotation.questions.{name}.question"
+        assert type_.__module__ == f"annotation.questions.{name}"

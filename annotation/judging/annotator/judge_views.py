@@ -19,16 +19,21 @@ from annotation.accounts.requests import UserRequest
 from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_found
 from annotation.core.pages import is_seen, whole_or_part
-from annotation.judging.annotator import history_beside, overview, skeleton
+from annotation.histories import browse, consent, search
+from annotation.histories.models import HistoryConsent
+from annotation.judging.annotator import overview, skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Judgment, Slot
 from annotation.judging.work import comments, drafts, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
+from annotation.queries.models import Query
 from annotation.studies import crowd
 from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
+# Sessions of a history that stand beside an item, at most.
+BESIDE_LIMIT = 12
 # Technical fields of the page, which are no part of an answer.
 TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
 
@@ -99,7 +104,7 @@ def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
     study = study_for(request.user, slug, policies.judgment.may_give)
     shown = _slot_of(study, slot, request.user)
-    sessions = history_beside.sessions(study, shown.query_id, request.user)
+    sessions = sessions_beside(study, shown.query_id, request.user)
     return render(request, "judging/beside.html", {"sessions": sessions})
 
 
@@ -366,3 +371,26 @@ def _go(request: UserRequest, url: str) -> HttpResponse:
 
 def _slot_id(data: QueryDict) -> UUID:
     return uuid_or_not_found(data.get("slot"), _("You do not hold this item."))
+
+
+def sessions_beside(study: Study, query_id: int | None, judge: User) -> list:
+    """Transcripts for ``judge``, redacted: of their own history what is nearest to the question.
+
+    Somebody else sees the sessions that the query grew out of, where its owner agreed that judges
+    of this study do.
+    """
+    queries = Query.objects.filter(pk__in=[query_id] if query_id else [])
+    query = queries.select_related("owner").first()
+    if query is None or query.owner is None:
+        return []
+    allowed = browse.sessions(query.owner, study)
+    if query.owner == judge:
+        grounds = list(query.grounds.values_list("session", flat=True))
+        hits = search.find(judge, query.text, BESIDE_LIMIT, only=allowed)
+        wanted = dict.fromkeys([*grounds, *(hit.session for hit in hits)])
+        order = {session: place for place, session in enumerate(wanted)}
+        transcripts = browse.transcripts(allowed.filter(pk__in=order))
+        return sorted(transcripts, key=lambda transcript: order[transcript.session])
+    if not consent.allows(query.owner, study, HistoryConsent.Purpose.SHOW):
+        return []
+    return list(browse.transcripts(allowed.filter(grounds__query=query)))

@@ -19,9 +19,8 @@ from annotation.candidates.models import Candidate
 from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import open_batch
-from annotation.judging.kinds import score_rows
+from annotation.judging.kinds import accepted, claim_reviews, score_rows
 from annotation.judging.kinds.presets import CLAIMS as CLAIM_TASKS
-from annotation.judging.kinds.reviews import accepted, claim_reviews
 from annotation.judging.models import Draft, Judgment, Slot
 from annotation.queries import gold, scenarios
 from annotation.queries.models import GoldResponse, Query

@@ -8,7 +8,8 @@ from django.db.models import F, QuerySet
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind
 from annotation.judging.kinds.kind import Answer, Kind
-from annotation.judging.kinds.presets import KINDS
+from annotation.judging.kinds.presets import CLAIMS, KINDS
+from annotation.judging.models import Judgment, JudgmentQuerySet
 from annotation.studies.models import TaskDefinition
 
 
@@ -61,3 +62,14 @@ def score_rows(judgments: QuerySet) -> QuerySet:
         candidate=F("slot__item__options__candidate"),
         part=F("answers__pk"),
     )
+
+
+def claim_reviews() -> JudgmentQuerySet:
+    """The judgments that decide on claims."""
+    return Judgment.objects.filter(slot__item__batch__task__kind=CLAIMS.code)
+
+
+def accepted(review: Judgment) -> list[str]:
+    """The claims that a review accepts, as edited: the gold information."""
+    parts = CLAIMS.answer_json(CLAIMS.answer_of(review), {}, {})
+    return [part["text"] or part["claim"] for part in parts.values() if part["verdict"] != "drop"]

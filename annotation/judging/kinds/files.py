@@ -20,8 +20,8 @@ from annotation.judging.kinds.imported import (
 )
 from annotation.queries.models import GoldClaim
 from annotation.questions.base import NAME_LIMIT, Question
-from annotation.questions.label.question import CLASSES_LIMIT
-from annotation.questions.rating.question import POINTS as RATING_POINTS
+from annotation.questions.label import CLASSES_LIMIT
+from annotation.questions.rating import POINTS as RATING_POINTS
 
 Config = dict[str, Any]
 Answers = dict[str, Any]

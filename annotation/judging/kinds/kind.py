@@ -38,7 +38,7 @@ from annotation.questions.base import (
     listed,
     text_in,
 )
-from annotation.questions.choice.question import STRENGTHS
+from annotation.questions.choice import STRENGTHS
 from annotation.studies.models import Study, TaskDefinition
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.histories import browse, consent
-from annotation.judging.kinds.reviews import claim_reviews
+from annotation.judging.kinds import claim_reviews
 from annotation.judging.models import Slot
 from annotation.judging.work import hidden_checks
 from annotation.queries.models import GoldResponse, Query, Rubric
