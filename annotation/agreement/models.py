@@ -39,12 +39,6 @@ class AgreementResult(models.Model):
         return self.agreement.get("level", "nominal")
 
     @property
-    def current(self) -> bool:
-        """Whether it holds all that pages show; what an older version stored is due again."""
-        whole = all("paired_items" in report for _name, report, _figures in self.parts)
-        return whole and (not self.tiers or "all" in self.tiers)
-
-    @property
     def parts(self) -> list[tuple[str, dict, list[tuple[str, str, dict]]]]:
         """The coefficients that pages show: of each criterion ("" where there is one label an
         answer) its report, and key of the formula, name, values of each."""

@@ -199,9 +199,8 @@ class TaskVotes:
 
     @cached_property
     def result(self) -> AgreementResult | None:
-        """Agreement and tiers as last recomputed; None too where an older version did it."""
-        result = self.study.agreement_results.filter(task=self.task).defer("sample").first()
-        return result if result and result.current else None
+        """Agreement and tiers as last recomputed."""
+        return self.study.agreement_results.filter(task=self.task).defer("sample").first()
 
     @property
     def level(self) -> str:

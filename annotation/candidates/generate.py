@@ -13,7 +13,7 @@ from annotation.accounts.models import User
 from annotation.candidates import calls, clean, endpoints, results, retrieve, spending, wording
 from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
 from annotation.candidates.models import Candidate, Retrieval, Run
-from annotation.candidates.prompts import Prompt
+from annotation.candidates.prompts import Manner, Prompt
 from annotation.candidates.results import Written, rules_of
 from annotation.candidates.strategies import (
     FROM_ATTRIBUTES,
@@ -27,7 +27,6 @@ from annotation.candidates.strategies import (
     by_name,
     keeps_length,
     rewrites,
-    strategy_of,
 )
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
@@ -50,7 +49,7 @@ def _misses_length(before: int | None, text: str, study: Study) -> bool:
 
 
 def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> spending.Estimate:
-    count = sum(2 if strategy_of(row.strategy).asks_twice else 1 for row in rows)
+    count = sum(2 if by_name()[row.strategy].asks_twice else 1 for row in rows)
     names = {row.strategy for row in rows}
     earlier = Candidate.every.filter(study=study, strategy__in=names)
     return spending.estimate(server, count, earlier, rows=len(rows))
@@ -346,7 +345,7 @@ def write(candidate: Candidate) -> None:
     if server is None:
         raise CallFailed("no_endpoint")
     if candidate.prompt is None:
-        strategy = strategy_of(candidate.strategy)
+        strategy = by_name()[candidate.strategy]
         if strategy.endpoint_searches:
             server = _searching(server)
         brief = _brief(candidate, server, strategy)
@@ -387,7 +386,6 @@ def _brief(candidate: Candidate, server: Endpoint, strategy: Strategy) -> Brief:
         answer = texts.first() or ""
         if not answer:
             raise CallFailed("no_source")
-    versions = candidate.parameters.get("prompts", {})
     return Brief(
         question=candidate.query.text,
         profile=version.profile if version else {},
@@ -398,8 +396,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy: Strategy) -> Brief:
         sources=_sources(candidate) if strategy.searches else (),
         need=candidate.query.need if strategy.oracle else "",
         seed=candidate.parameters["seed"],
-        small=server.embedded,
-        wordings={name: wording.version(pk) for name, pk in versions.items()},
+        manner=Manner(server.embedded, wording.versions(candidate.parameters.get("prompts", {}))),
     )
 
 

@@ -2,19 +2,19 @@
 alone, for the experiment "oracle".
 
 Each builder returns a Prompt whose ``template`` names the wording and its version: any change of a
-wording gets a new version, because stored candidates name the one that made them. ``wordings``
-are those of a study by name, which take the place of ours (WORDINGS). A small model gets a shorter
-wording, which is a template of its own, where the study has none.
+wording gets a new version, because stored candidates name the one that made them. A Manner
+says whose wording it is: a study's own takes the place of ours (WORDINGS). A small model gets a
+shorter one, which is a template of its own, where the study has none.
 """
 
 import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-IMPROVED = "improved"
-DEGRADED = "degraded"
+# Between which tags a rewritten answer stands.
+TAGS = {"improve": "improved", "degrade": "degraded"}
 
 # Asked for in the language itself where the script tells it: small models follow that best.
 _SCRIPTS = (
@@ -168,27 +168,30 @@ _SMALL = {
     "improve": Wording("improve-small/1", f"{_IMPROVE.split('; ')[0]} {{form}}", _REWRITTEN),
     "degrade": Wording("degrade-small/1", f"{_DEGRADE.split('; ')[0]} {{form}}", _REWRITTEN),
 }
-Wordings = Mapping[str, Wording]
-_OURS: Wordings = {}
 
 
-def _wording(name: str, wordings: Wordings, *, small: bool) -> Wording:
-    return wordings.get(name) or (_SMALL if small else WORDINGS)[name]
+@dataclass(frozen=True)
+class Manner:
+    """How prompts are worded: for a ``small`` model, or in a study's own words, by name."""
+
+    small: bool = False
+    wordings: Mapping[str, Wording] = field(default_factory=dict)
+
+    def wording(self, name: str) -> Wording:
+        return self.wordings.get(name) or (_SMALL if self.small else WORDINGS)[name]
 
 
-def plain_answer(question: str, *, small: bool = False, wordings: Wordings = _OURS) -> Prompt:
+PLAIN = Manner()
+
+
+def plain_answer(question: str, manner: Manner = PLAIN) -> Prompt:
     """The question alone (A3)."""
-    wording = _wording("plain", wordings, small=small)
+    wording = manner.wording("plain")
     return wording.prompt(question=question, language=language(question))
 
 
 def personal_answer(
-    question: str,
-    about: str,
-    inferred: str = "",
-    *,
-    small: bool = False,
-    wordings: Wordings = _OURS,
+    question: str, about: str, inferred: str = "", manner: Manner = PLAIN
 ) -> Prompt:
     """The question with what is known of the person (A1, A2).
 
@@ -196,24 +199,19 @@ def personal_answer(
     """
     if inferred:
         about = f"{about}\n\nLikely to matter for this question:\n{inferred}"
-    wording = _wording("personal", wordings, small=small)
+    wording = manner.wording("personal")
     return wording.prompt(question=question, language=language(question), person=about)
 
 
 def profiler(
-    question: str,
-    about: str,
-    memories: Sequence[str] = (),
-    *,
-    small: bool = False,
-    wordings: Wordings = _OURS,
+    question: str, about: str, memories: Sequence[str] = (), manner: Manner = PLAIN
 ) -> Prompt:
     """Ask which preferences of the person bear on the question (first call of A1).
 
     ``about`` is text of the whole profile, ``memories`` texts that the person found of interest.
     """
     read = "\n\nTexts this person liked to read:\n" + "\n".join(f"- {text}" for text in memories)
-    return _wording("profiler", wordings, small=small).prompt(
+    return manner.wording("profiler").prompt(
         question=question,
         language=language(question),
         person=about,
@@ -226,9 +224,7 @@ def searched_answer(
     sources: list[tuple[str, str]],
     about: str = "",
     need: str = "",
-    *,
-    small: bool = False,
-    wordings: Wordings = _OURS,
+    manner: Manner = PLAIN,
 ) -> Prompt:
     """The question with what a search found: ``sources`` are (title, text).
 
@@ -237,8 +233,8 @@ def searched_answer(
     """
     arm = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
     passages = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
-    wording = _wording("searched", wordings, small=small)
-    if "searched" not in wordings:  # the name tells what the model was shown
+    wording = manner.wording("searched")
+    if "searched" not in manner.wordings:  # the name tells what the model was shown
         wording = replace(wording, id=wording.id.replace("searched", arm))
     return wording.prompt(
         question=question,
@@ -249,17 +245,15 @@ def searched_answer(
     )
 
 
-def static_profile(history: str, *, small: bool = False, wordings: Wordings = _OURS) -> Prompt:
+def static_profile(history: str, manner: Manner = PLAIN) -> Prompt:
     """Ask for a profile of the person behind ``history``, whatever they may ask."""
-    wording = _wording("static-profile", wordings, small=small)
+    wording = manner.wording("static-profile")
     return wording.prompt(history=history or "(nothing)")
 
 
-def aware_profile(
-    question: str, history: str, *, small: bool = False, wordings: Wordings = _OURS
-) -> Prompt:
+def aware_profile(question: str, history: str, manner: Manner = PLAIN) -> Prompt:
     """Ask what of ``history`` bears on ``question``."""
-    wording = _wording("aware-profile", wordings, small=small)
+    wording = manner.wording("aware-profile")
     return wording.prompt(history=history or "(nothing)", question=question)
 
 
@@ -296,20 +290,16 @@ def rubric(
     return _prompt("rubric/1", system, user)
 
 
-def improve(
-    question: str, answer: str, length: int, *, small: bool = False, wordings: Wordings = _OURS
-) -> Prompt:
-    """Ask for a better wording of ``answer`` of the same length (``length`` in words)."""
-    wording = _wording("improve", wordings, small=small)
-    return _rewrite(wording, IMPROVED, question, answer, length)
-
-
-def degrade(
-    question: str, answer: str, length: int, *, small: bool = False, wordings: Wordings = _OURS
-) -> Prompt:
-    """Ask for a worse version of ``answer`` of the same length (``length`` in words)."""
-    wording = _wording("degrade", wordings, small=small)
-    return _rewrite(wording, DEGRADED, question, answer, length)
+def rewrite(how: str, question: str, answer: str, length: int, manner: Manner = PLAIN) -> Prompt:
+    """Ask to "improve" or "degrade" the wording of ``answer``, as long as it is (in words)."""
+    tag = TAGS[how]
+    return manner.wording(how).prompt(
+        question=question,
+        answer=answer,
+        language=language(question),
+        length=str(length),
+        form=f"Put nothing but the rewritten answer between <{tag}> and </{tag}>.",
+    )
 
 
 def language(question: str) -> str:
@@ -321,16 +311,6 @@ def language(question: str) -> str:
         if signs and signs * 4 >= letters:
             return sentence
     return _ELSE
-
-
-def _rewrite(wording: Wording, tag: str, question: str, answer: str, length: int) -> Prompt:
-    return wording.prompt(
-        question=question,
-        answer=answer,
-        language=language(question),
-        length=str(length),
-        form=f"Put nothing but the rewritten answer between <{tag}> and </{tag}>.",
-    )
 
 
 def _prompt(template: str, system: str, user: str) -> Prompt:

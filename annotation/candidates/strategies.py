@@ -8,7 +8,7 @@ chose at random. The Brief is all that a strategy can see; the gold need is in i
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
@@ -52,14 +52,8 @@ class Brief:
     # The gold need: empty but in the experiment "oracle".
     need: str = ""
     seed: int = 0
-    small: bool = False
-    # The study's own wordings of prompts, by name.
-    wordings: prompts.Wordings = field(default_factory=dict)
-
-    @property
-    def manner(self) -> dict:
-        """How its prompts are worded: for a small model, or in the study's own words."""
-        return {"small": self.small, "wordings": self.wordings}
+    # How its prompts are worded.
+    manner: prompts.Manner = prompts.PLAIN
 
 
 @dataclass(frozen=True)
@@ -106,29 +100,23 @@ class Strategy:
 
 
 def _question_alone(brief: Brief, ask: Ask) -> Draft:
-    return Draft(prompts.plain_answer(brief.question, **brief.manner))
+    return Draft(prompts.plain_answer(brief.question, brief.manner))
 
 
-def _improved(brief: Brief, ask: Ask) -> Draft:
+def _rewritten(brief: Brief, ask: Ask, how: str) -> Draft:
     length = clean.count_words(brief.answer)
-    prompt = prompts.improve(brief.question, brief.answer, length, **brief.manner)
-    return Draft(prompt, {"words_before": length}, tag=prompts.IMPROVED)
-
-
-def _degraded(brief: Brief, ask: Ask) -> Draft:
-    length = clean.count_words(brief.answer)
-    prompt = prompts.degrade(brief.question, brief.answer, length, **brief.manner)
-    return Draft(prompt, {"words_before": length}, tag=prompts.DEGRADED)
+    prompt = prompts.rewrite(how, brief.question, brief.answer, length, brief.manner)
+    return Draft(prompt, {"words_before": length}, tag=prompts.TAGS[how])
 
 
 def from_sources(brief: Brief, ask: Ask, about: str = "") -> Draft:
     """Answer from what was found, with ``about`` the person."""
-    room = SMALL_SOURCE if brief.small else SOURCE
+    room = SMALL_SOURCE if brief.manner.small else SOURCE
     sources = [replace(source, text=source.text[:room]) for source in brief.sources]
-    sources = sources[: SMALL_SOURCES if brief.small else None]
+    sources = sources[: SMALL_SOURCES if brief.manner.small else None]
     prompt = prompts.searched_answer(
         brief.question, [(source.title, source.text) for source in sources], about, brief.need,
-        **brief.manner,
+        brief.manner,
     )  # fmt: skip
     return Draft(prompt, {"sources": [asdict(source) for source in sources]})
 
@@ -154,13 +142,13 @@ GENERAL = {
         endpoint_searches=True,
     ),
     "improve": Strategy(
-        _improved,
+        partial(_rewritten, how="improve"),
         words=_("improve: rewrite the A1 answers for the better, as long as they are"),
         place=30,
         rewrites=True,
     ),
     "degrade": Strategy(
-        _degraded,
+        partial(_rewritten, how="degrade"),
         words=_("degrade: rewrite the A1 answers for the worse, as long as they are"),
         place=31,
         rewrites=True,
@@ -197,12 +185,6 @@ def without_persona() -> list[str]:
 def by_default() -> list[str]:
     """What is asked for where nobody names strategies."""
     return [name for name, strategy in by_name().items() if strategy.by_default]
-
-
-def strategy_of(name: str) -> Strategy:
-    """The strategy of a candidate's name; older rewrites name what they rewrite in it, too."""
-    known = by_name()
-    return known.get(name) or known[name.split("-")[0]]
 
 
 def keeps_length(before: int, text: str, tolerance: float) -> bool:

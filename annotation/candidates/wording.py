@@ -1,7 +1,5 @@
 """The prompts of generation as texts with places: built in, or a study's own version of them."""
 
-import functools
-
 from django.db import transaction
 from django.utils.translation import gettext as _
 
@@ -113,10 +111,10 @@ def of_answers(study: Study) -> dict[str, int]:
     return dict(rows.values_list("name", "pk"))
 
 
-@functools.lru_cache(maxsize=256)
-def version(pk: int) -> Wording:
-    """The wording of that id; a version never changes."""
-    return _as_wording(PromptTemplate.objects.select_related("study").get(pk=pk))
+def versions(ids: dict[str, int]) -> dict[str, Wording]:
+    """The wordings of which ``of_answers`` gave the ``ids``, by name."""
+    rows = PromptTemplate.objects.select_related("study").in_bulk(ids.values())
+    return {name: _as_wording(rows[pk]) for name, pk in ids.items()}
 
 
 def _as_wording(template: PromptTemplate) -> Wording:

@@ -592,17 +592,6 @@ def test_before_the_first_recomputation_the_headline_says_why_there_is_nothing(j
     ] * 3
 
 
-def test_a_result_of_an_older_version_is_not_shown_and_due_again(judged, page):
-    result = recompute.recompute(judged, "better")
-    del result.tiers["all"]
-    result.digest = "older"
-    result.save()
-    answer = page("results/better/")
-    assert answer.status_code == 200
-    assert "Not computed yet" in answer.content.decode()
-    assert [task for _study, task in recompute.due()] == ["better"]
-
-
 def test_people_whose_votes_were_imported_are_raters_whom_nobody_can_give_work(cast, tea, login):
     cast.open(tea, items=1, options=2)
     theirs = User.objects.create(email="w7@imported.invalid", worker="tea:w7")

@@ -569,11 +569,12 @@ def test_answers_are_asked_for_in_the_studys_own_words_of_the_runs_start(asked, 
 
 
 def test_a_rewrite_and_a_search_are_asked_for_in_the_studys_own_words(tea):
-    wordings = {
+    own = {
         "improve": prompts.Wording("improve/tea-1", "{form}", "{question} {answer}"),
         "searched": prompts.Wording("searched/tea-1", "{about}{need}{sources}", "{question}"),
     }
-    prompt = prompts.improve("Why {about}?", "So.", 1, wordings=wordings)
+    manner = prompts.Manner(wordings=own)
+    prompt = prompts.rewrite("improve", "Why {about}?", "So.", 1, manner)
     assert prompt.messages == [
         {
             "role": "system",
@@ -582,7 +583,7 @@ def test_a_rewrite_and_a_search_are_asked_for_in_the_studys_own_words(tea):
         {"role": "user", "content": "Why {about}? So."},
     ]
     assert (
-        prompts.searched_answer("Why?", [], "Likes tea.", wordings=wordings).template
+        prompts.searched_answer("Why?", [], "Likes tea.", manner=manner).template
         == "searched/tea-1"
     )
     assert prompts.searched_answer("Why?", [], "Likes tea.").template == "searched-about/1"

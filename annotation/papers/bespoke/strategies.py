@@ -14,18 +14,18 @@ def _searched_raw(brief: Brief, ask: Ask) -> Draft:
 
 
 def _searched_static(brief: Brief, ask: Ask) -> Draft:
-    about = ask("static_profile", prompts.static_profile(_joined(brief), **brief.manner))
+    about = ask("static_profile", prompts.static_profile(_joined(brief), brief.manner))
     return from_sources(brief, ask, about)
 
 
 def _searched_aware(brief: Brief, ask: Ask) -> Draft:
-    prompt = prompts.aware_profile(brief.question, _joined(brief), **brief.manner)
+    prompt = prompts.aware_profile(brief.question, _joined(brief), brief.manner)
     return from_sources(brief, ask, ask("aware_profile", prompt))
 
 
 def _joined(brief: Brief) -> str:
     """The sessions one after another, each with an equal share of the room at least."""
-    room = SMALL_HISTORY if brief.small else HISTORY
+    room = SMALL_HISTORY if brief.manner.small else HISTORY
     if not brief.history:
         return ""
     share = max(200, room // len(brief.history))

@@ -21,19 +21,19 @@ def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
     memories = _sample(brief)
     core = profiles.as_text(profiles.core_fields(brief.profile))
     seen = core if memories else profiles.as_text(brief.profile)
-    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, **brief.manner))
-    return Draft(prompts.personal_answer(brief.question, core, inferred, **brief.manner))
+    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, brief.manner))
+    return Draft(prompts.personal_answer(brief.question, core, inferred, brief.manner))
 
 
 def _masked(brief: Brief, ask: Ask) -> Draft:
     shown, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
     about = profiles.as_text(shown)
-    prompt = prompts.personal_answer(brief.question, about, **brief.manner)
+    prompt = prompts.personal_answer(brief.question, about, manner=brief.manner)
     return Draft(prompt, {"masked": masked, "share": MASKED})
 
 
 def _sample(brief: Brief) -> list[str]:
-    if brief.small:
+    if brief.manner.small:
         return []
     drawn = random.Random(brief.seed)  # noqa: S311 - no secret
     chosen = drawn.sample(brief.memories, min(MEMORIES, len(brief.memories)))

@@ -8,7 +8,7 @@ from annotation.candidates.strategies import FROM_ATTRIBUTES, Ask, Brief, Draft,
 
 def _from_attributes(brief: Brief, ask: Ask) -> Draft:
     about = "\n".join(f"- {statement}" for statement in brief.attributes)
-    prompt = prompts.personal_answer(brief.question, about, **brief.manner)
+    prompt = prompts.personal_answer(brief.question, about, manner=brief.manner)
     return Draft(prompt, {"attributes": list(brief.attributes)})
 
 

@@ -62,9 +62,6 @@ def _collect_static() -> None:
     current = _fingerprint()
     if stamp.exists() and stamp.read_text(encoding="utf-8") == current and manifest.hashed_files:
         return
-    # What earlier versions left where it is served.
-    for name in ("staticfiles.json", ".stamp"):
-        (settings.STATIC_ROOT / name).unlink(missing_ok=True)
     # What packages bring and no page loads: a second viewer of the API, another htmx, DRF's pages.
     unused = ["redoc", "rest_framework", "django_htmx"]
     call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=unused)
