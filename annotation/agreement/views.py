@@ -105,7 +105,7 @@ def _page(request: UserRequest, study: Study, board: Board, digest: str) -> dict
     tier = tier if tiered and tier in rules.TIERS else ""
     page, number = None, request.GET.get("page")
     if tier:
-        page = page_of(TaskVotes.disputed(board, tier), PAGE, number)
+        page = page_of(cast(Any, TaskVotes.disputed(board, tier)), PAGE, number)
     elif board.measures:
         page = Paginator(cast(Any, board.disputed()), PAGE).get_page(number)
     votes_of = partial(TaskVotes.votes_of, board) if tier else board.votes_of

@@ -6,16 +6,16 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
 from django.core.files.uploadedfile import UploadedFile
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils.translation import gettext as _
+from pgvector import HalfVector
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Document, DocumentFile, DocumentPassage
 from annotation.candidates.reading import Text
 from annotation.celery import app
-from annotation.core import audit, foreign, jobs
+from annotation.core import audit, foreign, jobs, sql
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.core.jobs import Lease, TakenOver
@@ -108,9 +108,9 @@ def _passages(texts: list[Text], progress: Callable[[int, int], None]) -> list[P
     cut = [(text.id, start, part) for text in texts for start, part in parts(text.text)]
     passages = []
     for some in chunks(cut, EMBEDDED_AT_ONCE):
-        vectors = embed([part for *_, part in some]).astype(np.float16)
+        vectors = embed([part for *_, part in some])
         passages += [
-            Passage(document, start, part, f"[{','.join(map(str, vector.tolist()))}]")
+            Passage(document, start, part, HalfVector(vector).to_text())
             for (document, start, part), vector in zip(some, vectors, strict=True)
         ]
         progress(len(passages), len(cut))
@@ -123,12 +123,15 @@ def _store(study: Study, texts: list[Text], passages: list[Passage]) -> None:
         for text in texts
     )
     ids = {document.external_id: document.pk for document in documents}
-    columns = "study_id, document_id, start, length, words, embedding"
-    table = DocumentPassage._meta.db_table
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for passage in passages:
-            place = (study.pk, ids[passage.document], passage.start, len(passage.text))
-            copy.write_row((*place, search.as_tsvector(passage.text), passage.embedding))
+    sql.copy(
+        DocumentPassage,
+        [
+            {"study_id": study.pk, "document_id": ids[passage.document], "start": passage.start}
+            | {"length": len(passage.text), "words": search.as_tsvector(passage.text)}
+            | {"embedding": passage.embedding}
+            for passage in passages
+        ],
+    )
 
 
 def parts(text: str) -> Iterator[tuple[int, str]]:

@@ -8,19 +8,19 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 import httpx2
-import numpy as np
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Substr
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
-from annotation.candidates.models import Retrieval
+from annotation.candidates.models import DocumentPassage, Retrieval
 from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, without_persona
 from annotation.core import audit, characters
-from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, built, taken
 from annotation.histories import browse, consent, search
@@ -125,48 +125,23 @@ def sources(query: Query, endpoint: str) -> list[Source]:
     return merged[: retrieval.results]
 
 
-_DOCUMENTS = """
-    WITH by_words AS MATERIALIZED (
-        SELECT id, rank() OVER (ORDER BY score DESC) AS place FROM (
-            SELECT id, ts_rank(words, %(words)s::tsquery) AS score
-            FROM candidates_documentpassage
-            WHERE study_id = %(study)s AND words @@ %(words)s::tsquery
-            ORDER BY score DESC, id LIMIT %(depth)s) w
-    ), by_meaning AS MATERIALIZED (
-        SELECT id, rank() OVER (ORDER BY distance) AS place FROM (
-            SELECT id, embedding <=> %(meaning)s::halfvec AS distance
-            FROM candidates_documentpassage WHERE study_id = %(study)s
-            ORDER BY distance, id LIMIT %(depth)s) m
-        WHERE distance < %(far)s
-    ), best AS (
-        SELECT id, sum(1.0 / (%(fusion)s + place)) AS score
-        FROM (TABLE by_words UNION ALL TABLE by_meaning) b GROUP BY id
-    )
-    SELECT d.external_id, d.title, d.url, substr(d.text, p.start + 1, p.length)
-    FROM best b JOIN candidates_documentpassage p ON p.id = b.id
-    JOIN candidates_document d ON d.id = p.document_id
-    ORDER BY b.score DESC, p.id LIMIT %(limit)s"""
-
-
 def documents(study: Study, text: str, limit: int) -> list[Source]:
     """Passages of the study's collection that hold the words of ``text`` or come near its meaning.
 
     The words of a question are looked for one by one (any of them counts): few documents hold all.
     """
     text = text[: search.QUERY_LIMIT]
-    meaning = embed([text])[0].astype(np.float16)
-    values: dict[str, Any] = {
-        "study": study.pk,
-        "words": search.query(text).replace(" & ", " | "),
-        "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
-        "far": 1 - search.NEAR,
-        "fusion": search.FUSION,
-        "depth": 4 * limit,
-        "limit": limit,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_DOCUMENTS, values)
-        return [Source("documents", *row) for row in cursor.fetchall()]
+    words = search.query(text).replace(" & ", " | ")
+    passages = DocumentPassage.objects.filter(study=study)
+    scores = search.scored(passages, text, words, 4 * limit)
+    best = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
+    part = Substr("document__text", F("start") + 1, cast(Any, F("length")))
+    rows = DocumentPassage.objects.annotate(part=part).select_related("document").in_bulk(best)
+    found = [(rows[key].document, rows[key].part) for key in best if key in rows]
+    return [
+        Source("documents", document.external_id, document.title, document.url, part)
+        for document, part in found
+    ]
 
 
 def web(text: str, limit: int) -> list[Source]:

@@ -1,20 +1,26 @@
 """Search in one's own history: by words, in any script, and by meaning."""
 
+import math
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from django.db import connection
-from django.db.models import QuerySet
+from django.contrib.postgres.search import SearchQueryField, SearchRank
+from django.db.models import BooleanField, F, Func, QuerySet, Value
+from django.db.models.functions import Cast, Coalesce, Substr
 from django.utils.text import Truncator
+from pgvector import HalfVector
+from pgvector.django import CosineDistance
 
 from annotation.accounts.models import User
+from annotation.core import sql
 from annotation.core.embed import embed
-from annotation.histories.models import Passage
+from annotation.histories.models import Passage, Session
 
 # A passage is about a page: its meaning is one, and its words fit into one tsvector.
 PASSAGE = 2_000
@@ -56,14 +62,13 @@ def index(owner: User, rows: Sequence[tuple[UUID, int | None, str]]) -> int:
         for session, message, text in rows
         for start, part in _parts(text)
     ]
-    vectors = embed([part for *_, part in parts]).astype("float16")
-    table = Passage._meta.db_table
-    columns = "owner_id, session_id, message_id, start, words, embedding"
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for (session, message, start, part), vector in zip(parts, vectors, strict=True):
-            place = f"[{','.join(map(str, vector.tolist()))}]"
-            copy.write_row((owner.pk, session, message, start, as_tsvector(part), place))
-    return len(parts)
+    vectors = embed([part for *_, part in parts])
+    passages: list[dict[str, Any]] = [
+        {"owner_id": owner.pk, "session_id": session, "message_id": message, "start": start}
+        | {"words": as_tsvector(part), "embedding": HalfVector(vector).to_text()}
+        for (session, message, start, part), vector in zip(parts, vectors, strict=True)
+    ]
+    return len(sql.copy(Passage, passages))
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
@@ -80,36 +85,32 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
         start = end
 
 
-_FIND = """
-    WITH by_words AS MATERIALIZED (
-        SELECT id, session_id, rank() OVER (ORDER BY score DESC) AS place FROM (
-            SELECT id, session_id, ts_rank(words, %(words)s::tsquery) AS score
-            FROM histories_passage
-            WHERE owner_id = %(owner)s AND words @@ %(words)s::tsquery AND {only}
-            ORDER BY score DESC, id DESC LIMIT %(depth)s) w
-    ), by_meaning AS MATERIALIZED (
-        SELECT id, session_id, rank() OVER (ORDER BY distance) AS place FROM (
-            SELECT id, session_id, embedding <=> %(meaning)s::halfvec AS distance
-            FROM histories_passage WHERE owner_id = %(owner)s AND {only}
-            ORDER BY distance, id LIMIT %(depth)s) m
-        WHERE distance < %(far)s
-    ), passages AS (
-        SELECT id, session_id, sum(1.0 / (%(fusion)s + place)) AS score
-        FROM (TABLE by_words UNION ALL TABLE by_meaning) b GROUP BY id, session_id
-    ), best AS (
-        SELECT DISTINCT ON (session_id) id, session_id, score
-        FROM passages ORDER BY session_id, score DESC, id
-    )
-    SELECT s.id, p.message_id, s.kind, s.provider, s.title, s.started_at, s.state,
-           substr(coalesce(m.text, s.title), p.start + 1, %(passage)s), b.score
-    FROM best b JOIN histories_passage p ON p.id = b.id
-    JOIN histories_session s ON s.id = b.session_id AND s.owner_id = %(owner)s
-    LEFT JOIN histories_message m ON m.id = p.message_id
-    ORDER BY b.score DESC, s.started_at DESC NULLS LAST, s.id LIMIT %(limit)s""".replace(
-    # Narrowed before the best are taken: what fits beside much that is not wanted is found, too.
-    "{only}",
-    "(%(only)s::uuid[] IS NULL OR session_id = ANY(%(only)s::uuid[]))",
-)
+class _Matches(Func):
+    """Whether a ``tsvector`` has what a ``tsquery`` asks for."""
+
+    arg_joiner = " @@ "
+    template = "%(expressions)s"
+    output_field = BooleanField()
+
+
+def scored(passages: QuerySet, text: str, words: str, depth: int) -> dict[int, float]:
+    """{key: score} of the ``depth`` passages that fit ``words`` best, and as many near in meaning.
+
+    ``words`` is a ``tsquery``; the meaning is that of ``text``.
+    """
+    wanted = Cast(Value(words), SearchQueryField())
+    by_words = passages.filter(_Matches(F("words"), wanted))
+    by_words = by_words.annotate(distance=-SearchRank(F("words"), wanted))
+    meaning = CosineDistance("embedding", HalfVector(embed([text])[0]))
+    by_meaning = passages.annotate(distance=meaning).filter(distance__lt=1 - NEAR)
+    scores: defaultdict[int, float] = defaultdict(float)
+    for ranked in (by_words.order_by("distance", "-pk"), by_meaning.order_by("distance", "pk")):
+        places: dict[float, int] = {}
+        rows = ranked.values_list("pk", "distance")[:depth]
+        for place, (key, distance) in enumerate(rows, start=1):
+            # What is equally good has the same place.
+            scores[key] += 1 / (FUSION + places.setdefault(distance, place))
+    return scores
 
 
 def find(owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = None) -> list[Hit]:
@@ -121,28 +122,31 @@ def find(owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = Non
     text = text.strip()[:QUERY_LIMIT]
     if not text:
         return []
-    with connection.cursor() as cursor:
-        cursor.execute(_FIND, statement_values(owner, text, limit, only))
-        rows = cursor.fetchall()
-    names = [field.name for field in fields(Hit)]
-    shown = ((*row[:7], _snippet(row[7], text), float(row[8])) for row in rows)
-    return [Hit(**dict(zip(names, values, strict=True))) for values in shown]
+    passages = Passage.objects.filter(owner=owner)
+    if only is not None:
+        # Narrowed before the best are taken: what fits beside much that is not wanted is found.
+        passages = passages.filter(session__in=only.order_by().values("pk"))
+    scores = scored(passages, text, query(text), 4 * limit)
+    whole = Coalesce("message__text", "session__title")
+    rows = Passage.objects.filter(pk__in=scores).select_related("session")
+    rows = rows.annotate(text=Substr(whole, F("start") + 1, PASSAGE)).order_by("pk")
+    best: dict[UUID, Passage] = {}
+    for row in sorted(rows, key=lambda row: -scores[row.pk]):
+        best.setdefault(row.session_id, row)
+    ranked = sorted(best.values(), key=lambda row: (-scores[row.pk], *_newest(row.session)))
+    return [_hit(row, text, scores[row.pk]) for row in ranked[:limit]]
 
 
-def statement_values(owner: User, text: str, limit: int, only: QuerySet | None = None) -> dict:
-    """What the statement of ``find`` is run with."""
-    meaning = embed([text])[0].astype("float16")
-    return {
-        "owner": owner.pk,
-        "words": query(text),
-        "meaning": f"[{','.join(map(str, meaning.tolist()))}]",
-        "far": 1 - NEAR,
-        "fusion": FUSION,
-        "depth": 4 * limit,
-        "passage": PASSAGE,
-        "limit": limit,
-        "only": None if only is None else list(only.order_by().values_list("pk", flat=True)),
-    }
+def _newest(session: Session) -> tuple[float, UUID]:
+    started = session.started_at
+    return (-started.timestamp() if started else math.inf), session.pk
+
+
+def _hit(row: Any, text: str, score: float) -> Hit:
+    names = ("kind", "provider", "title", "started_at", "state")
+    found = {name: getattr(row.session, name) for name in names}
+    snippet = _snippet(row.text, text)
+    return Hit(row.session_id, row.message_id, **found, snippet=snippet, score=score)
 
 
 def _snippet(passage: str, query: str) -> str:

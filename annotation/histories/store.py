@@ -6,7 +6,6 @@ does not grow with the file.
 """
 
 import hashlib
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from django.db import connection
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
+from annotation.core import sql
 from annotation.histories.models import Mark, Message, Passage, Session, Tombstone, Upload
 from annotation.histories.records import Conversation, Search, Skipped, Visit
 
@@ -221,14 +221,16 @@ def _fill(session: Session, upload: Upload, chat: Conversation) -> None:
 
 
 def _write_messages(pairs: Iterable[tuple[Session, Conversation]]) -> None:
-    table = Message._meta.db_table
-    columns = "session_id, position, role, text, at, external_id, attachments, model"
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy:
-        for session, chat in pairs:
-            for position, message in enumerate(chat.messages):
-                names = json.dumps(list(message.attachments), ensure_ascii=False)
-                row = (session.pk, position, message.role, message.text, message.at)
-                copy.write_row((*row, message.id[:300], names, message.model[:100]))
+    sql.copy(
+        Message,
+        [
+            {"session_id": session.pk, "position": position, "role": message.role}
+            | {"text": message.text, "at": message.at, "external_id": message.id[:300]}
+            | {"attachments": list(message.attachments), "model": message.model[:100]}
+            for session, chat in pairs
+            for position, message in enumerate(chat.messages)
+        ],
+    )
 
 
 def _clear(sessions: list[Session]) -> dict:

@@ -3,6 +3,7 @@ import pytest
 from annotation.accounts.models import User
 from annotation.candidates import calls, clean, pool, proposals, review
 from annotation.candidates.models import Candidate, GenerationRules, Proposal
+from annotation.candidates.steps.base import checked
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
@@ -218,7 +219,6 @@ def test_a_plan_learns_from_what_was_measured(tea, mina, model, script):
 def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
     for step, options, words in [
         ("persona", {"count": 1}, "as a seed first"),
-        ("persona", {"count": 0}, "Ask for 1 to"),
         ("question", {}, "Infer features"),
         ("general", {}, "Give a pool"),
         ("memory", {}, "Give a collection"),
@@ -227,6 +227,14 @@ def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
     ]:
         with pytest.raises(DomainError, match=words):
             proposals.request(tea, step, options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"count": 0}, {"count": 5_001}, {"count": "x"}, {"size": 3}, {"hints": "x"}]
+)
+def test_options_out_of_their_bounds_are_refused(options):
+    with pytest.raises(DomainError):
+        checked("persona", options)
 
 
 @pytest.mark.parametrize(
