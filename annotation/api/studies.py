@@ -272,7 +272,7 @@ class Invitations(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         """The invitations that somebody can still accept, without their links."""
         study = study_for(request.user, slug, policies.member.may_manage)
-        page, place = Since().page(request, members.standing_invitations().filter(study=study))
+        page, place = Since().page(request, members.valid_invitations().filter(study=study))
         names = ("id", "role", "email", "expires_at")
         rows = [{name: getattr(row, name) for name in names} for row in page]
         return Response({"results": rows, **place})

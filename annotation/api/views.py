@@ -50,7 +50,7 @@ class Studies(base.StudyView, generics.ListAPIView):
     serializer_class = serializers.StudySerializer
 
     def get_queryset(self) -> QuerySet[Study]:
-        return Study.objects.visible_to(self.request.user).with_standing(self.request.user)
+        return Study.objects.visible_to(self.request.user).with_membership(self.request.user)
 
     @extend_schema(parameters=[base.KEY], request=studies.StudyBody)
     def post(self, request: Request) -> Response:

@@ -38,7 +38,7 @@ def request(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
     check_slug(slug)
     if not may_create(by):
         raise DomainError("Only who runs a study may make one.", code="refused", status=403)
-    study = Study.objects.with_standing(by).filter(slug=slug).first()
+    study = Study.objects.with_membership(by).filter(slug=slug).first()
     if study and not policies.release.may_import_into(member_of(by, study)):
         raise Conflict(f"There is a study “{slug}” already.", code="exists")
     if (file.size or 0) > FILE_LIMIT:

@@ -12,7 +12,7 @@ from annotation.policies.roles import Member
 from annotation.studies.models import Study
 
 # Every request of a study's page asks this, so it is written out (reason: see core.sql).
-_STANDING = f"""
+_MEMBERSHIP = f"""
     SELECT {sql.columns(Study, "s")}, m.role,
            s.consent_text_id IS NULL OR EXISTS (
                SELECT 1 FROM accounts_consent c WHERE c.user_id = %(me)s
@@ -29,7 +29,7 @@ def study_for(user: User, slug: str, may: Callable[[Member], bool]) -> Study:
     ``may`` is the policy of the page. Raises Http404 where the user may not know of the study,
     PermissionDenied where the policy refuses.
     """
-    row = sql.first(_STANDING, {"me": user.pk, "slug": slug})
+    row = sql.first(_MEMBERSHIP, {"me": user.pk, "slug": slug})
     if row is None:
         raise Http404
     study = sql.instance(Study, row)
@@ -47,7 +47,7 @@ def member_of(user: User, study: Study) -> Member:
     return Member(study.role, user.is_superuser)
 
 
-def standings(user: User) -> list[Member]:
+def memberships_of(user: User) -> list[Member]:
     """``user`` as each study sees them, those of which they are no member as one."""
     roles = user.memberships.filter(left_at=None).values_list("role", flat=True).distinct()
     return [Member(role, user.is_superuser) for role in (None, *roles)]
@@ -55,4 +55,4 @@ def standings(user: User) -> list[Member]:
 
 def may_create(user: User) -> bool:
     """Whether ``user`` may start studies: who runs one already, and the site's administrator."""
-    return any(map(policies.study.may_create, standings(user)))
+    return any(map(policies.study.may_create, memberships_of(user)))

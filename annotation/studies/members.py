@@ -27,17 +27,17 @@ def create_study(form_data: dict, by: User) -> Study:
     return study
 
 
-def standing(key: str) -> Invitation:
+def valid_invitation(key: str) -> Invitation:
     """Return the invitation that ``key`` opens; NotFound where it is used, old or revoked."""
-    return _standing(digest=Invitation.digest_of(key))
+    return _valid(digest=Invitation.digest_of(key))
 
 
-def standing_by_id(pk: int) -> Invitation:
-    """Return an invitation that was opened before; NotFound where it does not stand any more."""
-    return _standing(pk=pk)
+def valid_invitation_by_id(pk: int) -> Invitation:
+    """Return an invitation that was opened before; NotFound where it is not valid any more."""
+    return _valid(pk=pk)
 
 
-def standing_invitations() -> QuerySet[Invitation]:
+def valid_invitations() -> QuerySet[Invitation]:
     """Invitations that still make somebody a member."""
     now = timezone.now()
     return Invitation.objects.filter(accepted_at=None, revoked_at=None, expires_at__gt=now)
@@ -55,8 +55,8 @@ def revoke(study: Study, pk: int, by: User) -> None:
     audit.record(by, "invitation.revoke", invitation)
 
 
-def _standing(**which: Any) -> Invitation:
-    invitation = standing_invitations().select_related("study").filter(**which).first()
+def _valid(**which: Any) -> Invitation:
+    invitation = valid_invitations().select_related("study").filter(**which).first()
     if invitation is None:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
     return invitation
@@ -69,7 +69,7 @@ def accept(key: str, user: User) -> Membership:
     Raises NotFound for a dead link, DomainError where it was made out to another address, Conflict
     where the person has a role in the study already.
     """
-    invitation = Invitation.objects.select_for_update(of=["self"]).get(pk=standing(key).pk)
+    invitation = Invitation.objects.select_for_update(of=["self"]).get(pk=valid_invitation(key).pk)
     if invitation.accepted_at or invitation.revoked_at:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
     _check_address(invitation, user)
@@ -163,7 +163,7 @@ def code_of(code: str) -> JoinCode:
     return join_code or _refuse_code()
 
 
-def standing_codes(pk: int | str) -> JoinCode:
+def valid_code(pk: int | str) -> JoinCode:
     """A code that was found before, if it still holds; NotFound otherwise."""
     return _valid_codes().filter(pk=pk).first() or _refuse_code()
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.core.views import problem
-from annotation.studies.access import standings
+from annotation.studies.access import memberships_of
 
 # Addresses needed to set up a second factor, or to log out.
 OPEN = {
@@ -53,6 +53,6 @@ class SecondFactor:
 def _lacks_factor(user: User | AnonymousUser) -> bool:
     if not user.is_authenticated:
         return False
-    staff = not all(map(policies.member.may_lack_second_factor, standings(user)))
+    staff = not all(map(policies.member.may_lack_second_factor, memberships_of(user)))
     factors = Authenticator.objects.filter(user=user, type__in=("totp", "webauthn"))
     return staff and not factors.exists()

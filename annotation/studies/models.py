@@ -34,7 +34,7 @@ class StudyQuerySet(models.QuerySet):
             return self
         return self.filter(memberships__user=user, memberships__left_at=None)
 
-    def with_standing(self, user: User) -> "StudyQuerySet":
+    def with_membership(self, user: User) -> "StudyQuerySet":
         """Add ``role`` (or None) and ``consented`` of ``user``, in the same query."""
         membership = Membership.objects.filter(study=OuterRef("pk"), user=user, left_at=None)
         agreed = Consent.objects.filter(user=user, text=OuterRef("consent_text"), withdrawn_at=None)
@@ -47,7 +47,7 @@ class StudyQuerySet(models.QuerySet):
 class Study(models.Model):
     """One collection of judgments, with its own people, tasks and texts."""
 
-    # Of the person that ``with_standing`` asks about.
+    # Of the person that ``with_membership`` asks about.
     role: str | None
     consented: bool
 

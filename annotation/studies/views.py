@@ -297,7 +297,7 @@ def _people(
         "members": study.memberships.filter(left_at=None, user__crowd_entry=None)
         .select_related("user")
         .order_by("pk"),
-        "invitations": members.standing_invitations().filter(study=study).order_by("-pk"),
+        "invitations": members.valid_invitations().filter(study=study).order_by("-pk"),
         "codes": study.codes.filter(revoked_at=None, expires_at__gt=timezone.now()).order_by("-pk"),
     }
     status = 400 if invite.errors or code_form.errors else 200
@@ -424,15 +424,15 @@ def _refused(request: HttpRequest, title: str, refusal: DomainError) -> HttpResp
 def invitation(request: HttpRequest, key: str) -> HttpResponse:
     """Show what an invitation is for; the logged-in person joins by POST."""
     try:
-        standing = members.standing(key)
+        invitation = members.valid_invitation(key)
         if request.method == "POST" and request.user.is_authenticated:
             members.accept(key, request.user)
             request.session.pop(INVITED, None)
-            return redirect("consent", standing.study.slug)
+            return redirect("consent", invitation.study.slug)
     except DomainError as refusal:
         return _refused(request, _("Invitation"), refusal)
-    admit(request, standing)
-    context = {"study": standing.study, "role": standing.get_role_display()}
+    admit(request, invitation)
+    context = {"study": invitation.study, "role": invitation.get_role_display()}
     return render(request, "studies/invitation.html", context)
 
 
@@ -462,7 +462,7 @@ def join_study(request: HttpRequest) -> HttpResponse:
     if JOINING not in request.session:
         return redirect("join")
     try:
-        code = members.standing_codes(request.session[JOINING])
+        code = members.valid_code(request.session[JOINING])
         if request.method == "POST" and request.user.is_authenticated:
             members.join_by_code(code, request.user)
             for name in (JOINING, INVITED):

@@ -29,7 +29,7 @@ def judge(study, user, number=1, **more):
 
 
 def place(study, user):
-    found = Study.objects.filter(pk=study.pk).with_standing(user).get()
+    found = Study.objects.filter(pk=study.pk).with_membership(user).get()
     return overview.places(user, [found])[study.pk]
 
 

@@ -289,7 +289,7 @@ def test_the_desk_counts_no_hidden_check_off(cast, tea):
     add_checks(cast, tea, "gold", 3)
     rates(tea, gold_every=2)
     ann = cast.person("Ann")
-    study = Study.objects.filter(pk=tea.pk).with_standing(ann).get()
+    study = Study.objects.filter(pk=tea.pk).with_membership(ann).get()
     seen = set()
     for _ in range(6):
         judge(tea, ann)

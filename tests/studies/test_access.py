@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotation.accounts import consent
 from annotation.accounts.models import Consent
 from annotation.policies.roles import Member
-from annotation.studies.access import may_create, member_of, standings, study_for
+from annotation.studies.access import may_create, member_of, memberships_of, study_for
 
 
 def yes(member: Member) -> bool:
@@ -97,12 +97,12 @@ def test_the_sites_administrator_knows_of_every_study(tea, cast):
 
 
 def test_standings_are_those_to_all_studies(tea, rain, cast):
-    assert standings(cast.person("Noor")) == [Member(None)]
+    assert memberships_of(cast.person("Noor")) == [Member(None)]
     carol = cast.person("Carol")
     rain.memberships.create(user=carol, role="annotator")
-    assert set(standings(carol)) == {Member(None), Member("curator"), Member("annotator")}
+    assert set(memberships_of(carol)) == {Member(None), Member("curator"), Member("annotator")}
     tea.memberships.filter(user=carol).update(left_at=timezone.now())
-    assert standings(carol) == [Member(None), Member("annotator")]
+    assert memberships_of(carol) == [Member(None), Member("annotator")]
 
 
 def test_who_runs_a_study_may_create_another(tea, cast):

@@ -16,7 +16,7 @@ PAGE = "/studies/tea/messages/"
 def of(name, cast, slug="tea"):
     """The person and the study as a view gives it to them."""
     person = cast.person(name)
-    return person, Study.objects.with_standing(person).get(slug=slug)
+    return person, Study.objects.with_membership(person).get(slug=slug)
 
 
 def bodies(name, cast, which=messages.visible):

@@ -261,7 +261,7 @@ def counts(studies: list[Study]) -> dict[int, dict]:
 
 
 def places(user: User, studies: list[Study]) -> dict[int, Place]:
-    """{study's id: the person's Place}, in one statement for all ``studies`` (with_standing)."""
+    """{study's id: the person's Place}, in one statement for all ``studies`` (with_membership)."""
     today = timezone.localdate()
     since = today - timedelta(days=DAYS - 1)
     values = {
@@ -355,7 +355,7 @@ def own_study(user: User, slug: str) -> Study:
     try:
         return study_for(user, slug, policies.judgment.may_read_own)
     except Http404:
-        study = Study.objects.filter(slug=slug, memberships__in=ended).with_standing(user).first()
+        study = Study.objects.filter(slug=slug, memberships__in=ended).with_membership(user).first()
         if study is None:
             raise
         return study

@@ -42,7 +42,7 @@ def home(request: UserRequest) -> HttpResponse:
     """
     if not request.user.is_authenticated:
         return render(request, "judging/front.html")
-    visible = Study.objects.visible_to(request.user).with_standing(request.user)
+    visible = Study.objects.visible_to(request.user).with_membership(request.user)
     studies = list(visible.order_by("title")[:STUDIES])
     standing = {study: member_of(request.user, study) for study in studies}
     judged = [study for study in studies if policies.judgment.may_give(standing[study])]

@@ -29,7 +29,7 @@ LANGUAGES = ("en", "zh", "ko", "es")
 
 
 @dataclass(frozen=True)
-class Recipe:
+class StudyRecipe:
     """``title`` and ``description`` are {language: text}; so is ``consent`` ({} asks for none).
 
     ``live`` is how people talk with systems (``Study.live``), {} where they do not.
@@ -47,7 +47,7 @@ class Recipe:
 
 
 @cache
-def recipes() -> dict[str, Recipe]:
+def recipes() -> dict[str, StudyRecipe]:
     """Every recipe by its name, in the order in which they are offered."""
     folders = [FOLDER, *(folder for source in SOURCES for folder in source())]
     paths = (path for folder in folders for path in sorted(folder.glob("*.json")))
@@ -56,13 +56,13 @@ def recipes() -> dict[str, Recipe]:
     return {path.stem: _recipe(path, data) for path, data in ordered}
 
 
-def _recipe(path: Path, data: dict) -> Recipe:
+def _recipe(path: Path, data: dict) -> StudyRecipe:
     fields = {key: data[key] for key in ("strategies", "sources", "checks")}
     fields |= {key: _in_each(data[key]) for key in ("title", "description")}
     fields["live"] = data.get("live", {})
     tasks = [_task(path.parent, task) for task in data["tasks"]]
     consent = _texts(path.parent, f"consent-{data['consent']}")
-    return Recipe(path.stem, tasks=tasks, consent=consent, **fields)
+    return StudyRecipe(path.stem, tasks=tasks, consent=consent, **fields)
 
 
 def _task(folder: Path, task: dict) -> dict:
@@ -85,7 +85,7 @@ def _in_each(texts: dict[str, str]) -> dict[str, str]:
 
 
 @transaction.atomic
-def start_study(recipe: Recipe, fields: dict, consent_body: str, by: User) -> Study:
+def start_study(recipe: StudyRecipe, fields: dict, consent_body: str, by: User) -> Study:
     """Create a study from ``fields`` of the model with all that ``recipe`` brings.
 
     Guidelines come in each of the study's languages that the recipe has. A consent text that was

@@ -88,7 +88,7 @@ def _language() -> str:
     return primary if primary in recipes.LANGUAGES else "en"
 
 
-def _worded(offered: Iterable[recipes.Recipe]) -> list[dict]:
+def _worded(offered: Iterable[recipes.StudyRecipe]) -> list[dict]:
     """Name, title, description and names of tasks of each recipe, in the page's language."""
     language = _language()
     return [

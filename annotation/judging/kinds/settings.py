@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 from annotated_types import Ge, Le, MaxLen
 from django.utils.translation import gettext_lazy
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from annotation.core.errors import DomainError
@@ -74,11 +74,6 @@ class Settings(BaseModel):
         title=gettext_lazy("Fields of the persona that are not shown"),
         description=gettext_lazy("One a line, such as Demographics.Age or Preference."),
     )
-
-
-def pairs_a_query(title: Any) -> Any:
-    """How many pairs of a query's answers a batch of pairs draws."""
-    return Annotated[int, Field(ge=1, le=100, title=title)]
 
 
 def check(code: str, schema: type[Settings], config: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def journey(context: Context, study: Study | None = None, *, brief: bool = False
     Empty where no study of theirs asks for own queries.
     """
     request = context["request"]
-    visible = Study.objects.visible_to(request.user).with_standing(request.user)
+    visible = Study.objects.visible_to(request.user).with_membership(request.user)
     if study:
         visible = visible.filter(pk=study.pk)
     rows = [row for row in visible if policies.query.may_write_own(member_of(request.user, row))]
