@@ -14,12 +14,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
+from annotation.accounts.models import User
 from annotation.api.base import StudyView, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
-from annotation.core.schema import built, serializer_of
+from annotation.core.schema import built, serializer_of, taken
 from annotation.imports import receive, recipes, run, tasks
 from annotation.imports.bring import Classes, Known, Options
+from annotation.imports.hub import HubTable
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.studies.access import study_for
@@ -33,9 +35,11 @@ class ImportFile(serializers.Serializer):
     file = serializers.FileField()
 
 
-class ImportAnnouncement(serializers.Serializer):
+class ImportAnnouncement(serializer_of(HubTable)):  # type: ignore[misc]
+    """``size`` of a file that is sent in pieces, or a table of the Hugging Face Hub."""
+
     name = serializers.CharField(max_length=200, default="file")
-    size = serializers.IntegerField(min_value=1, max_value=2**53)
+    size = serializers.IntegerField(min_value=1, max_value=2**53, required=False)
     fingerprint = serializers.CharField(
         max_length=receive.FINGERPRINT_LIMIT, default="", allow_blank=True
     )
@@ -125,6 +129,15 @@ def _answer(
     return Response(kind(row, context=context).data, status=status)
 
 
+def _announced(study: Study, by: User, wanted: dict) -> DataImport:
+    if wanted["hub"]:
+        return receive.from_hub(study, by, HubTable(**taken(HubTable, wanted)))
+    if "size" not in wanted:
+        raise ValidationError({"size": "Say how many bytes come, or name a data set as hub."})
+    names = ("name", "size", "fingerprint")
+    return receive.begin(study, by, **{name: wanted[name] for name in names})
+
+
 def _tell(row: DataImport) -> None:
     """Notify a worker of a file that has come whole."""
     if row.status == DataImport.Status.REQUESTED:
@@ -158,7 +171,7 @@ class Imports(StudyView):
             row = receive.whole(study, request.user, sent)
         else:
             announced = validated(ImportAnnouncement, request.data)
-            row = receive.begin(study, request.user, **announced)
+            row = _announced(study, request.user, announced)
         _tell(row)
         return _answer(request, study, row, status=202)
 

@@ -12,6 +12,7 @@ from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.imports import paths
 from annotation.imports.bring import Known, Options
+from annotation.imports.hub import HubTable
 from annotation.imports.mapping import LEVELS, OWN, QUESTION_LIMIT, TARGETS, Mapping, checked
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.judging.kinds.imported import WIDER
@@ -184,7 +185,7 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
             )
 
 
-ProvenanceForm = form_of(Known)
+ProvenanceForm, HubForm = form_of(Known), form_of(HubTable)
 
 
 def question_in(place: str) -> str:

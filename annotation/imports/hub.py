@@ -20,10 +20,16 @@ LISTED = 20
 class HubTable:
     """A table of a data set: its file is the one of this configuration and split."""
 
-    hub: str = asked(gettext_lazy("Data set on the Hugging Face Hub"), "", "owner/name")
-    config: str = asked("Configuration: a folder or a part of the file's name", "")
-    split: str = asked("Split: a part of the file's name, such as train", "")
-    revision: str = asked("Branch, tag or commit", "")
+    hub: str = asked(
+        gettext_lazy("Data set on the Hugging Face Hub"), "", "owner/name", max_length=200
+    )
+    config: str = asked(
+        gettext_lazy("Configuration"), "", gettext_lazy("A part of the file's path"), max_length=200
+    )
+    split: str = asked(
+        gettext_lazy("Split"), "", gettext_lazy("A part of the file's name"), max_length=200
+    )
+    revision: str = asked(gettext_lazy("Branch, tag or commit"), "", max_length=200)
 
 
 def fetch(wanted: HubTable, folder: Path) -> tuple[Path, str]:

@@ -3,6 +3,7 @@
 The last one asks for a worker that reads what the file begins with.
 """
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +17,7 @@ from annotation.accounts.models import User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict, NotFound
 from annotation.imports import files
+from annotation.imports.hub import HubTable
 from annotation.imports.models import DataImport
 from annotation.studies.models import Study
 
@@ -80,6 +82,21 @@ def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
     except BaseException:
         files.delete(stored)
         raise
+
+
+def from_hub(study: Study, by: User, wanted: HubTable) -> DataImport:
+    """Ask for a table of the Hub, which a worker fetches."""
+    _check(study, 1)  # its size is not known yet
+    with transaction.atomic():
+        return _create(
+            study,
+            by,
+            wanted.hub,
+            0,
+            stored=files.create(),
+            status=Status.REQUESTED,
+            hub=asdict(wanted),
+        )
 
 
 def cancel(study: Study, pk: UUID, by: User | None = None) -> None:

@@ -1,5 +1,6 @@
 """The import as a job: a worker reads what a file begins with, and once it is mapped, all of it."""
 
+import shutil
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from uuid import UUID
@@ -15,8 +16,10 @@ from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
-from annotation.imports import bring, files, tables
+from annotation.core.scratch import scratch_folder
+from annotation.imports import bring, files, hub, tables
 from annotation.imports.beginning import Beginning
+from annotation.imports.hub import HubTable
 from annotation.imports.models import DataImport, ImportFault
 from annotation.imports.store import Faults, FaultsError
 
@@ -115,7 +118,10 @@ def due() -> list[UUID]:
 
 def _look(row: DataImport) -> None:
     """Note what the file begins with; one that is no table is deleted."""
+    fetched: dict = {}
     try:
+        if row.hub:
+            fetched = _fetch(row)
         with sharing.gathered(files.path_of(row.stored)) as path, tables.opened(path) as table:
             if table.format == "release":
                 raise bring.unsupported()
@@ -125,7 +131,17 @@ def _look(row: DataImport) -> None:
         if jobs.end(row, Status.FAILED, stored="", finished_at=Now(), **words):
             files.delete(row.stored)
     else:
-        jobs.end(row, Status.WAITING, sample=sample)
+        jobs.end(row, Status.WAITING, sample=sample, **fetched)
+
+
+def _fetch(row: DataImport) -> dict:
+    """Put the table of the Hub in the import's place; its size and source."""
+    with scratch_folder() as folder:
+        path, source = hub.fetch(HubTable(**row.hub), folder)
+        size = path.stat().st_size
+        shutil.copyfile(path, files.path_of(row.stored))
+        sharing.move(files.path_of(row.stored))
+    return {"size": size, "received": size, "provenance": {"source": source}}
 
 
 def _import(row: DataImport, lease: Lease) -> None:

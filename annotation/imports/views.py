@@ -23,7 +23,7 @@ from annotation.core.pages import whole_or_part
 from annotation.imports import bring, receive, recipes, run, shape, tasks, trial
 from annotation.imports import mapping as mappings
 from annotation.imports.beginning import Beginning
-from annotation.imports.forms import MappingForm, ProvenanceForm
+from annotation.imports.forms import HubForm, MappingForm, ProvenanceForm
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
 from annotation.judging.curator.preview import Tried
@@ -53,10 +53,7 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
     error = ""
     if request.method == "POST":
         try:
-            file = request.FILES.get("file")
-            if not isinstance(file, UploadedFile):
-                raise DomainError(_("Choose a file first."))
-            row = receive.whole(study, request.user, file)
+            row = _received(request, study)
             tasks.notify(row.pk)
             return redirect("import", slug, row.pk)
         except DomainError as refusal:
@@ -64,7 +61,19 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
     rows = study.imports.defer("sample").order_by("-created_at")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     context = {"study": study, "page": page, "error": error, "piece": receive.PIECE}
+    context["hub"] = HubForm(request.POST if request.POST.get("hub") else None)
     return render(request, "imports/imports.html", context, status=400 if error else 200)
+
+
+def _received(request: UserRequest, study: Study) -> DataImport:
+    """The import of the file that was sent, or of the data set that was named."""
+    form = HubForm(request.POST)
+    if request.POST.get("hub") and form.is_valid():
+        return receive.from_hub(study, request.user, form.schema)
+    file = request.FILES.get("file")
+    if not isinstance(file, UploadedFile):
+        raise DomainError(_("Choose a file first."))
+    return receive.whole(study, request.user, file)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -7,6 +7,8 @@ from threading import Thread
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.imports import run
+from annotation.imports.models import DataImport
 from annotation.studies.models import Study
 
 pytest.importorskip("huggingface_hub", reason="the extra “evaluate” is not installed")
@@ -83,3 +85,18 @@ def test_without_a_connection_a_sentence_says_what_to_do(monkeypatch):
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:1")
     with pytest.raises(CommandError, match="cannot be reached from here"):
         call_command("import_data", "--hub", "ann/tea")
+
+
+def test_a_worker_fetches_what_the_page_or_a_program_asked_for(hub, carol, tea):
+    named = {"hub": "ann/tea", "split": "train"}
+    page = carol.post("/studies/tea/data/", named).url
+    row = run.run(DataImport.objects.get().pk)
+    assert (row.status, row.received) == ("waiting", len(FILES["green/train.csv"]))
+    assert f"/datasets/ann/tea/tree/{SHA}" in carol.get(page).content.decode()
+    body = json.dumps(named | {"split": "dev"})
+    kind = {"content_type": "application/json"}
+    sent = carol.post("/api/v1/studies/tea/imports/", body, **kind)
+    row = run.run(DataImport.objects.latest("created_at").pk)
+    assert (sent.status_code, row.status, row.stored) == (202, "failed", "")
+    assert "0 tables fit" in row.error
+    assert carol.post("/api/v1/studies/tea/imports/", "{}", **kind).status_code == 400

@@ -45,6 +45,7 @@ class Migration(migrations.Migration):
                 ('wider', models.JSONField(default=list)),
                 ('provenance', models.JSONField(default=dict)),
                 ('rows', models.PositiveIntegerField(default=0)),
+                ('hub', models.JSONField(default=dict)),
                 ('rows_stored', models.PositiveIntegerField(default=0)),
                 ('counts', models.JSONField(default=dict)),
                 ('unknown', models.JSONField(default=list)),
