@@ -5,6 +5,7 @@ What the systems say is kept back until all have answered, and is then shown at 
 """
 
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from uuid import UUID
@@ -343,6 +344,18 @@ def _options(talk: Talk) -> list[Candidate]:
         opening.answer_of(talk, query, place, replies[last, place], thread[shared:])
         for place, thread in threads.items()
     ]
+
+
+def given(study: Study, person: User) -> Iterator[dict]:
+    """What the person wrote in each conversation, and what they were answered, by places."""
+    for talk in Talk.objects.filter(study=study, person=person).order_by("created_at"):
+        turns = [
+            {"text": text, "answers": {reply.number: reply.text for reply in replies}}
+            for text, replies in show(talk).turns
+        ]
+        yield {"begun": talk.created_at, "ended": talk.ended_at, "draft": talk.draft} | {
+            "turns": turns
+        }
 
 
 def erase(study: Study, annotator: User, **_signal: Any) -> None:

@@ -1,5 +1,6 @@
 """A conversation with hidden systems, from the first message to judgments and their release."""
 
+import json
 import time
 
 import pytest
@@ -198,6 +199,17 @@ def test_drafts_are_kept_until_they_are_sent(tea, ann, talk):
     talks.say(talk.pk, ann, "Where shall I walk?", 0)
     talks.keep_draft(talk.pk, ann, "Where", 0)
     assert Talk.objects.get().draft == ""
+
+
+def test_the_download_of_what_one_gave_has_conversations(tea, ann, talk):
+    from annotation.judging.annotator import data_export
+
+    talks.say(talk.pk, ann, "Where shall I walk?", 0)
+    write_all()
+    file = json.loads("".join(data_export.stream(tea, ann)))
+    (conversation,) = file["conversations"]
+    assert conversation["turns"][0]["text"] == "Where shall I walk?"
+    assert conversation["turns"][0]["answers"]["1"] == f"{talk.systems[0][0]} after 2"
 
 
 def test_conversations_of_who_withdraws_are_erased(cast, tea, ann, talk):

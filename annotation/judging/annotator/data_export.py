@@ -5,7 +5,7 @@ by number, id or origin, and work and hidden checks alike.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from django.core.serializers.json import DjangoJSONEncoder
@@ -22,6 +22,8 @@ from annotation.queries.models import GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 
 CHUNK = 500
+# What other apps hold of a person in a study, by its name in the file.
+FURTHER: dict[str, Callable[[Study, User], Iterable]] = {}
 
 
 def stream(study: Study, user: User) -> Iterator[str]:
@@ -85,6 +87,7 @@ def _lists(study: Study, user: User) -> list[tuple[str, Iterable]]:
             study.messages.filter(sender=user).order_by("pk").values("body", "at"),
         ),
         *_own_queries(study, user),
+        *((name, rows(study, user)) for name, rows in FURTHER.items()),
     ]
 
 
