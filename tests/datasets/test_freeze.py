@@ -493,7 +493,7 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
     release = built("personafeedback")
     manifest = json.loads((folders.folder_of(release) / "manifest.json").read_text())
     assert list(manifest) == [
-        "release", "study", "version", "created_at", "layout", "format", "rules", "counts",
+        "release", "feed", "study", "version", "created_at", "layout", "format", "rules", "counts",
         "agreement", "provenance", "files",
     ]  # fmt: skip
     assert manifest == release.manifest

@@ -8,7 +8,6 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.core.errors import DomainError
-from annotation.datasets import folders
 from annotation.datasets.models import ImportedPair, Release
 from annotation.datasets.release_import import import_release
 from annotation.judging.models import Judgment, Slot
@@ -54,20 +53,6 @@ def test_a_published_benchmark_comes_in_with_its_tiers_and_without_votes(publish
     assert study.slots.filter(status=Slot.Status.OPEN).count() == 13 * 9
 
 
-def test_the_same_folder_again_changes_nothing(published, db):
-    first = import_release(published, "again")
-    assert import_release(published, "again") == first
-    assert Study.objects.get(slug="again").items.count() == 13
-
-
-def test_further_rows_of_the_release_are_added(published, db):
-    import_release(published, "again")
-    path = published / "data/general/hard.jsonl"
-    path.write_text(path.read_text() + json.dumps(PAIR | {"question": "New?"}) + "\n")
-    report = import_release(published, "again")
-    assert (report["items"], report["pairs"]["general"]["hard"]) == (14, 5)
-
-
 def test_faulty_rows_are_listed_with_file_and_row_and_the_rest_comes_in(published, db):
     path = published / "data/general/hard.jsonl"
     rows = [
@@ -110,32 +95,6 @@ def test_pairs_with_the_published_keys_may_stand_in_one_file(tmp_path, db):
     assert study.personas.get().external_id == "1"
     assert set(study.queries.values_list("text", flat=True)) == {PAIR["question"], "And now?"}
     assert set(study.candidates.values_list("text", flat=True)) == {"Tea.", "Cars."}
-
-
-@pytest.mark.parametrize("layout", ["personafeedback", "dpo", "long"])
-def test_our_own_release_comes_back_with_its_votes(tea, items, vote, built, tmp_path, layout):
-    for item, pattern in zip(items(3), ["1" * 9, "111111112", "2222222"], strict=True):
-        vote(item, pattern, reason="Fits.")
-    tea.personas.get().memories.create(text="Ferns.")
-    folder = folders.folder_of(built(layout))
-    report = import_release(folder, "again")
-    pairs = {"specific": {"medium": 1, "hard": 1}}
-    assert report["pairs"] == ({} if layout == "long" else pairs)
-    whole = layout == "long"
-    assert (report["items"], report["votes"], report["workers"]) == (3, 25, 9) if whole else (
-        2, 18, 9
-    )  # fmt: skip
-    again = Study.objects.get(slug="again")
-    votes = Judgment.objects.filter(slot__study=again)
-    assert (votes.count(), set(votes.values_list("imported", flat=True))) == (
-        report["votes"], {True}
-    )  # fmt: skip
-    if layout == "personafeedback":
-        assert again.personas.get().memories.get().text == "Ferns."
-    call_command("release", "again", "--layout", layout, "--out", tmp_path / "again")
-    manifest = json.loads((tmp_path / "again/manifest.json").read_text())
-    first = json.loads((folder / "manifest.json").read_text())
-    assert manifest["counts"]["pairs"] == first["counts"]["pairs"]
 
 
 def test_imported_pairs_can_be_released_with_the_tiers_they_came_with(published, db, tmp_path):

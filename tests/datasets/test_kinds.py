@@ -11,10 +11,8 @@ from annotation.datasets import choices, folders, freeze
 from annotation.datasets.check import check
 from annotation.datasets.release_import import import_release
 from annotation.evaluation import training
-from annotation.judging.imports import bundles
 from annotation.judging.models import Adjudication, Item, Slot
 from annotation.judging.work.submit import revise
-from annotation.personas.models import Attribute
 from tests import everykind
 from tests.datasets.test_opening import load, read_everywhere
 
@@ -94,13 +92,6 @@ def test_votes_csv_has_the_kinds_whose_answer_is_one_label(release_of):
     rows = list(csv.DictReader(data.splitlines()))
     assert {row["task"] for row in rows} == {"i-better", "i-rate", "i-m1", "i-a1", "i-a2"}
     assert len(rows) == 15
-
-
-@pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_the_long_layout_is_written_in_every_format(release_of, format):
-    release = release_of("long", format)
-    rows = {entry["path"]: entry["rows"] for entry in release.manifest["files"]}
-    assert (rows[f"judgments.{format}"], rows[f"attributes.{format}"]) == (23, 2)
 
 
 def test_personalbench_has_its_three_stages_with_the_published_keys_first(release_of):
@@ -264,38 +255,6 @@ def test_csv_shards_whose_columns_look_different_are_opened_as_one(
     rows, whole, _splits = load(folder, tmp_path)
     tables = {"judgments": 23, "items": 8, "candidates": 3, "personas": 1, "attributes": 2}
     assert rows == whole == tables | {"soft_labels": 5}
-
-
-def test_attributes_of_a_release_can_be_imported_again(mix, release_of, tmp_path):
-    release = release_of("long")
-    folder = everykind.write(tmp_path / "again", slug="again")
-    people = lines(release, "personas.jsonl")
-    files = {
-        "personas": [{"id": one["user_id"], "profile": one["profile"]} for one in people],
-        "attributes": [
-            {"id": row["attribute_id"], "persona": row["user_id"]}
-            | {name: row[name] for name in ("text", "confidence", "model", "conversations")}
-            for row in lines(release, "attributes.jsonl")
-        ],
-        **{name: [] for name in ("queries", "candidates", "items")},
-    }
-    for name, rows in files.items():
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    bundles.import_study(folder)
-
-    def told(slug):
-        found = Attribute.objects.filter(persona__study__slug=slug).order_by("external_id")
-        return [
-            (one.external_id, one.text, one.confidence, one.model, _conversations(one))
-            for one in found
-        ]
-
-    assert len(told("mix")) == 2
-    assert told("again") == told("mix")
-
-
-def _conversations(attribute):
-    return [evidence.messages for evidence in attribute.evidence.all()]
 
 
 def test_the_card_names_the_method_of_its_layout(release_of):

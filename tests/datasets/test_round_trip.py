@@ -6,7 +6,6 @@ import pytest
 from django.core.management import call_command
 
 from annotation.candidates.models import Candidate
-from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.datasets.release_import import import_release
 from annotation.datasets.released.base import PARTS
@@ -276,14 +275,6 @@ def test_an_item_about_claims_without_a_judgment_is_named(mix, _data):
         "no judgment shows the claims of the gold response"
     ]
     assert report["items"] == 8
-
-
-def test_a_release_of_no_items_is_refused_and_nothing_is_stored(mix, _data):
-    folder = released(mix)
-    (folder / "items.jsonl").write_text("")
-    with pytest.raises(DomainError, match="Nothing of the release can be imported"):
-        import_release(folder, "again")
-    assert not Study.objects.filter(slug="again").exists()
 
 
 @pytest.mark.parametrize(

@@ -116,32 +116,6 @@ def test_a_wrong_form_is_refused_with_a_sentence(cast, tea, login, data, sentenc
     assert Release.objects.count() == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "status"), [("Ann", 403), ("Curt", 404), ("Rui", 200), ("Carol", 200), ("", 302)]
-)
-def test_only_those_who_may_read_the_study_see_and_fetch_releases(
-    cast, tea, items, _data, client, login, name, status
-):
-    cast.member("Curt", cast.study("rain"), "curator")
-    items(1)
-    freeze.build(freeze.request(tea, "long", "", None).pk)
-    if name:
-        login(cast.person(name))
-    download = reverse("release_download", args=["tea", 1])
-    assert [client.get(URL).status_code, client.get(download).status_code] == [status, status]
-    posted = client.post(URL, {"layout": "long"}).status_code
-    assert posted == (302 if status == 200 else status)
-    assert Release.objects.count() == (2 if status == 200 else 1)
-
-
-def test_a_release_of_another_study_is_not_reached_through_ones_own(cast, tea, items, _data, login):
-    items(1)
-    rain = cast.study("rain")
-    cast.member("Curt", rain, "curator")
-    freeze.build(freeze.request(tea, "long", "", None).pk)
-    assert login(cast.person("Curt")).get("/studies/rain/releases/1/download/").status_code == 404
-
-
 def test_the_rule_proposed_for_pairs_does_not_refuse_a_layout_without_pairs(
     cast, tea, items, login, _data
 ):
@@ -204,20 +178,6 @@ class TestApi:
         assert (done["status"], done["manifest"]) == ("done", release.manifest)
         packed = b"".join(call(rui, "get", f"{url}download/").streaming_content)
         assert packed == folders.zip_of(release).read_bytes()
-
-    @pytest.mark.parametrize(("name", "status"), [("Ann", 403), ("Curt", 404)])
-    def test_others_are_refused(self, cast, tea, call, name, status):
-        cast.member("Curt", cast.study("rain"), "curator")
-        user = cast.person(name)
-        release = freeze.request(tea, "long", "", None)
-        url = f"/api/v1/releases/{release.public_id}/"
-        answers = [
-            call(user, "post", "/api/v1/studies/tea/releases/", {"layout": "long"}),
-            call(user, "get", url),
-            call(user, "get", f"{url}download/"),
-        ]
-        assert [answer.status_code for answer in answers] == [status] * 3
-        assert Release.objects.count() == 1
 
     @pytest.mark.parametrize(
         "data",
