@@ -90,17 +90,10 @@ def _figures(pages: dict, imported: float, released: float, pairs: int) -> dict[
         raise RuntimeError("beyond the bounds: " + ", ".join(sorted(wrong)))
     slowest = max(pages, key=lambda name: pages[name][1])
     _queries, spent, empty = pages[slowest]
-    return figure(
-        "paper_size",
-        spent,
-        empty,
-        "ms",
-        pages=len(pages),
-        most_statements=max(queries for queries, _spent, _empty in pages.values()),
-        pairs=pairs,
-        import_s=imported,
-        release_s=released,
-    )
+    most = max(queries for queries, _spent, _empty in pages.values())
+    more = {"pages": len(pages), "most_statements": most, "pairs": pairs}
+    more |= {"import_s": imported, "release_s": released}
+    return figure("paper_size", spent, empty, "ms", **more)
 
 
 def _exceeds(queries: int, spent: float, empty: float) -> bool:
@@ -177,15 +170,10 @@ def _profile(n: int) -> dict:
 
 def _add_pair(tables: dict, n: int, half: str, scenario: str, answers: list, texts: list) -> None:
     query = f"q{n}"
-    tables["queries"].append(
-        {
-            "id": query,
-            "persona": f"p{n % PERSONAS}",
-            "text": f"Question {n}: how shall I spend a quiet morning in a new town?",
-            "type": half,
-            "scenario": scenario,
-        }
-    )
+    text = f"Question {n}: how shall I spend a quiet morning in a new town?"
+    person = f"p{n % PERSONAS}"
+    row = {"id": query, "persona": person, "text": text, "type": half, "scenario": scenario}
+    tables["queries"].append(row)
     names = [f"{query}-{answer}" for answer in answers]
     tables["candidates"] += [
         {"id": name, "query": query, "strategy": answer, "text": f"{name} {texts[(n + k) % 64]}"}
