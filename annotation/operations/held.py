@@ -68,6 +68,11 @@ HELD = [
         {"accounts.Consent": "user", "histories.HistoryConsent": "user"},
     ),
     Held(
+        _("What you said about yourself"),
+        _("As long as the study, or until you take it back on the page “About you”."),
+        {"studies.SurveyAnswer": "user"},
+    ),
+    Held(
         _("Studies and messages"),
         _("As long as the study; what you wrote is erased when you take your judgments out."),
         {
