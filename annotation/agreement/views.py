@@ -89,7 +89,6 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
         }
         return whole_or_part(request, "agreement/kind.html", "live", context)
     context = _page(request, study, board, digest) | {
-        "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
         "has_scores": scoring.any_scores(study),
         "capped": CAP if board.last is not None else None,
         "formulas": wording.FORMULAS,
@@ -120,6 +119,7 @@ def _page(request: UserRequest, study: Study, board: Board, digest: str) -> dict
         "tiered": tiered,
         "tier": tier,
         "reserve": collection.reserve(study, task).count() if tops_up else 0,
+        "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
         "top_up": rules.DEFAULT.top_up,
         "early": collection.stop_state(study, task) if stops else None,
         "address": reverse("results", args=[study.slug, task]),

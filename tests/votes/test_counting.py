@@ -90,6 +90,7 @@ def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, cast, log
     client = login(cast.person("Carol"))
     page = client.get(reverse("results", args=["tea", "own"])).content.decode()
     assert "Stop early" in page
+    assert "rule kappa-bands, version 1" in page
     assert "?pilot=own" in page
     listed = client.get(reverse("results", args=["tea", "own"]) + "?tier=pending").content.decode()
     assert "Yes: 2" in listed
