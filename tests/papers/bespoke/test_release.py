@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.datasets import choices, freeze
+from annotation.datasets import choices, freeze, signature
 from annotation.datasets.check import check
 from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
@@ -306,6 +306,7 @@ def test_a_shot_that_is_under_test_too_is_named_by_the_check(cast, bespoke, fake
         describe(folder, name, 1) if entry["path"] == name else entry for entry in manifest["files"]
     ]
     (folder / "manifest.json").write_text(json.dumps(manifest))
+    signature.sign(folder, "release 1 of another")
     with pytest.raises(CommandError, match=r"^1 fault: meta_test/meta_test_set\.jsonl row 1"):
         call_command("check_release", folder, "--json")
     assert json.loads(capsys.readouterr().out) == {
