@@ -33,6 +33,7 @@ EMPTY = {
     "evaluation.Draw",
     "evaluation.Reply",
     "histories.HistoryConsent",
+    "live.Talk",
     "studies.Provenance",
 }
 # So often the short fields of the whole run get other texts.
