@@ -391,7 +391,7 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
 def _probability(logprobs: object) -> float | None:
     """That of all tokens together, None where they are not told."""
     tokens = _entries(logprobs.get("content")) if isinstance(logprobs, dict) else []
-    numbers = [token.get("logprob") for token in tokens if isinstance(token, dict)]
+    numbers: list[Any] = [token.get("logprob") for token in tokens if isinstance(token, dict)]
     if not numbers or {type(number) for number in numbers} - {int, float}:
         return None
     return math.exp(min(math.fsum(numbers), 0.0))

@@ -251,8 +251,9 @@ class FrozenItems:
         rows = options.order_by("number").values_list(
             "item__position", *(f"candidate__{name}" for name in (*fields, *live))
         )
-        for position, *answer, messages, chance in rows:
-            out[position].append(records.Answer(*answer, messages or (), chance))
+        for position, name, text, strategy, model, messages, chance in rows:
+            answer = records.Answer(name, text, strategy, model, messages or (), chance)
+            out[position].append(answer)
         return out
 
     def _imported(self, positions: np.ndarray) -> dict[int, tuple[str, str]]:

@@ -126,7 +126,7 @@ class Classes:
         gettext_lazy("“A,B,C” of the labels, “QUESTION:A,B,C” of a question; else as they occur"),
         max_length=50,
     )
-    level: str = asked(gettext_lazy("What the classes are"), "", choices={"": "–"} | LEVELS)
+    level: str = asked(gettext_lazy("What the classes are"), "", choices={"": "–", **LEVELS})
     depth: int = asked(
         gettext_lazy("Only answers to this turn of a person; 0 is every turn"), 0, ge=0, le=100
     )
@@ -247,6 +247,11 @@ def provenance(file: str, known: dict) -> dict[str, Any]:
     return {"file": file[:200], **asdict(built(Known, known))}
 
 
+def _of_turn(row: dict | str, turn: int) -> bool:
+    """Whether an answer of a tree is one to this turn; what is wrong with a line stays."""
+    return isinstance(row, str) or row.get("depth") == turn
+
+
 def bring(
     study: Study, table: Table, mapping: Mapping, *, rows: Rows | None = None, **options: Any
 ) -> Brought:
@@ -254,7 +259,7 @@ def bring(
     act = conversations.store if mapping.has("conversation") else store.store
     rows = table.rows() if rows is None else rows
     if mapping.depth:
-        rows = (row for row in rows if getattr(row[1], "get", {}.get)("depth") == mapping.depth)
+        rows = ((line, row) for line, row in rows if _of_turn(row, mapping.depth))
     result = act(study, rows, mapping, **options)
     unknown = _unknown(mapping, result.columns, table)
     return Brought(result.counts, result.faults.rows, result.faults.count, unknown)

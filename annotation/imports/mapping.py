@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -151,17 +152,22 @@ class Mapping:
     @classmethod
     def from_json(cls, value: object) -> "Mapping":
         """Read what ``as_json`` gives, of which "columns" is required; MappingError."""
-        columns = value.get("columns") if isinstance(value, dict) else None
-        values = value.get("values") or {} if isinstance(value, dict) else {}
-        if not isinstance(columns, dict) or not isinstance(values, dict):
+        fields = value if isinstance(value, dict) else {}
+        columns: Any = fields.get("columns")
+        values, classes = fields.get("values") or {}, fields.get("classes") or {}
+        level, depth = fields.get("level") or "", fields.get("depth") or 0
+        if not all(isinstance(part, dict) for part in (columns, values, classes)):
             raise MappingError(_("A mapping names a column for each target."))
+        if not isinstance(level, str) or type(depth) is not int or not 0 <= depth <= 100:
+            raise MappingError(_("The level is a word, the depth a number from 0 to 100."))
         named = {ALIASES.get(target, target): names for target, names in columns.items()}
         read = {target: _columns(target, names) for target, names in named.items()}
-        texts = {str(key): str(word) for key, word in values.items()}
-        mapping = cls({target: names for target, names in read.items() if names}, texts)
-        classes = {key: tuple(names) for key, names in value.get("classes", {}).items()}
-        named = {name: value[name] for name in ("level", "depth") if value.get(name)}
-        return checked(replace(mapping, classes=classes, **named))
+        mapping = cls(
+            {target: names for target, names in read.items() if names},
+            {str(key): str(word) for key, word in values.items()},
+            {str(key): tuple(map(str, _columns(key, names))) for key, names in classes.items()},
+        )
+        return checked(replace(mapping, level=level, depth=depth))
 
     def with_classes(self, texts: Iterable[str], level: str = "") -> "Mapping":
         """This mapping with classes "A,B,C" of its label, "QUESTION:A,B,C" of a question.

@@ -80,7 +80,7 @@ class Join:
         for line, record in table.rows():
             words = {"file": file, "line": line, "key": key, "n": JOINED_LIMIT}
             name = record.get(key) if isinstance(record, dict) else None
-            if name in (None, "") or str(name) in rows:
+            if isinstance(record, str) or name in (None, "") or str(name) in rows:
                 sentence = _("%(file)s, line %(line)d: each row needs a “%(key)s” of its own.")
                 raise DomainError(sentence % words)
             rows[str(name)] = record

@@ -33,7 +33,7 @@ def judging_page(
                 cursor.execute("SET LOCAL lock_timeout = '1s'")
             last = Item.objects.filter(study=study).order_by("-position").first()
             choices = {"task": options["task"], "skip_faults": True, "allow": list(WIDER)}
-            store.store(study, begin.rows[:ROWS], mapping, **choices)
+            store.store(study, iter(begin.rows[:ROWS]), mapping, **choices)
             made = Item.objects.filter(study=study, position__gt=last.position if last else 0)
             item = made.order_by("position").select_related("batch__task").first()
             if item is None:

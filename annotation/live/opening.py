@@ -27,7 +27,11 @@ def query_of(talk: Talk, turn: int, messages: list[dict]) -> Query:
     """The person's own query of a turn: the conversation up to it, from the first message on."""
     name = f"talk-{talk.pk.hex[:16]}-{turn + 1}"
     persona = talk.persona_version.persona if talk.persona_version else None
-    asked = {"persona": persona, "owner_id": talk.person_id, "text": transcript(messages)}
+    asked: dict[str, Any] = {
+        "persona": persona,
+        "owner_id": talk.person_id,
+        "text": transcript(messages),
+    }
     asked["messages"] = messages if len(messages) > 1 else []
     stored, _made = Query.objects.get_or_create(
         study_id=talk.study_id, external_id=name, version=1, defaults=asked

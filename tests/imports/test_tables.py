@@ -209,10 +209,22 @@ def test_every_place_that_is_offered_can_be_read(value):
         assert paths.value_at(record, place) == content
 
 
-@given(st.dictionaries(st.sampled_from(list(mapping.TARGETS)), st.text(max_size=8), max_size=5))
-def test_any_mapping_is_taken_or_refused_with_a_sentence(columns):
+ANYTHING = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3))
+
+
+@given(
+    st.dictionaries(st.sampled_from(list(mapping.TARGETS)), st.text(max_size=8), max_size=5),
+    st.dictionaries(
+        st.sampled_from(["classes", "level", "depth", "values"]),
+        ANYTHING | st.dictionaries(st.text(max_size=3), ANYTHING),
+    ),
+)
+@example({"prompt": "p"}, {"classes": [1]})
+@example({"prompt": "p"}, {"level": ["nominal"]})
+@example({"prompt": "p"}, {"depth": "2"})
+def test_any_mapping_is_taken_or_refused_with_a_sentence(columns, settings):
     try:
-        read_ = Mapping.from_json({"columns": columns})
+        read_ = Mapping.from_json({"columns": columns} | settings)
     except MappingError as refusal:
         assert refusal.sentence
     else:

@@ -24,7 +24,16 @@ TASK = "better"
 class Pairs(Layout):
     """Layouts whose rows are pairs: a question, a chosen and a rejected answer."""
 
-    LACKS = ("kinds", "persons", "attributes", "order", "detail", "flags", "chips", "marks")
+    LACKS: tuple[str, ...] = (
+        "kinds",
+        "persons",
+        "attributes",
+        "order",
+        "detail",
+        "flags",
+        "chips",
+        "marks",
+    )
     rejected = "reject"
     question = "question"
 

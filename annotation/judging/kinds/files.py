@@ -415,8 +415,8 @@ def _wider_questions(config: Config, file: ImportedFile) -> dict[str, Config]:
     if rating and (new := [name for name in file.criteria if name not in names]):
         more = [rating | {"name": name, "text": ""} for name in new]
         settings["criteria"] = {"questions": [*config["questions"], *more]}
-    if new := [_asked_in(name, file) for name in file.said if name not in names]:
-        settings["questions"] = {"questions": [*config["questions"], *new]}
+    if asked := [_asked_in(name, file) for name in file.said if name not in names]:
+        settings["questions"] = {"questions": [*config["questions"], *asked]}
     return settings
 
 

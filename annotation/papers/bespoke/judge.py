@@ -345,7 +345,9 @@ def _feedback_accuracy(asked: list[tuple[Query, Response]], replies: dict[str, t
 
     ``n`` are feedbacks that both wrote, ``unparsed`` responses whose comparison cannot be read.
     """
-    users, matches, unread = [], [], 0
+    users: list[str] = []
+    matches: list[bool] = []
+    unread = 0
     for query, response in asked:
         value = replies.get(f"{response.place}:{FEEDBACK}", ({}, ""))[0]
         unread += value is None
@@ -353,7 +355,8 @@ def _feedback_accuracy(asked: list[tuple[Query, Response]], replies: dict[str, t
         matches += (value or {}).values()
     if not users:
         return {"value": None, "low": None, "high": None, "n": 0, "unparsed": unread}
-    cell = metrics.over_people(100 * np.array(matches, dtype=float)[:, None], users)[0]
+    shares = 100 * np.array(matches, dtype=np.float64)
+    cell = metrics.over_people(shares[:, None], users)[0]
     return cell.as_json() | {"unparsed": unread}
 
 
