@@ -24,7 +24,7 @@ HELP_WIDTH = 90
 # The commands of the help, under what somebody wants to do.
 GROUPS = {
     "Run Attune": "up prepare doctor backup restore",
-    "People and access": "ensure_admin add_member make_token",
+    "People and access": "ensure_admin add_member make_token survey",
     "Fill a study": (
         "import_study clone_study import_data import_votes import_scores import_verdicts "
         "import_documents import_history import_release import_bespoke load_demo"
@@ -34,7 +34,7 @@ GROUPS = {
         "generate"
     ),
     "Judge": "open_batch judge_items draw_votes",
-    "Read results": "agreement tiers gap estimates",
+    "Read results": "agreement tiers gap estimates groups",
     "Publish": "release check_release review_release diff_releases push_release",
     "Evaluate and train models": "evaluate judge train training_pairs leaderboard interventions",
     "About this copy": "licences",

@@ -10,6 +10,7 @@ one's role -> 403; a method that the row does not name -> 405. ``but`` holds wha
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
@@ -858,7 +859,11 @@ TABLE = {
     # --- Answers and releases ------------------------------------------------------------------
     # Whoever has a release asks it, member or not.
     "release-feed": page(
-        set(), args=lambda w: {"pk": w.mine.release.public_id}, public=True, SAFE=200
+        set(),
+        args=lambda w: {"pk": w.mine.release.public_id},
+        foreign=lambda w: [{"pk": uuid4()}],
+        public=True,
+        SAFE=200,
     ),
     "release-import": page(
         study.may_create,
