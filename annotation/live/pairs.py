@@ -4,7 +4,7 @@ from itertools import combinations
 from random import SystemRandom
 
 import numpy as np
-import scipy.special
+import scipy
 from django.db.models import F
 
 from annotation.agreement.statistics import allocation, bradley_terry

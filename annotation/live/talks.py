@@ -7,7 +7,6 @@ What the systems say is kept back until all have answered, and is then shown at 
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -356,8 +355,3 @@ def given(study: Study, person: User) -> Iterator[dict]:
         yield {"begun": talk.created_at, "ended": talk.ended_at, "draft": talk.draft} | {
             "turns": turns
         }
-
-
-def erase(study: Study, annotator: User, **_signal: Any) -> None:
-    """Forget the conversations of somebody who withdraws; their words are own queries' words."""
-    Talk.objects.filter(study=study, person=annotator).delete()

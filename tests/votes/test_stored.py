@@ -52,6 +52,11 @@ def test_the_place_of_a_choice_follows_the_order_shown():
     assert first.tolist() == [1, 2, 2, 1, 0]
 
 
+def chosen(task, labels):
+    """What labels of the task's first question choose."""
+    return counting.answers_chosen(task, counting.measures_of(task)[0], labels)
+
+
 @pytest.mark.parametrize(
     ("points", "choices", "numbers"),
     [
@@ -63,15 +68,15 @@ def test_no_preference_chooses_neither_answer(points, choices, numbers):
     config = kind_of("preference").check_config({"points": points})
     task = TaskDefinition(name="rate", kind="preference", config=config)
     labels = [str(point) for point in range(1, points + 1)]
-    assert counting.answers_chosen(task, labels) == (choices, numbers)
+    assert chosen(task, labels) == (choices, numbers)
 
 
 def test_words_choose_no_answer_and_a_choice_its_own():
     matter = TaskDefinition(name="matter", kind="relevance", config={})
-    assert counting.answers_chosen(matter, ["yes", "no"]) == (["yes", "no"], [0, 0])
+    assert chosen(matter, ["yes", "no"]) == (["yes", "no"], [0, 0])
     config = kind_of("selection").check_config({"options": 2, "tie": True})
     better = TaskDefinition(name="better", kind="selection", config=config)
-    assert counting.answers_chosen(better, ["2", "tie"]) == (["2", "tie"], [2, 0])
+    assert chosen(better, ["2", "tie"]) == (["2", "tie"], [2, 0])
 
 
 def test_rankings_have_a_row_a_judgment_and_a_column_an_answer():
