@@ -22,11 +22,12 @@ INSTALLED_TOOLS := $(TOOLS)/.installed-$(call checksum,locks/tools.lock)
 INSTALLED_DEV := $(VENV)/.dev-$(call checksum,locks/dev.lock locks/models.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help up image compose-test docs wheel release test bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom tools xss clean dev
+.PHONY: help up image compose-test docs wheel release test test-failed bench blindness chaos drill fuzz lint lint-types locks mutants paper proofs short-proofs sbom tools xss clean dev
 
 help:
 	@echo "make up      start Attune on http://127.0.0.1:8000 (PORT=8001 for another port)"
 	@echo "make test    run all tests"
+	@echo "make test-failed  run what failed in the last make test once more, in one process"
 	@echo "make bench   measure, into var/bench.json"
 	@echo "make chaos   kill parts at random under load (SECONDS=60 shortens it)"
 	@echo "make mutants change the tier rule, the statistics and the order of answers; list what no test notices"
@@ -53,6 +54,10 @@ up: $(INSTALLED)
 
 test: $(INSTALLED_DEV) $(CHROMIUM)
 	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --randomly-seed=1
+
+# None failed (the run broke off): pytest's exit code 5.
+test-failed: $(INSTALLED_DEV) $(CHROMIUM)
+	$(RUN) -m pytest --last-failed --last-failed-no-failures none --randomly-seed=1
 
 bench: $(INSTALLED_DEV)
 	$(RUN) -m benchmarks
