@@ -51,6 +51,8 @@ def test_a_definition_makes_the_same_study_again(full, cast):
 
 def test_a_clone_takes_along_what_is_ticked(full, cast):
     by = cast.person("Carol")
+    Study.objects.filter(pk=full.pk).update(live={"tasks": ["best"]}, automatic=True)
+    full.refresh_from_db()
     whole = clone(full, Clone("Whole", "whole", list(PARTS)), by=by)
     assert sorted(whole.queries.values_list("external_id", flat=True)) == ["best-q1"]
     assert (whole.candidates.count(), whole.personas.count()) == (3, 1)
@@ -60,6 +62,7 @@ def test_a_clone_takes_along_what_is_ticked(full, cast):
     assert not Item.objects.filter(study=whole).exists()
     bare = clone(full, Clone("Bare", "bare", []), by=by)
     assert (bare.tasks.count(), bare.description, bare.consent_text) == (0, "", None)
+    assert (whole.live, bare.live, whole.automatic) == ({"tasks": ["best"]}, {}, True)
     assert not Checks.objects.filter(study=bare).exists()
 
 

@@ -127,6 +127,9 @@ def clone(source: Study, wanted: Clone, *, by: User | None) -> Study:
     """A study with the parts of ``source`` that are wanted; nobody's judgments or own questions."""
     definition = definition_of(source, wanted.parts) | {"slug": wanted.slug, "title": wanted.title}
     study = make(definition, by)
+    if "tasks" in wanted.parts and source.live:  # it names tasks
+        study.live = source.live
+        study.save(update_fields=["live"])
     if "material" in wanted.parts:
         report = Report()
         for name, rows in _MATERIAL.items():

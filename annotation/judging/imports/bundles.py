@@ -34,7 +34,7 @@ from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
 
 SETTINGS = (
     *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency", "break_minutes"),
-    *("remind_to_read", "match_languages", "card_first"),
+    *("remind_to_read", "match_languages", "card_first", "automatic"),
 )
 CHUNK = 2_000
 # Items of one batch: bounds the memory that opening them takes.
