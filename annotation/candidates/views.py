@@ -287,13 +287,15 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
     """Budgets, and how what models write is reviewed."""
     study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else None
-    budget = Budget.objects.filter(study=study).first() or Budget()
-    rules = proposals.rules_of(study)
-    forms = BudgetForm(data, initial=vars(budget)), RulesForm(data, initial=vars(rules))
+    stored = Budget.objects.filter(study=study).first() or Budget()
+    budget = BudgetForm(data, initial=vars(stored))
+    reviewing = RulesForm(data, initial=vars(proposals.rules_of(study)))
+    forms = budget, reviewing
     # Not one after the other: both forms say at once what is wrong.
     valid = [form.is_valid() for form in forms]
     if data is not None and all(valid):
-        review.set_rules(study, *(form.cleaned_data for form in forms), by=request.user)
+        # An empty limit is none; an empty rule stays as it is.
+        review.set_rules(study, budget.cleaned_data, reviewing.values, by=request.user)
         messages.success(request, _("Saved."))
         return redirect("generation", slug)
     context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}
@@ -529,7 +531,7 @@ def sources(request: UserRequest, slug: str) -> HttpResponse:
     stored = retrieve.settings_of(study)
     form = RetrievalForm(request.POST if request.method == "POST" else None, initial=vars(stored))
     if form.is_bound and form.is_valid():
-        retrieve.save(study, form.cleaned_data, by=request.user)
+        retrieve.save(study, form.values, by=request.user)
         messages.success(request, _("Saved."))
         return redirect("sources", slug)
     return _sources_page(request, study, form, DocumentsForm())

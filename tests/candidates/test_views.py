@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.candidates import calls, generate, pool
 from annotation.candidates.forms import offered
-from annotation.candidates.models import Candidate, Retrieval
+from annotation.candidates.models import Budget, Candidate, GenerationRules, Retrieval
 from annotation.candidates.strategies import by_name
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
@@ -177,3 +177,18 @@ def test_the_question_alone_needs_no_source_and_a_search_needs_one(cast, tea, lo
     assert refused.status_code == 400
     assert "Choose where the chosen arms search." in refused.content.decode()
     assert Retrieval.objects.get(study=tea).strategies == ["A3"]
+
+
+def test_what_is_left_empty_of_sources_and_rules_stays_as_it_is(cast, tea, login):
+    client = login(cast.person("Carol"))
+    sources = {"strategies": ["A3"], "results": 9}
+    assert client.post("/studies/tea/sources/", sources).status_code == 302
+    assert client.post("/studies/tea/sources/", sources | {"results": ""}).status_code == 302
+    assert Retrieval.objects.get(study=tea).results == 9
+    rules = {"reviewers": 2, "similarity": "0.7", "length_tolerance": "0.2", "tokens": 5}
+    assert client.post("/studies/tea/generation/rules/", rules).status_code == 302
+    empty = dict.fromkeys(rules, "")
+    assert client.post("/studies/tea/generation/rules/", empty).status_code == 302
+    stored = GenerationRules.objects.get(study=tea)
+    assert (stored.reviewers, stored.similarity, stored.length_tolerance) == (2, 0.7, 0.2)
+    assert Budget.objects.get(study=tea).tokens is None
