@@ -8,14 +8,17 @@ without them.
 
 import gc
 import os
+import sys
 from pathlib import Path
 
-# It keeps the stderr of its first import and closes it when Django's logging is configured anew:
-# imported here, before pytest captures, that is no file of the capture.
-import absl.logging  # noqa: F401
+import absl.logging
 
 from annotation.core.translations import compile_catalogues
 from tests import services
+
+# mlcroissant's absl keeps the stderr of its import, and closes it when Django's logging is
+# configured anew: that must be no file of pytest's capture. The process's own it leaves open.
+absl.logging.get_absl_handler().python_handler.stream = sys.__stderr__
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
