@@ -206,14 +206,17 @@ class DrawStatus(serializers.ModelSerializer):
         exclude = ("study", "by")
 
 
+OF_QUESTION = [
+    OpenApiParameter("task", str, required=True),
+    OpenApiParameter("question", str, description="by default the task's first"),
+]
+
+
 class Estimates(StudyView):
     parameters = ("task", "question")
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("task", str, required=True),
-            OpenApiParameter("question", str, description="by default the task's first"),
-        ],
+        parameters=OF_QUESTION,
         responses=Estimated,
         operation_id="estimates",
     )
@@ -221,18 +224,15 @@ class Estimates(StudyView):
         """Shares, means, strengths and accuracy by people, by people and model, by the model."""
         study = study_for(request.user, slug, policies.run.may_read)
         asked = request.query_params
-        found = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
-        return Response(estimates.as_json(found))
+        result = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
+        return Response(estimates.as_json(result))
 
 
 class Groups(StudyView):
     parameters = ("task", "question")
 
     @extend_schema(
-        parameters=[
-            OpenApiParameter("task", str, required=True),
-            OpenApiParameter("question", str, description="by default the task's first"),
-        ],
+        parameters=OF_QUESTION,
         responses=dict,
         operation_id="groups",
     )
@@ -240,8 +240,8 @@ class Groups(StudyView):
         """Agreement, preferences and scores by what people said of themselves."""
         study = study_for(request.user, slug, policies.result.may_read)
         asked = request.query_params
-        found = groups.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
-        return Response({"results": [asdict(group) for group in found]})
+        result = groups.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
+        return Response({"results": [asdict(group) for group in result]})
 
 
 class Draws(StudyView):

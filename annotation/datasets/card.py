@@ -167,14 +167,14 @@ def _people(survey: dict | None, workers: int) -> Iterator[str]:
     yield from ("## Who judged", "")
     yield (
         f"{survey['people']} of {workers} people answered questions about themselves (version "
-        f"{survey['version']}); of {survey['told']} something is told. What fewer than "
+        f"{survey['version']}); of {survey['released']} something is told. What fewer than "
         f"{survey['least']} people share is not told, in no combination of questions."
     )
     yield from ("", "| question | answers | told | Shannon's evenness |", "|---|---|---|---|")
     for row in survey["questions"]:
-        told = ", ".join(f"{_words(choice)} {n}" for choice, n in row["choices"].items())
+        counts = ", ".join(f"{_words(choice)} {n}" for choice, n in row["choices"].items())
         even = "–" if row["evenness"] is None else f"{row['evenness']:.3f}"
-        yield f"| {_words(row['question'])} | {row['people']} | {told or '–'} | {even} |"
+        yield f"| {_words(row['question'])} | {row['people']} | {counts or '–'} | {even} |"
     yield ""
 
 

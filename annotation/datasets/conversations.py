@@ -19,7 +19,7 @@ def asked(question: str | Sequence[dict], profile: dict | None = None) -> list[d
     return [*about, *turns]
 
 
-def said(answer: Answer) -> list[dict]:
+def answer_messages(answer: Answer) -> list[dict]:
     """An answer; of a live comparison what was said after the query, both sides."""
     return list(answer.messages) or [_message("assistant", answer.text)]
 

@@ -289,7 +289,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         )
     reading, tally = Reading(release, alive), Tally()
     rows = _Rows(layout, reading, tally, choices)
-    people, told = _people(reading)
+    people, surveyed = _people(reading)
     named = layout.tables(release.format, MAJORITY if choices.by_majority else choices.rule)
     tables = Tables(
         folder,
@@ -306,8 +306,8 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest = _manifest(release, reading, tally)
     if rows.remarks:
         manifest["remarks"] = rows.remarks
-    if told:
-        manifest["survey"] = told
+    if surveyed:
+        manifest["survey"] = surveyed
     if choices.shard_rows:
         manifest["rules"]["shard_rows"] = choices.shard_rows
     manifest["rules"]["pairs"] = choices.rules()
@@ -342,21 +342,21 @@ def _people(reading: Reading) -> tuple[list[dict], dict]:
     if not stated:
         return [], {}
     workers = reading.workers
-    answers = {int(user): said for user, said in stated["answers"].items()
+    answers = {int(user): choices for user, choices in stated["answers"].items()
                if int(user) in workers}  # fmt: skip
     rows, questions = survey.coarsened(stated["questions"], answers)
     people = [
         {"worker": worker, "question": question, "answer": answer}
-        for worker, said in sorted((workers[user], said) for user, said in rows.items())
-        for question, answer in said.items()
+        for worker, choices in sorted((workers[user], choices) for user, choices in rows.items())
+        for question, answer in choices.items()
     ]
-    told = [
+    counted = [
         {name: entry[name] for name in ("question", "people", "choices")}
         | {"evenness": survey.evenness(entry["choices"].values())}
         for entry in questions
     ]
     about = {"version": stated["version"], "least": survey.LEAST}
-    return people, about | {"people": len(answers), "told": len(rows), "questions": told}
+    return people, about | {"people": len(answers), "released": len(rows), "questions": counted}
 
 
 def _judged(release: Release) -> dict[str, int]:

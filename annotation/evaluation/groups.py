@@ -53,14 +53,14 @@ def groups(study: Study, task: str, question: str = "", most: int | None = None)
         last = counting.last_position(study, task, most, definition.kind)
     votes = stored.read(definition, asked.measure, last=last)
     raters = set(votes.rater.tolist())
-    answers = {user: said for user, said in surveys.answers_of(survey).items() if user in raters}
-    told, _lost = surveys.coarsened(survey.questions, answers)
+    answers = {user: row for user, row in surveys.answers_of(survey).items() if user in raters}
+    released, _lost = surveys.coarsened(survey.questions, answers)
     values = _values(study, asked, votes)
     made = []
     for entry in survey.questions:
         for choice in entry["choices"]:
             name = entry["question"]
-            users = [user for user, said in told.items() if said.get(name) == choice]
+            users = [user for user, row in released.items() if row.get(name) == choice]
             if users:
                 rows = np.isin(votes.rater, users)
                 figures = _agreement(definition, asked, votes.take(rows))

@@ -184,25 +184,25 @@ def _messages(unit: Unit, parts: list[Part], order: tuple[int, ...]) -> Callable
     @translation.override("en")
     def messages() -> list[dict]:
         kind = kind_of(unit.kind)
-        said = [f"Guideline:\n{unit.guideline}"] if unit.guideline else []
-        said += [f"<{name}>\n{text}\n</{name}>" for name, text in unit.about]
-        said += [
+        paragraphs = [f"Guideline:\n{unit.guideline}"] if unit.guideline else []
+        paragraphs += [f"<{name}>\n{text}\n</{name}>" for name, text in unit.about]
+        paragraphs += [
             f"<answer {place}>\n{unit.answers[number - 1]}\n</answer {place}>"
             for place, number in enumerate(order, start=1)
         ]
         if question := unit.config["question"] or kind.question:
-            said.append(f"Question: {question}")
+            paragraphs.append(f"Question: {question}")
         shown = sorted(parts, key=lambda part: order.index(part.number) if part.number else -1)
         for part in shown:
             choices = "\n".join(f"{json.dumps(label)}: {words}" for label, words in part.labels)
             key = json.dumps(part.key(order), ensure_ascii=False)
-            said.append(f"{key}: {part.title}\nLabels:\n{choices}")
+            paragraphs.append(f"{key}: {part.title}\nLabels:\n{choices}")
         wanted = ", ".join(f'{json.dumps(part.key(order), ensure_ascii=False)}: "..."'
                            for part in shown)  # fmt: skip
-        said.append(f"Reply with one JSON object and nothing else: {{{wanted}}}")
+        paragraphs.append(f"Reply with one JSON object and nothing else: {{{wanted}}}")
         return [
             {"role": "system", "content": _SYSTEM},
-            {"role": "user", "content": "\n\n".join(said)},
+            {"role": "user", "content": "\n\n".join(paragraphs)},
         ]
 
     return messages
@@ -315,7 +315,7 @@ def _verdict(
     label, share = combined(part.asked.measure, labels)
     agree = len({combined(part.asked.measure, order)[0] if order else None
                  for order in by_order}) == 1  # fmt: skip
-    told = [sure for order in orders for _value, sure in order if sure is not None]
-    if not (told and alone):
+    confidences = [sure for order in orders for _value, sure in order if sure is not None]
+    if not (confidences and alone):
         return label, share, agree
-    return label, (1.0 if share is None else share) * sum(told) / len(told), agree
+    return label, (1.0 if share is None else share) * sum(confidences) / len(confidences), agree

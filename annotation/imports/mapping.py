@@ -208,10 +208,10 @@ class Mapping:
     @cached_property
     def votes(self) -> bool:
         """Whether a row has human judgments."""
-        return self.has("label", "score") or bool(self.own)
+        return self.has("label", "score") or bool(self.answer_columns)
 
     @cached_property
-    def own(self) -> dict[str, str]:
+    def answer_columns(self) -> dict[str, str]:
         """{"QUESTION" or "QUESTION/PLACE": column} of answers to questions of the task's own."""
         named = (item for item in self.columns.items() if item[0].startswith(OWN))
         return {target.removeprefix(OWN): names[0] for target, names in named}
@@ -219,7 +219,7 @@ class Mapping:
     @cached_property
     def questions(self) -> set[str]:
         """The names of the task's own questions."""
-        return {question_of(name)[0] for name in self.own}
+        return {question_of(name)[0] for name in self.answer_columns}
 
     @cached_property
     def refers(self) -> bool:
@@ -266,7 +266,7 @@ def checked(mapping: Mapping) -> Mapping:
                 "or an id and votes."
             )
         )
-    if mapping.has("label") + mapping.has("score") + bool(mapping.own) > 1:
+    if mapping.has("label") + mapping.has("score") + bool(mapping.answer_columns) > 1:
         raise MappingError(
             _("A line is imported as a label, as scores or as own questions: map one of them.")
         )
@@ -290,7 +290,7 @@ def _check_classes(mapping: Mapping) -> None:
             raise MappingError(_("Each class is named once: %s.") % ", ".join(names))
     if mapping.level and mapping.level not in LEVELS:
         raise MappingError(_("The level is one of: %s.") % ", ".join(LEVELS))
-    if mapping.level and not mapping.has("label") and not mapping.own:
+    if mapping.level and not mapping.has("label") and not mapping.answer_columns:
         raise MappingError(_("A level belongs to labels or answers: map them."))
     if mapping.level == "interval" and mapping.classes:
         raise MappingError(_("Classes are nominal or ordinal: they are no numbers."))

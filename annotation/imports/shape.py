@@ -372,7 +372,7 @@ class _Reading:
                 raise RowError(_("the score is missing"))
             name = worker or self.mapping.columns["score"][0]
             return [Vote(name, scores=scores, **common)] if scores else []
-        if self.mapping.own:
+        if self.mapping.answer_columns:
             answers = self.own_answers(row)
             return [Vote(worker or "file", scores=answers, **common)] if answers else []
         columns = self.mapping.columns["label"]
@@ -440,7 +440,7 @@ class _Reading:
         answer: answer}.
         """
         names, answers = [answer.name for answer in row.answers], {}
-        for target, column in self.mapping.own.items():
+        for target, column in self.mapping.answer_columns.items():
             value = paths.value_at(self.record, column)
             name, place = question_of(target)
             each = value if isinstance(value, dict) else {place: value}

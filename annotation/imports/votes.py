@@ -34,8 +34,8 @@ class Seen:
         self.criteria: dict[str, None] = {}
         self.places = 1
         self.low, self.high = 0.0, 0.0
-        # {question of the file's own: what was said}, and those about each answer.
-        self.said: dict[str, dict[str, None]] = {}
+        # {question of the file's own: values}, and those about each answer.
+        self.values: dict[str, dict[str, None]] = {}
         self.of_answers: set[str] = set()
 
     def add(self, vote: Vote) -> None:
@@ -44,9 +44,9 @@ class Seen:
         named = set()
         for name, score in vote.scores.items():
             place, criterion = name.split("/", 1)
-            said = self.said.setdefault(criterion, {})
-            if len(said) < SEEN_LIMIT:
-                said |= dict.fromkeys(map(str, score if isinstance(score, list) else [score]))
+            values = self.values.setdefault(criterion, {})
+            if len(values) < SEEN_LIMIT:
+                values |= dict.fromkeys(map(str, score if isinstance(score, list) else [score]))
             if place != "0":
                 self.of_answers.add(criterion)
             if isinstance(score, str | list):
@@ -71,7 +71,9 @@ def file_of(mapping: Mapping, size: int, seen: Seen) -> ImportedFile:
         low=seen.low,
         high=seen.high,
         label_name=mapping.columns.get("label", ("score",))[0],
-        said={name: tuple(words) for name, words in seen.said.items()} if mapping.own else {},
+        values={name: tuple(words) for name, words in seen.values.items()}
+        if mapping.answer_columns
+        else {},
         of_answers=frozenset(seen.of_answers),
         classes=mapping.classes,
         level=mapping.level,
@@ -82,7 +84,7 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
     """Kind and settings of a task for items of ``size`` answers; None where none fits."""
     file = file_of(mapping, size, seen)
     for code, kind in KINDS.items():
-        if file.said and kind.shape != "questions":
+        if file.values and kind.shape != "questions":
             continue
         config = kind.imported_config(file)
         if config is not None:

@@ -137,10 +137,10 @@ def show(talk: Talk) -> Shown:
     turns = []
     for turn, asked in enumerate(talk.turns):
         last = turn == len(talk.turns) - 1
-        said = [(place, replies.get((turn, place))) for place in range(len(talk.systems))]
+        rows = [(place, replies.get((turn, place))) for place in range(len(talk.systems))]
         shown = [
             Reply(place, row.text[:characters] if last else row.text, asked["chosen"])
-            for place, row in said
+            for place, row in rows
             if row and (not last or place in talk.places)
         ]
         turns.append((asked["text"], shown))
@@ -257,9 +257,9 @@ def _thread(talk: Talk, place: int, replies: dict) -> list[dict]:
     for turn, asked in enumerate(talk.turns):
         messages.append({"role": "user", "content": asked["text"]})
         before = asked["chosen"] is not None and turn < len(talk.turns) - 1
-        said = replies.get((turn, asked["chosen"] if before else place))
-        if said and said.text:
-            messages.append({"role": "assistant", "content": said.text})
+        reply = replies.get((turn, asked["chosen"] if before else place))
+        if reply and reply.text:
+            messages.append({"role": "assistant", "content": reply.text})
     return messages
 
 

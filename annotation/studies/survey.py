@@ -48,7 +48,7 @@ def as_json(study: Study, *, by_people: bool) -> dict:
         return {"version": None, "questions": []}
     about = {name: getattr(survey, name) for name in ("version", "questions")}
     about["consent"] = survey.consent_text.body
-    return about | (told_by(survey) if by_people else {})
+    return about | (summary(survey) if by_people else {})
 
 
 def as_form(survey: Survey | None) -> dict[str, str]:
@@ -87,10 +87,10 @@ def publish(study: Study, questions: list[dict], text: str, *, by: User | None) 
 
 
 @transaction.atomic
-def answer(survey: Survey, user: User, said: Answers) -> None:
-    """Store what ``user`` says and their consent; {} skips it. Raises DomainError."""
+def answer(survey: Survey, user: User, choices: Answers) -> None:
+    """Store what ``user`` chose and their consent; {} skips it. Raises DomainError."""
     offered = {entry["question"]: entry["choices"] for entry in survey.questions}
-    answers = {question: choice for question, choice in said.items() if choice}
+    answers = {question: choice for question, choice in choices.items() if choice}
     for question, choice in answers.items():
         if choice not in offered.get(question, ()):
             raise DomainError(_("“%s” is none of the choices.") % choice[:60])
@@ -124,7 +124,7 @@ def frozen(study: Study) -> dict:
     survey = current(study)
     if survey is None:
         return {}
-    answers = {str(user): said for user, said in answers_of(survey).items()}
+    answers = {str(user): row for user, row in answers_of(survey).items()}
     return {"version": survey.version, "questions": survey.questions, "answers": answers}
 
 
@@ -136,11 +136,11 @@ def evenness(people: Collection[int]) -> float | None:
     return -sum(n / whole * log(n / whole) for n in people) / log(len(people))
 
 
-def told_by(survey: Survey) -> dict:
-    """What a release tells: ``people`` who answered, ``told`` of how many, ``lost`` by question."""
+def summary(survey: Survey) -> dict:
+    """``people`` who answered, ``released``: of how many, and what is ``lost`` by question."""
     answers = answers_of(survey)
-    told, lost = coarsened(survey.questions, answers)
-    return {"people": len(answers), "told": len(told), "lost": lost}
+    released, lost = coarsened(survey.questions, answers)
+    return {"people": len(answers), "released": len(released), "lost": lost}
 
 
 def coarsened(
@@ -154,19 +154,19 @@ def coarsened(
     "left_out": bool} of each question.
     """
     asked = [entry["question"] for entry in questions]
-    every = {name: Counter(said.get(name, "") for said in answers.values()) for name in asked}
+    every = {name: Counter(row.get(name, "") for row in answers.values()) for name in asked}
     rare = {name: _rare(counts) for name, counts in every.items()}
     rows = {
-        user: {name: said[name] for name in asked if said.get(name, "") not in {"", *rare[name]}}
-        for user, said in answers.items()
+        user: {name: row[name] for name in asked if row.get(name, "") not in {"", *rare[name]}}
+        for user, row in answers.items()
     }
-    told = [name for name in asked if any(name in row for row in rows.values())]
-    while told and _fewest(rows, told) < LEAST:
+    names = [name for name in asked if any(name in row for row in rows.values())]
+    while names and _fewest(rows, names) < LEAST:
         # Of equally many choices the question asked last goes.
-        told.remove(max(reversed(told), key=lambda name: len(every[name].keys() - rare[name])))
-    released = {user: {name: row[name] for name in told if name in row}
+        names.remove(max(reversed(names), key=lambda name: len(every[name].keys() - rare[name])))
+    released = {user: {name: row[name] for name in names if name in row}
                 for user, row in rows.items()}  # fmt: skip
-    lost = [_lost(name, every[name], rare[name], name in told) for name in asked]
+    lost = [_lost(name, every[name], rare[name], name in names) for name in asked]
     return {user: row for user, row in released.items() if row}, lost
 
 
@@ -187,12 +187,12 @@ def _rare(counts: Counter) -> set[str]:
     return rare
 
 
-def _lost(name: str, counts: Counter, rare: set[str], told: bool) -> dict:
+def _lost(name: str, counts: Counter, rare: set[str], released: bool) -> dict:
     choices = {choice: n for choice, n in sorted(counts.items()) if choice not in {"", *rare}}
     return {
         "question": name,
         "people": counts.total() - counts[""],
-        "choices": choices if told else {},
+        "choices": choices if released else {},
         "not_told": sorted(rare - {""}),
-        "left_out": not told,
+        "left_out": not released,
     }

@@ -189,7 +189,7 @@ def survey_questions(request: UserRequest, slug: str) -> HttpResponse:
             return redirect("survey-questions", slug)
     context = {"study": study, "form": form, "survey": asked, "least": surveys.LEAST}
     if asked:
-        context |= surveys.told_by(asked)
+        context |= surveys.summary(asked)
     status = 400 if form.errors else 200
     return render(request, "studies/survey_questions.html", context, status=status)
 

@@ -235,7 +235,7 @@ def test_a_release_tells_of_people_in_fives_and_again_without_who_takes_back(
     told, stated, card = people()
     # One alone would be told apart by what is not told: the question is left out.
     assert told == {("Age?", "under 40"): 9}
-    assert (stated["people"], stated["told"], stated["questions"][1]["choices"]) == (9, 9, {})
+    assert (stated["people"], stated["released"], stated["questions"][1]["choices"]) == (9, 9, {})
     assert "Thai" not in json.dumps(stated)
     assert "| Age? | 9 | under 40 9 | – |" in card
     survey.take_back(tea, raters[8])

@@ -133,7 +133,7 @@ def test_command_and_api_ask_and_answer_alike(cast, tea, tmp_path, capsys):
     files = {"questions": tmp_path / "q.txt", "consent": tmp_path / "c.md"}
     call_command("survey", "tea", "--json", **files)
     asked = {"version": 1, "questions": QUESTIONS, "consent": "I agree."}
-    nobody = survey.told_by(survey.current(tea))
+    nobody = survey.summary(survey.current(tea))
     assert json.loads(capsys.readouterr().out) == asked | nobody
     address = reverse("api-survey", args=["tea"])
 

@@ -4,7 +4,7 @@ One row a vote: ``model_a`` is what the voter saw first. Conversations are whole
 message on, so that those of a live comparison and single answers are read alike. Pure.
 """
 
-from annotation.datasets.conversations import MESSAGES, said
+from annotation.datasets.conversations import MESSAGES, answer_messages
 from annotation.datasets.records import Item
 from annotation.datasets.writers import Table, TableRows
 
@@ -50,7 +50,7 @@ def _item(item: Item, *_verdict: object) -> TableRows:
         winners = dict(zip(vote.shown, ("model_a", "model_b"), strict=True)) | TIES
         if vote.label not in winners:
             continue
-        first, second = ([*item.messages, *said(answer)] for answer in sides)
+        first, second = ([*item.messages, *answer_messages(answer)] for answer in sides)
         row = {
             "question_id": item.id,
             "model_a": sides[0].strategy or sides[0].model,

@@ -5,7 +5,7 @@ card comes before the question; `pairs_plain` has the question alone, which cont
 wherever two people prefer different answers to it.
 """
 
-from annotation.datasets.conversations import MESSAGES, asked, said
+from annotation.datasets.conversations import MESSAGES, answer_messages, asked
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
 from annotation.datasets.records import Item, Pair, Verdict
@@ -56,8 +56,8 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
     row = {
         # The preference is this person's: a model that sees the question alone cannot learn it.
         "prompt": asked(item.messages, item.profile),
-        "chosen": said(pair.chosen),
-        "rejected": said(pair.reject),
+        "chosen": answer_messages(pair.chosen),
+        "rejected": answer_messages(pair.reject),
         "tier": pair.tier,
         "share": verdict.share,
         "n": verdict.n,

@@ -11,7 +11,7 @@ import json
 import yaml
 
 from annotation.datasets import verdict
-from annotation.datasets.conversations import MESSAGES, asked, said
+from annotation.datasets.conversations import MESSAGES, answer_messages, asked
 from annotation.datasets.records import Item, Pair
 from annotation.datasets.writers import Table, TableRows
 
@@ -80,8 +80,8 @@ def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
             "subset": f"{half}-{pair.tier}",
             "prompt": prompt,
             # Its loader takes the prompt from the turns of the chosen answer.
-            "chosen": asked(prompt) + said(pair.chosen),
-            "rejected": asked(prompt) + said(pair.reject),
+            "chosen": asked(prompt) + answer_messages(pair.chosen),
+            "rejected": asked(prompt) + answer_messages(pair.reject),
             "chosen_model": pair.chosen.model,
             "rejected_model": pair.reject.model,
         },

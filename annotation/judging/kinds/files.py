@@ -362,8 +362,8 @@ def claims_label(answer: Any, ids: Mapping[int, str]) -> dict[str, str]:
 
 def questions_config(file: ImportedFile) -> Config | None:
     """Questions of the file's own; words about single answers are classes of one question."""
-    if file.said:
-        asked = [_asked_in(name, file) for name in file.said]
+    if file.values:
+        asked = [_asked_in(name, file) for name in file.values]
         return {"options": min(file.size, OPTIONS_LIMIT), "questions": asked}
     if file.has("attribute") or file.has("score") or not file.labels:
         return None
@@ -385,15 +385,15 @@ def questions_config(file: ImportedFile) -> Config | None:
 
 def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
     """The settings of a question that takes all that a file says to it."""
-    said = file.said[name]
+    values = file.values[name]
     about = "option" if name in file.of_answers or file.size == 1 else "item"
     question: dict[str, Any] = {"name": name.replace("/", "-"), "about": about, "required": False}
     classes = file.classes.get(name)
-    if not classes and file.level != "nominal" and all(each in _POINTS for each in said):
-        return question | {"type": "rating", "points": max(2, *map(int, said))}
-    if classes or (len(said) <= CLASSES_LIMIT and max(map(len, said)) <= NAME_LIMIT):
+    if not classes and file.level != "nominal" and all(each in _POINTS for each in values):
+        return question | {"type": "rating", "points": max(2, *map(int, values))}
+    if classes or (len(values) <= CLASSES_LIMIT and max(map(len, values)) <= NAME_LIMIT):
         ordinal = file.level == "ordinal"
-        return question | {"type": "label", "classes": list(classes or said), "ordinal": ordinal}
+        return question | {"type": "label", "classes": list(classes or values), "ordinal": ordinal}
     return question | {"type": "text"}
 
 
@@ -415,7 +415,7 @@ def _wider_questions(config: Config, file: ImportedFile) -> dict[str, Config]:
     if rating and (new := [name for name in file.criteria if name not in names]):
         more = [rating | {"name": name, "text": ""} for name in new]
         settings["criteria"] = {"questions": [*config["questions"], *more]}
-    if asked := [_asked_in(name, file) for name in file.said if name not in names]:
+    if asked := [_asked_in(name, file) for name in file.values if name not in names]:
         settings["questions"] = {"questions": [*config["questions"], *asked]}
     return settings
 

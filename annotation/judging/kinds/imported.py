@@ -29,7 +29,7 @@ class ImportedFile:
     ``columns`` are what its columns stand for ("prompt", "attribute", "label", "score"), ``size``
     is how many answers an item shows, ``labels`` and ``criteria`` those that occur, ``rated`` how
     many of an item's answers have scores, ``low`` and ``high`` the range of the scores,
-    ``label_name`` the name of the column of labels; ``said`` what was said to each question of its
+    ``label_name`` the name of the column of labels; ``values`` the answers to each question of its
     own, in the order of the lines, ``of_answers`` those of them that are about each answer;
     ``classes`` those declared of a question ("": of the labels), ``level`` what they are.
     """
@@ -42,7 +42,7 @@ class ImportedFile:
     low: float
     high: float
     label_name: str
-    said: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    values: Mapping[str, Sequence[str]] = field(default_factory=dict)
     of_answers: frozenset[str] = frozenset()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     level: str = ""

@@ -24,9 +24,9 @@ class Command(StudyCommand):
 
     def handle(self, *args: Any, study: Study, task: str, question: str, **options: Any) -> None:
         """Exit 1 where there is no such task or question, or no model judged its items."""
-        found = estimates.estimates(study, task, question)
+        result = estimates.estimates(study, task, question)
         if options["json"]:
-            self.stdout.write(json.dumps(estimates.as_json(found), ensure_ascii=False))
+            self.stdout.write(json.dumps(estimates.as_json(result), ensure_ascii=False))
             return
         header = ("", "people", "low", "high", "both", "low", "high", "model", "")
         rows = [
@@ -34,6 +34,6 @@ class Command(StudyCommand):
                 each.people.value, each.people.low, each.people.high, each.combined.value,
                 each.combined.low, each.combined.high, each.model,
             )), f"{each.judge}: {each.sentence}")
-            for each in found["quantities"]
+            for each in result["quantities"]
         ]  # fmt: skip
         self.stdout.write(table(header, rows))

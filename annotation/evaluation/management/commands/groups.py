@@ -22,14 +22,14 @@ class Command(StudyCommand):
 
     def handle(self, *args: Any, study: Study, task: str, question: str, **options: Any) -> None:
         """Exit 1 where there is no such task or question, or people are asked nothing."""
-        found = groups.groups(study, task, question)
+        result = groups.groups(study, task, question)
         if options["json"]:
-            self.stdout.write(json.dumps([asdict(group) for group in found], ensure_ascii=False))
+            self.stdout.write(json.dumps([asdict(group) for group in result], ensure_ascii=False))
             return
         header = ("", "people", "votes", "figure", "value", "low", "high")
         rows = [
             (f"{group.question} {group.answer}", str(group.people), str(group.votes), name,
              *(shown(value.get(part)) for part in ("value", "low", "high")))
-            for group in found for name, value in group.figures.items()
+            for group in result for name, value in group.figures.items()
         ]  # fmt: skip
         self.stdout.write(table(header, rows))
