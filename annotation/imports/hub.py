@@ -48,7 +48,8 @@ def fetch(wanted: HubTable, folder: Path) -> tuple[Path, str]:
         sentence = _("Install the extra: pip install 'attune-platform[evaluate]'.")
         raise DomainError(sentence) from error
     endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
-    api = HfApi(endpoint=endpoint)
+    # Without the installation's token, with which curators would read its owner's private data.
+    api = HfApi(endpoint=endpoint, token=False)
     try:
         info = api.dataset_info(
             wanted.hub, revision=wanted.revision or None, files_metadata=True, timeout=20

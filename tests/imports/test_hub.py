@@ -23,6 +23,7 @@ FILES = {
 
 class Hub(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
+        self.server.tokens.add(self.headers.get("Authorization"))
         name = self.path.partition(f"/resolve/{SHA}/")[2]
         if self.path.startswith("/api/datasets/ann/tea"):
             revision = self.path.partition("/revision/")[2].partition("?")[0]
@@ -50,8 +51,11 @@ class Hub(BaseHTTPRequestHandler):
 @pytest.fixture
 def hub(monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    server.tokens = set()
     Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    # What `push_release` needs: whoever imports may not read its owner's private data sets.
+    monkeypatch.setenv("HF_TOKEN", "hf_operator")
     yield server
     server.shutdown()
     server.server_close()
@@ -63,6 +67,7 @@ def test_a_configuration_and_split_of_a_revision_come_in_with_their_source(hub, 
     report = json.loads(capsys.readouterr().out)
     assert (report["study"], report["items"], report["rejected"]) == ("tea", 2, [])
     assert f"/datasets/ann/tea/tree/{SHA}" in Study.objects.get().provenances.get().source
+    assert hub.tokens == {None}
 
 
 @pytest.mark.parametrize(
