@@ -37,7 +37,11 @@ def judging_page(
             made = Item.objects.filter(study=study, position__gt=last.position if last else 0)
             item = made.order_by("position").select_related("batch__task").first()
             if item is None:
-                raise DomainError(_("These rows make no new item that people would judge."))
+                sentence = _(
+                    "These rows make no new item that people would judge: choose a task, or say "
+                    "which column holds labels, scores or answers to questions."
+                )
+                raise DomainError(sentence)
             return preview.try_task(study, item.batch.task, batch=item.batch, render=render)
         except OperationalError as error:
             raise DomainError(_("Another import into this study is under way.")) from error

@@ -27,5 +27,7 @@ document.addEventListener("click", (event) => {
     clearTimeout(wait);
     wait = setTimeout(show, 400);
   });
+  // A page that waits for the form is one sentence: no empty frame stands below it.
+  frame.addEventListener("load", () => frame.classList.toggle("waits", !frame.contentDocument.querySelector(".judge")));
   show();
 })();
