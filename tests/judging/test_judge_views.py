@@ -214,14 +214,14 @@ def test_a_closed_study_hands_out_nothing_and_takes_what_is_in_hand(cast, tea, a
 
 
 @pytest.mark.parametrize("items", [1, 3])
-def test_submit_and_next_take_twelve_statements(cast, tea, ann, items):
+def test_submit_and_next_take_eleven_statements(cast, tea, ann, items):
     cast.open(tea, items=items + 1, reason="optional")
     form = filled(ann.get(URL), reason="because")
     with CaptureQueriesContext(connection) as queries:
         answer = ann.post(URL, form, **HTMX)
     assert 'name="slot"' in answer.content.decode()
     statements = [q["sql"] or "a prepared one" for q in queries if "SAVEPOINT" not in str(q["sql"])]
-    assert len(statements) == 12, "\n".join(statements)
+    assert len(statements) == 11, "\n".join(statements)
 
 
 def test_the_page_names_no_model_strategy_or_external_id(cast, tea, ann):

@@ -27,7 +27,6 @@ from annotation.judging.models import (
     Answer,
     Batch,
     Desk,
-    Draft,
     Handback,
     Item,
     Judgment,
@@ -51,6 +50,14 @@ _LOCK = """
     JOIN studies_taskdefinition t ON t.id = b.task_id
     WHERE s.id = %(slot)s AND s.study_id = %(study)s
     FOR UPDATE OF s"""
+# Prepared, unlike the ORM's two statements, which took a tenth of a submit's time.
+_CLOSE = """
+    WITH draft AS (
+        DELETE FROM judging_draft WHERE slot_id = %(slot)s AND annotator_id = %(annotator)s
+    )
+    UPDATE judging_slot
+    SET status = 'done', annotator_id = %(annotator)s, returned = false, lease_expires_at = NULL
+    WHERE id = %(slot)s RETURNING id"""
 # A label that is not counted is empty.
 _COUNT = """
     UPDATE judging_item
@@ -323,7 +330,7 @@ def _judge(held: Held, annotator: User, sent: _Sent, replaces: Judgment | None =
     """Store one answer, close its slot and count it."""
     answer = held.kind.read(sent.data, held)
     judgment = _store(held, annotator, sent, answer, replaces)
-    _close(held, annotator)
+    sql.first(_CLOSE, {"slot": held.slot, "annotator": annotator.pk})
     if held.counts:
         _count(held, judgment, answer)
     return judgment
@@ -350,13 +357,6 @@ def _store(
         row.judgment = judgment
     Answer.objects.bulk_create(rows)
     return judgment
-
-
-def _close(held: Held, annotator: User) -> None:
-    Draft.objects.filter(slot=held.slot, annotator=annotator).delete()
-    Slot.objects.filter(pk=held.slot).update(
-        status=Slot.Status.DONE, annotator=annotator, returned=False, lease_expires_at=None
-    )
 
 
 def _count(held: Held, judgment: Judgment, answer: Content) -> None:
