@@ -76,10 +76,15 @@ def _persona(persona: Persona) -> dict:
 
 
 def _query(query: Query) -> dict:
-    names = ("text", "messages", "need", "type", "scenario", "language", "version")
+    names = ("text", "messages", "need", "type", "scenario", "asked_on", "language", "version")
     persona = query.persona and query.persona.external_id
     fields = {name: getattr(query, name) for name in names}
     return {"id": query.external_id, "persona": persona, **fields, "owned": bool(query.owner_id)}
+
+
+def _memory(memory: Memory) -> dict:
+    fields = {name: getattr(memory, name) for name in ("text", "since", "until")}
+    return {"persona": memory.persona.external_id, **fields}
 
 
 def _candidate(candidate: Candidate) -> dict:
@@ -89,7 +94,8 @@ def _candidate(candidate: Candidate) -> dict:
 
 
 def _attribute(attribute: Attribute) -> dict:
-    fields = {name: getattr(attribute, name) for name in ("text", "confidence", "model")}
+    names = ("text", "confidence", "model", "since", "until", "turn")
+    fields = {name: getattr(attribute, name) for name in names}
     return {"id": attribute.external_id, "persona": attribute.persona.external_id, **fields}
 
 
@@ -122,7 +128,7 @@ RESOURCES = {
     "memories": Resource(
         policies.persona,
         lambda study: Memory.objects.filter(persona__study=study).select_related("persona"),
-        lambda memory: {"persona": memory.persona.external_id, "text": memory.text},
+        _memory,
     ),
     # An owner's question is the owner's until it is released.
     "queries": Resource(

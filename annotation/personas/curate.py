@@ -188,6 +188,8 @@ def forget(persona: Persona, memory_id: int, *, by: User | None = None) -> None:
 
 
 ATTRIBUTES_AT_ONCE = 2_000
+# When an attribute holds, and which turn states it.
+TIMES = ("since", "until", "turn")
 
 
 @transaction.atomic
@@ -225,6 +227,7 @@ def save_attributes(
             text=record["text"],
             confidence=record["confidence"],
             model=record["model"],
+            **{name: record.get(name) for name in TIMES},
         )
         for record in new
     )
@@ -238,7 +241,8 @@ def save_attributes(
     return len(made), {
         record["id"]
         for record in records
-        if record["id"] in stored and stored[record["id"]] != record | {"source": _source(record)}
+        if record["id"] in stored
+        and stored[record["id"]] != dict.fromkeys(TIMES) | record | {"source": _source(record)}
     }
 
 
@@ -267,6 +271,7 @@ def _stored_attributes(study: Study, ids: Iterable[str]) -> dict[str, dict]:
             "model": attribute.model,
             "conversations": [evidence.messages for evidence in attribute.evidence.all()],
             "source": next((evidence.source for evidence in attribute.evidence.all()), ""),
+            **{name: getattr(attribute, name) for name in TIMES},
         }
         for attribute in there.select_related("persona").prefetch_related("evidence")
     }

@@ -1,7 +1,9 @@
+from datetime import date
 from typing import Any
 
 from django.conf import settings
 from django.db import models
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import HalfVectorField
 from psycopg.types.json import Json
@@ -99,13 +101,9 @@ class PairDecision(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["first", "second"], name="one_decision_a_pair"),
+            models.CheckConstraint(condition=Q(first__lt=F("second")), name="pair_in_order"),
             models.CheckConstraint(
-                condition=models.Q(first__lt=models.F("second")), name="pair_in_order"
-            ),
-            models.CheckConstraint(
-                condition=models.Q(dropped=None)
-                | models.Q(dropped=models.F("first"))
-                | models.Q(dropped=models.F("second")),
+                condition=Q(dropped=None) | Q(dropped=F("first")) | Q(dropped=F("second")),
                 name="dropped_of_pair",
             ),
         ]
@@ -114,13 +112,39 @@ class PairDecision(models.Model):
         return f"{self.first} and {self.second}"
 
 
-class Memory(models.Model):
+class Dated(models.Model):
+    """Something that holds of a person for a time.
+
+    It holds from the day ``since`` on and no longer on the day ``until``; None leaves the end open.
+    """
+
+    since = models.DateField(null=True)
+    until = models.DateField(null=True)
+
+    class Meta:
+        abstract = True
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(until__gt=F("since")), name="%(class)s_ends_after_it_begins"
+            )
+        ]
+
+
+def held_on(day: date | None) -> Q:
+    """The rows of a Dated table that hold on ``day``; without a day all of them."""
+    if day is None:
+        return Q()
+    began = Q(since=None) | Q(since__lte=day)
+    return began & (Q(until=None) | Q(until__gt=day))
+
+
+class Memory(Dated):
     """A public text the persona would be interested in."""
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="memories")
     text = models.TextField()
 
-    class Meta:
+    class Meta(Dated.Meta):
         verbose_name_plural = "memories"
 
     def __str__(self) -> str:
@@ -179,8 +203,8 @@ class Conversation(models.Model):
         return f"{self.provider} {self.external_id}"
 
 
-class Attribute(models.Model):
-    """A short statement about a person, extracted from conversations; never edited."""
+class Attribute(Dated):
+    """A short statement about a person, extracted from conversations; its text is never edited."""
 
     persona = models.ForeignKey(Persona, on_delete=models.CASCADE, related_name="attributes")
     external_id = models.CharField(max_length=100)
@@ -188,11 +212,14 @@ class Attribute(models.Model):
     # The extracting model's own confidence, 0 to 1; None where it gave none.
     confidence = models.FloatField(null=True)
     model = models.CharField(max_length=200, blank=True)
+    # The turn of the imported conversation in which the person states it, from 1.
+    turn = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["persona", "external_id"], name="attribute_of_persona")
+            models.UniqueConstraint(fields=["persona", "external_id"], name="attribute_of_persona"),
+            *Dated.Meta.constraints,
         ]
 
     def __str__(self) -> str:

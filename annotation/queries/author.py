@@ -20,6 +20,7 @@ FIELDS = (
     "need",
     "type",
     "scenario",
+    "asked_on",
     "owner_id",
     "language",
     "guide",
@@ -32,6 +33,7 @@ PLAIN: dict[str, Any] = {
     "guide": {},
     "ready": True,
     "messages": [],
+    "asked_on": None,
 }
 
 
@@ -96,6 +98,7 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
     new, changed = [], 0
     for record in records:
         fields = {name: record[name] for name in ("text", "need", "type", "scenario")}
+        fields |= {"asked_on": record.get("asked_on")}
         fields |= {"persona_id": record["persona"] and personas[record["persona"]]}
         if record.get("messages"):
             fields |= {"messages": record["messages"], "text": transcript(record["messages"])}

@@ -36,6 +36,8 @@ class Query(models.Model):
     need = models.TextField(blank=True)
     type = models.CharField(max_length=10, choices=Type, default=Type.SPECIFIC)
     scenario = models.CharField(max_length=100, blank=True)
+    # The day on which it is asked: the persona is shown as of then. None: no day in particular.
+    asked_on = models.DateField(null=True)
     # What the owner wrote of the need, part by part (author.PARTS); `need` is all of it.
     guide = models.JSONField(default=dict)
     # False while its owner is still writing it.

@@ -4,6 +4,7 @@ A key that is null is absent.
 """
 
 import re
+from datetime import date
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import (
@@ -12,8 +13,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     TypeAdapter,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
 )
@@ -114,6 +117,21 @@ def _within(message: "Message") -> "Message":
     return {**message, "spans": sorted(spans)} if spans else message
 
 
+def _day(value: Any) -> date:
+    """A date, or one in ISO 8601."""
+    try:
+        return value if isinstance(value, date) else date.fromisoformat(value)
+    except (TypeError, ValueError):
+        raise ValueError("must be a date such as 2026-05-01") from None
+
+
+def _later(value: date | None, info: ValidationInfo) -> date | None:
+    since = info.data.get("since")
+    if value and since and value <= since:
+        raise ValueError("must be a later date than “since”")
+    return value
+
+
 FILLED, PRINTABLE = AfterValidator(_filled), AfterValidator(_printable)
 BY_LANGUAGE = WrapValidator(_by_language)
 SPANS = "has spans that are no list of [start, end] within the message's text"
@@ -133,6 +151,9 @@ Up60 = Annotated[str, Field(max_length=60)]
 Name = Annotated[Up60, FILLED]
 Reference = Annotated[Up100, FILLED]
 Id = Annotated[Reference, PRINTABLE]
+Day = Annotated[date, PlainValidator(_day)]
+Until = Annotated[Day | None, AfterValidator(_later)]
+Turn = Annotated[int, Field(ge=1, le=2**31 - 1), says("must be a whole number from 1")]
 Url = Annotated[str, Field(max_length=4000), FILLED]
 Code = Annotated[str, Field(max_length=35), FILLED]
 Overlap = Annotated[int, Field(ge=1, le=OVERLAP_LIMIT), says(OVERLAP)]
@@ -212,9 +233,11 @@ class Persona(Row):
 class Memory(Row):
     persona: Reference
     text: Text
+    since: Day | None = None
+    until: Until = None
 
 
-class Turn(TypedDict):
+class QueryMessage(TypedDict):
     """A message of the conversation that a query is."""
 
     role: Annotated[str, Field(max_length=40), FILLED]
@@ -226,10 +249,11 @@ class Query(Row):
     persona: Reference | None = None
     text: Text
     # A conversation: its transcript is stored as the text.
-    messages: Annotated[list[Turn], says(TURNS)] = []
+    messages: Annotated[list[QueryMessage], says(TURNS)] = []
     need: Long = ""
     type: Annotated[QueryType, says("must be specific or general")] = "specific"
     scenario: Up100 = ""
+    asked_on: Day | None = None
 
 
 class Candidate(Row):
@@ -257,6 +281,9 @@ class Attribute(Row):
     conversations: Annotated[list[list[MessageWithin]], says(CONVERSATIONS)] = []
     # Who wrote the person's side of the conversations; "" where that is not known.
     source: Annotated[Literal["", "human", "synthetic"], says("must be human or synthetic")] = ""
+    since: Day | None = None
+    until: Until = None
+    turn: Turn | None = None
 
 
 class Verdict(Row):

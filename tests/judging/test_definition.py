@@ -29,7 +29,8 @@ def full(cast, tea):
     task = batch.task
     task.guideline, task.translations = "Taste.", {"ko": {"guideline": "맛", "question": "어느?"}}
     task.save()
-    Memory.objects.create(persona=tea.personas.get(), text="Likes oolong.")
+    Memory.objects.create(persona=tea.personas.get(), text="Likes oolong.", since="2026-05-01")
+    tea.queries.update(asked_on="2026-06-01")
     cast.query(tea, "own", owner=cast.person("Ann"))
     Checks.objects.create(study=tea, pass_mark=0.8, gold_every=20)
     tea.refresh_from_db()
@@ -56,7 +57,9 @@ def test_a_clone_takes_along_what_is_ticked(full, cast):
     whole = clone(full, Clone("Whole", "whole", list(PARTS)), by=by)
     assert sorted(whole.queries.values_list("external_id", flat=True)) == ["best-q1"]
     assert (whole.candidates.count(), whole.personas.count()) == (3, 1)
-    assert Memory.objects.get(persona__study=whole).text == "Likes oolong."
+    memory = Memory.objects.get(persona__study=whole)
+    assert (memory.text, str(memory.since), memory.until) == ("Likes oolong.", "2026-05-01", None)
+    assert str(whole.queries.get().asked_on) == "2026-06-01"
     assert whole.memberships.count() == full.memberships.count()
     assert whole.memberships.get(user=by).role == "administrator"
     assert not Item.objects.filter(study=whole).exists()

@@ -1,6 +1,7 @@
 """Curators' upload of attributes, and where they are seen."""
 
 import json
+from datetime import date
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -25,10 +26,12 @@ def upload(browser, *rows):
 
 
 def test_attributes_are_imported_once_and_seen_on_their_personas_page(carol, tea):
-    rows = [ROW | {"conversations": [TURNS]}, ROW | {"id": "a2", "text": "Lives by the sea."}]
+    times = {"since": "2026-05-01", "until": "2026-05-02", "turn": 3}
+    rows = [ROW | {"conversations": [TURNS]}, ROW | {"id": "a2", "text": "Lives here."} | times]
     for _ in range(2):
         assert upload(carol, *rows).status_code == 302
-    assert Attribute.objects.count() == 2
+    stored = Attribute.objects.order_by("pk").values_list("since", "until", "turn")
+    assert list(stored) == [(None, None, None), (date(2026, 5, 1), date(2026, 5, 2), 3)]
     page = carol.get(f"/studies/tea/personas/{tea.personas.get().pk}/").content.decode()
     assert "Grows &lt;b&gt;ferns&lt;/b&gt;." in page
     assert "confidence 0.75" in page
@@ -49,6 +52,12 @@ def test_a_changed_attribute_is_refused_and_nothing_of_its_file_is_stored(carol)
         ({"persona": "p9"}, "attributes.jsonl, line 1: there is no persona “p9”"),
         ({"confidence": 3}, "must be a number from 0 to 1"),
         ({"text": ""}, "“text” is empty"),
+        ({"since": "May"}, "“since” must be a date such as 2026-05-01"),
+        ({"turn": 0}, "“turn” must be a whole number from 1"),
+        (
+            {"since": "2026-05-01", "until": "2026-05-01"},
+            "“until” must be a later date than “since”",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(carol, change, words):

@@ -164,14 +164,15 @@ def _personas(study: Study) -> Iterator[dict]:
 
 def _memories(study: Study) -> Iterator[dict]:
     rows = Memory.objects.filter(persona__study=study, persona__dropped_at=None).order_by("pk")
-    for name, text in rows.values_list("persona__external_id", "text").iterator():
-        yield {"persona": name, "text": text}
+    for memory in rows.select_related("persona").iterator():
+        values = {name: getattr(memory, name) for name in ("text", "since", "until")}
+        yield {"persona": memory.persona.external_id, **values}
 
 
 def _queries(study: Study) -> Iterator[dict]:
     rows = study.queries.filter(replaced_at=None, owner=None, persona__dropped_at=None)
     for query in rows.select_related("persona").order_by("pk").iterator():
-        names = ("text", "messages", "need", "type", "scenario")
+        names = ("text", "messages", "need", "type", "scenario", "asked_on")
         values = {name: getattr(query, name) for name in names}
         persona = query.persona and query.persona.external_id
         yield _row(bundle_rows.Query, {"id": query.external_id, "persona": persona, **values})
@@ -194,7 +195,8 @@ def _candidates(study: Study) -> Iterator[dict]:
 def _attributes(study: Study) -> Iterator[dict]:
     rows = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
     for attribute in rows.select_related("persona").order_by("pk").iterator():
-        values = model_to_dict(attribute, ("text", "confidence", "model"))
+        names = ("text", "confidence", "model", "since", "until", "turn")
+        values = model_to_dict(attribute, names)
         values |= {"id": attribute.external_id, "persona": attribute.persona.external_id}
         yield _row(bundle_rows.Attribute, values)
 

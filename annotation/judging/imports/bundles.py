@@ -196,12 +196,12 @@ def _store_memories(
 ) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
     for chunk in chunks(rows, CHUNK):
-        wanted = {(personas[row["persona"]], row["text"]): None for _, row in chunk}
+        wanted = {(personas[row["persona"]], row["text"]): row for _, row in chunk}
         there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
         stored = set(there.values_list("persona_id", "text"))
         Memory.objects.bulk_create(
-            Memory(persona_id=persona, text=text)
-            for persona, text in wanted
+            Memory(persona_id=persona, text=text, since=row.get("since"), until=row.get("until"))
+            for (persona, text), row in wanted.items()
             if (persona, text) not in stored
         )
 

@@ -58,6 +58,8 @@ class Migration(migrations.Migration):
             name='Memory',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('since', models.DateField(null=True)),
+                ('until', models.DateField(null=True)),
                 ('text', models.TextField()),
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='personas.persona')),
             ],
@@ -88,10 +90,13 @@ class Migration(migrations.Migration):
             name='Attribute',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('since', models.DateField(null=True)),
+                ('until', models.DateField(null=True)),
                 ('external_id', models.CharField(max_length=100)),
                 ('text', models.TextField()),
                 ('confidence', models.FloatField(null=True)),
                 ('model', models.CharField(blank=True, max_length=200)),
+                ('turn', models.PositiveIntegerField(null=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attributes', to='personas.persona')),
             ],
@@ -160,6 +165,14 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='personaversion',
             constraint=models.UniqueConstraint(fields=('persona', 'version'), name='persona_version'),
+        ),
+        migrations.AddConstraint(
+            model_name='memory',
+            constraint=models.CheckConstraint(condition=models.Q(('until__gt', models.F('since'))), name='memory_ends_after_it_begins'),
+        ),
+        migrations.AddConstraint(
+            model_name='attribute',
+            constraint=models.CheckConstraint(condition=models.Q(('until__gt', models.F('since'))), name='attribute_ends_after_it_begins'),
         ),
         migrations.RunSQL(FIXED_SPLIT),
     ]

@@ -30,6 +30,7 @@ class Migration(migrations.Migration):
                 ('need', models.TextField(blank=True)),
                 ('type', models.CharField(choices=[('specific', 'specific to this persona'), ('general', 'general')], default='specific', max_length=10)),
                 ('scenario', models.CharField(blank=True, max_length=100)),
+                ('asked_on', models.DateField(null=True)),
                 ('guide', models.JSONField(default=dict)),
                 ('ready', models.BooleanField(default=True)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
