@@ -26,7 +26,7 @@ from annotation.datasets import freeze, tasks, uploads, withdrawals
 from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.datasets.views import zip_response
-from annotation.policies.roles import Member
+from annotation.policies import Member
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from types import ModuleType
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -58,7 +57,7 @@ class RowsPage(serializers.Serializer):
 class Resource:
     """A list of a study: who may read and change it, its rows in ``order``, and a row's JSON."""
 
-    policy: ModuleType
+    policy: type[Any]
     listed: Callable[[Study], QuerySet]
     fields: Callable[[Any], dict]
     order: tuple[str, ...] = ("pk",)

@@ -8,7 +8,7 @@ from django.http import Http404
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.core import sql
-from annotation.policies.roles import Member
+from annotation.policies import Member
 from annotation.studies.models import Study
 
 # Every request of a study's page asks this, so it is written out (reason: see core.sql).

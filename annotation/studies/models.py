@@ -11,8 +11,8 @@ from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from annotation import policies
 from annotation.accounts.models import Consent, ConsentText, User
-from annotation.policies import roles
 
 SLUG, SLUG_LIMIT = r"^[a-z0-9][a-z0-9-]*$", 60
 TITLE_LIMIT, DESCRIPTION_LIMIT = 200, 20_000
@@ -21,10 +21,10 @@ RESERVED_SLUGS = {"new", "import"}
 
 
 class Role(models.TextChoices):
-    ANNOTATOR = roles.ANNOTATOR, _("annotator")
-    CURATOR = roles.CURATOR, _("curator")
-    RESEARCHER = roles.RESEARCHER, _("researcher")
-    ADMINISTRATOR = roles.ADMINISTRATOR, _("administrator")
+    ANNOTATOR = policies.ANNOTATOR, _("annotator")
+    CURATOR = policies.CURATOR, _("curator")
+    RESEARCHER = policies.RESEARCHER, _("researcher")
+    ADMINISTRATOR = policies.ADMINISTRATOR, _("administrator")
 
 
 class StudyQuerySet(models.QuerySet):

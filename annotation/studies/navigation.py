@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.policies.roles import Member
+from annotation.policies import Member
 from annotation.studies.access import member_of
 from annotation.studies.models import Study
 

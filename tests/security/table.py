@@ -1,7 +1,7 @@
 """Who may do what: one row for every URL name of the site.
 
 A row names the policy that guards the page (where none does, the roles that may use it) and the
-status of each method for those whom it lets; tests/policies says which roles a policy lets.
+status of each method for those whom it lets; test_policies.py says which roles a policy lets.
 Everything else follows from the doctrine and is not written down: nobody logged in -> the login
 page (API: 401); a study that one is no member of -> 404; a page of one's own study that is not for
 one's role -> 403; a method that the row does not name -> 405. ``but`` holds what differs from that.
@@ -15,6 +15,7 @@ from uuid import uuid4
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.policies import (
+    Member,
     batch,
     candidate,
     check,
@@ -35,7 +36,6 @@ from annotation.policies import (
     task,
     webhook,
 )
-from annotation.policies.roles import Member
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 ROLES = (

@@ -1,4 +1,4 @@
-"""``study_for`` by what it answers; who may what is tests/policies and tests/security."""
+"""``study_for`` by what it answers; who may what is tests/security."""
 
 import pytest
 from django.core.exceptions import PermissionDenied
@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.accounts import consent
 from annotation.accounts.models import Consent
-from annotation.policies.roles import Member
+from annotation.policies import Member
 from annotation.studies.access import may_create, member_of, memberships_of, study_for
 
 

@@ -21,7 +21,7 @@ from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist, notices
 from annotation.judging.work import comments, hidden_checks
-from annotation.policies.roles import Member
+from annotation.policies import Member
 from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import may_create, member_of, study_for

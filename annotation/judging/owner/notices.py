@@ -17,7 +17,7 @@ from django.utils import translation
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.models import Batch, Slot
-from annotation.policies.roles import holding
+from annotation.policies import holding
 from annotation.studies.models import Message, items_opened
 from annotation.studies.wording import localized
 
