@@ -3,7 +3,9 @@
 import contextlib
 import errno
 import gzip
+import io
 import re
+import shutil
 import stat
 import struct
 import tarfile
@@ -13,7 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import IO, BinaryIO, Protocol, cast
+from typing import IO, Any, BinaryIO, Protocol, cast
 
 from annotation.core.foreign import zip_directory
 from annotation.histories import texts
@@ -54,14 +56,20 @@ class Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
-class Stream:
+class Stream(io.RawIOBase):
     """The bytes of one member, in pieces; damage is refused, progress is reported.
 
-    `size` is what the archive says they are, where it says so.
+    `size` is what the archive says they are, where it says so; more than `limit` is refused.
     """
 
-    def __init__(self, file: Readable, notify: Callable[[], None], size: int | None = None) -> None:
-        self._file, self._notify, self._size = file, notify, size
+    def __init__(
+        self,
+        file: Readable,
+        notify: Callable[[], None],
+        size: int | None = None,
+        limit: int = TOTAL,
+    ) -> None:
+        self._file, self._notify, self._size, self._limit = file, notify, size, limit
         self._head, self._count = b"", 0
 
     def head(self, size: int) -> bytes:
@@ -70,16 +78,22 @@ class Stream:
             self._head += data
         return self._head
 
-    def read(self, size: int = CHUNK) -> bytes:
-        """1 to `size` bytes, at most CHUNK, or b"" at the end."""
-        data, self._head = self._head[:size], self._head[size:]
-        return data or self._next(size)
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._head[: len(buffer)] or self._next(len(buffer))
+        self._head = self._head[len(data) :]
+        buffer[: len(data)] = data
+        return len(data)
 
     def _next(self, size: int) -> bytes:
         # Never without a size: zipfile would unpack everything before it looks at what it declared.
         with damage_refused():
             data = self._file.read(min(size, CHUNK))
         self._count += len(data)
+        if self._count > self._limit:
+            raise Refused("zip_bomb")
         if not data and self._size not in (None, self._count):
             raise Refused("corrupt_archive")
         self._notify()
@@ -157,9 +171,7 @@ class Upload:
     def _of_portal(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[Member]:
         """A zip inside the zip, copied to a nameless file, since reading it takes seeking."""
         copy = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as its members
-        stream = self._opener(archive, info)()
-        for data in iter(stream.read, b""):
-            copy.write(data)
+        shutil.copyfileobj(self._opener(archive, info)(), copy, CHUNK)
         copy.seek(0)
         if not copy.read(4).startswith(ZIP):
             raise Refused("corrupt_archive")
@@ -168,35 +180,27 @@ class Upload:
     # --- gzip, with a tar inside or one file ------------------------------------------------------
 
     def _of_gzip(self) -> list[Member]:
-        self._file.seek(0)
-        # One for all members: reading on is cheap, going back means to unpack from the start.
-        file = _Bounded(gzip.GzipFile(fileobj=self._file), self.size)
+        limit = max(RATIO_FROM, RATIO * self.size)
         with damage_refused():
-            head = file.read(512)
-            file.seek(0)
-        if is_archive(head):
-            raise Refused("nested_archive")
-        if head[257:262] != b"ustar":
-            return [Member("", self._window(file, 0, None))]
-        with damage_refused():
-            entries = list(_tar_entries(file))
-            # tarfile is content with an archive that ends early.
-            while file.read(CHUNK):
-                pass
-        _check_names(name for name, _, _ in entries)
+            head = self._unpacked().read(512)
+            if is_archive(head):
+                raise Refused("nested_archive")
+            if head[257:262] != b"ustar":
+                return [Member("", lambda: Stream(self._unpacked(), self._tell, limit=limit))]
+            archive = tarfile.TarFile(fileobj=cast(IO[bytes], self._unpacked()), encoding="utf-8")
+            infos = _checked_tar(archive, self.size)
         return [
-            Member(texts.name(name), self._window(file, start, size))
-            for name, start, size in entries
-            if not _LITTER.match(name)
+            Member(texts.name(info.name), self._entry(archive, info))
+            for info in infos
+            if info.isreg() and not _LITTER.match(info.name)
         ]
 
-    def _window(self, file: "_Bounded", start: int, size: int | None) -> Callable[[], Stream]:
-        def opened() -> Stream:
-            with damage_refused():
-                file.seek(start)
-            return Stream(file if size is None else _Window(file, size), self._tell)
+    def _unpacked(self) -> gzip.GzipFile:
+        self._file.seek(0)
+        return gzip.GzipFile(fileobj=self._file)
 
-        return opened
+    def _entry(self, archive: tarfile.TarFile, info: tarfile.TarInfo) -> Callable[[], Stream]:
+        return lambda: Stream(cast(Readable, archive.extractfile(info)), self._tell)
 
 
 def is_archive(head: bytes) -> bool:
@@ -252,58 +256,21 @@ def _check_names(names: Iterable[str]) -> None:
         seen.add(key)
 
 
-def _tar_entries(file: "_Bounded") -> Iterator[tuple[str, int, int]]:
-    """(name, first byte, size) of the ordinary files of a tar."""
-    # Its default is to keep every header, and the values of global headers, until the end.
-    archive = tarfile.TarFile(fileobj=cast(IO[bytes], file), encoding="utf-8")
-    archive.pax_headers, members = {}, 0
-    while (info := archive.next()) is not None:
-        members += 1
-        if members > MEMBERS:
+def _checked_tar(archive: tarfile.TarFile, size: int) -> list[tarfile.TarInfo]:
+    """The files and folders of a tar of ``size`` packed bytes; Refused where it is unsafe."""
+    infos: list[tarfile.TarInfo] = []
+    for info in archive:
+        infos.append(info)
+        if len(infos) > MEMBERS:
             raise Refused("zip_bomb")
         if info.issym() or info.islnk():
             raise Refused("symlink")
-        if info.isreg() and not info.issparse():
-            yield info.name, info.offset_data, info.size
-        elif not info.isdir():
+        if not (info.isdir() or info.isreg()) or info.issparse():
             raise Refused("unsafe_member")
-        archive.members, archive.pax_headers = [], {}  # type: ignore[attr-defined] # not public
-
-
-class _Bounded:
-    """A gzip's content; Refused beyond what an honest one unpacks to, however it is reached."""
-
-    def __init__(self, file: gzip.GzipFile, packed: int) -> None:
-        self._file, self._packed = file, packed
-
-    def read(self, size: int) -> bytes:
-        # A tar's extended header is read in one piece, as long as it says it is.
-        if size > CHUNK:
-            raise Refused("unsafe_member")
-        self._check(self.tell())
-        return self._file.read(size)
-
-    def seek(self, position: int, whence: int = 0) -> int:
-        self._check(position)
-        return self._file.seek(position, whence)
-
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def _check(self, position: int) -> None:
-        if _is_bomb(position, self._packed):
-            raise Refused("zip_bomb")
-
-
-class _Window:
-    """The next `left` bytes of a file."""
-
-    def __init__(self, file: _Bounded, left: int) -> None:
-        self._file, self._left = file, left
-
-    def read(self, size: int) -> bytes:
-        data = self._file.read(min(size, self._left)) if self._left else b""
-        if self._left and not data:
-            raise EOFError
-        self._left -= len(data)
-        return data
+    _check_names(info.name for info in infos)
+    if _is_bomb(sum(info.size for info in infos), size):
+        raise Refused("zip_bomb")
+    # tarfile is content with an archive that ends early.
+    while cast(IO[bytes], archive.fileobj).read(CHUNK):
+        pass
+    return infos

@@ -61,7 +61,6 @@ OMISSIONS = {
 # What people call where a history comes from.
 NAMES: dict[str, "StrOrPromise"] = {
     "aistudio": "AI Studio",
-    "chatbot_arena": "Chatbot Arena",
     "chatgpt": "ChatGPT",
     "chrome": "Chrome",
     "claude": "Claude",
@@ -71,17 +70,13 @@ NAMES: dict[str, "StrOrPromise"] = {
     "google_search": _("Google Search"),
     "google_takeout": "Google Takeout",
     "grok": "Grok",
-    "helpsteer2": "HelpSteer2",
     "lechat": "Le Chat",
     "lmsys": "LMSYS-Chat-1M",
     "mixed": _("several services"),
     "openai_messages": _("OpenAI messages"),
-    "openassistant": "OpenAssistant",
-    "prism": "PRISM",
     "queries": _("a table of searches"),
     "release": _("a release"),
     "sharegpt": "ShareGPT",
-    "sharegpt_90k": "ShareGPT-90k",
     "wildchat": "WildChat",
     "youtube": "YouTube",
 }

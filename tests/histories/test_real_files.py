@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import translation
 
 from annotation.histories import browse, ingest, receive
-from annotation.histories.formats.streams import place
+from annotation.histories.formats.build import place
 from annotation.histories.models import Session, Upload
 from annotation.histories.records import OMISSIONS, REFUSALS
 

@@ -15,8 +15,9 @@ from django.utils.translation import gettext as _
 
 from annotation.core.foreign import Limits
 from annotation.histories.archives import Member, Stream, Upload, is_archive
-from annotation.histories.formats import assistants, chatgpt, corpora, google, queries_csv
-from annotation.histories.formats.streams import Document, Entry, Table, Text
+from annotation.histories.formats import assistants, corpora, google
+from annotation.histories.formats.build import Entry, Layout, each
+from annotation.histories.formats.streams import Document, Table, Text
 from annotation.histories.records import (
     OMISSIONS,
     REFUSALS,
@@ -47,29 +48,31 @@ class Format:
     general: bool = False
 
 
+def _chats(layout: Layout, fits: Callable[[dict], bool], general: bool = False) -> Format:
+    """The format of entries that are a conversation each."""
+
+    def detect(entry: dict) -> str:
+        return layout.provider if fits(entry) else ""
+
+    return Format("json", detect, each(fits)(layout.read), general)
+
+
 # The first that knows a sample reads the file.
 FORMATS = (
-    Format("json", assistants.detect_deepseek, assistants.read_deepseek),
-    Format("json", chatgpt.detect_chatgpt, chatgpt.read_chatgpt),
-    Format("json", assistants.detect_claude, assistants.read_claude),
-    Format("json", assistants.detect_grok, assistants.read_grok),
+    _chats(assistants.DEEPSEEK, assistants.is_deepseek),
+    replace(_chats(assistants.CHATGPT, assistants.is_chatgpt), read=assistants.read_chatgpt),
+    _chats(assistants.CLAUDE, assistants.is_claude),
+    _chats(assistants.GROK, assistants.is_grok),
     Format("json", assistants.detect_lechat, assistants.read_lechat),
     Format("json", google.detect_chrome, google.read_chrome),
     Format("json", google.detect_activity, google.read_activity),
-    Format("html", chatgpt.detect_chatgpt_page, chatgpt.read_chatgpt_page),
+    Format("html", assistants.detect_chatgpt_page, assistants.read_chatgpt_page),
     Format("html", google.detect_activity_page, google.read_activity_page),
     Format("csv", assistants.detect_copilot, assistants.read_copilot),
-    Format("json", google.detect_aistudio, google.read_aistudio, general=True),
-    Format("json", corpora.detect_arena, corpora.read_arena, general=True),
-    Format("json", corpora.detect_sharegpt, corpora.read_sharegpt, general=True),
-    Format("json", corpora.detect_sharegpt_pairs, corpora.read_sharegpt_pairs, general=True),
-    Format("json", corpora.detect_openassistant, corpora.read_openassistant, general=True),
-    Format("json", corpora.detect_prism, corpora.read_prism, general=True),
-    Format("json", corpora.detect_wildchat, corpora.read_wildchat, general=True),
-    Format("json", corpora.detect_lmsys, corpora.read_lmsys, general=True),
-    Format("json", corpora.detect_helpsteer, corpora.read_helpsteer, general=True),
-    Format("json", chatgpt.detect_messages, chatgpt.read_messages, general=True),
-    Format("csv", queries_csv.detect_queries, queries_csv.read_queries, general=True),
+    _chats(google.AISTUDIO, google.is_aistudio, general=True),
+    *(_chats(layout, fits, general=True) for layout, fits in corpora.CORPORA),
+    _chats(assistants.MESSAGES, assistants.is_messages, general=True),
+    Format("csv", corpora.detect_queries, corpora.read_queries, general=True),
 )
 # What may stand beside each other in one Takeout archive.
 TAKEOUT = frozenset(("gemini", "youtube", "google_search", "chrome"))

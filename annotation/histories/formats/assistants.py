@@ -1,31 +1,207 @@
-"""Chat services with one file each: Claude, DeepSeek, Copilot, Grok, Le Chat."""
+"""Chat services: ChatGPT, Claude, DeepSeek, Grok, Le Chat, Copilot; OpenAI's message lists."""
 
 import re
 from collections.abc import Iterator
 
-from annotation.histories import texts, times
+from annotation.histories import times
 from annotation.histories.formats.build import (
     Draft,
+    Entry,
+    Layout,
     Spill,
     digest,
+    each,
     fields,
     identifier,
     items,
+    names,
     objects,
+    role_of,
 )
-from annotation.histories.formats.streams import Entry, Table, each, holds
-from annotation.histories.records import Record, Skipped, skipped
+from annotation.histories.formats.streams import Document, Table, Text
+from annotation.histories.records import Record, Refused, Skipped, skipped
+
+# --- ChatGPT: conversations.json, its shards, the copy inside chat.html --------------------------
+
+_SHOWN = ("text", "multimodal_text", "code")
+_UNSEEN = (
+    "execution_output", "system_error", "thoughts", "reasoning_recap", "tether_quote",
+    "tether_browsing_display", "sonic_webpage", "computer_output", "citable_code_output",
+    "user_editable_context", "model_editable_context",
+)  # fmt: skip
+_MARK = "var jsonData"
+
+
+def is_chatgpt(entry: dict) -> bool:
+    """Whether it is a conversation with a tree of nodes."""
+    return isinstance(entry.get("mapping"), dict)
+
+
+@each(is_chatgpt)
+def read_chatgpt(entry: Entry) -> Iterator[Record]:
+    """One conversation: the path from its current node up to the root."""
+    if any(_is_unknown(message) for message in _path(entry.value)):
+        yield skipped(entry.where, "unknown_content")
+    yield from CHATGPT.read(entry)
+
+
+def _kind(message: dict) -> object:
+    return fields(message.get("content")).get("content_type", "text")
+
+
+def _is_unknown(message: dict) -> bool:
+    return bool(message) and _kind(message) not in (*_SHOWN, *_UNSEEN)
+
+
+def _chatgpt_turns(value: dict) -> Iterator[dict]:
+    for message in _path(value):
+        metadata = fields(message.get("metadata"))
+        role = fields(message.get("author")).get("role")
+        if _is_shown(message) and role_of(role):
+            text, pointed = _parts(fields(message.get("content")))
+            attached = objects(metadata.get("attachments"))
+            ids = {identifier(file.get("id")) for file in attached}
+            yield message | {
+                "role": role,
+                "text": text,
+                # A file that is also attached has its name there.
+                "files": [*attached, *(name for name in pointed if name not in ids)],
+                "model": metadata.get("model_slug"),
+            }
+
+
+CHATGPT = Layout(
+    "chatgpt",
+    _chatgpt_turns,
+    id="conversation_id id",
+    created="create_time",
+    updated="update_time",
+    at="create_time",
+    turn_id="id",
+)
+
+
+def _path(value: dict) -> list[dict]:
+    """The messages from the root to the current node, or to the newest leaf without one."""
+    mapping, current = value["mapping"], value.get("current_node")
+    if not isinstance(current, str) or not isinstance(mapping.get(current), dict):
+        current = _newest_leaf(mapping)
+    messages, seen = [], set()
+    while isinstance(current, str) and current not in seen:
+        seen.add(current)
+        node = mapping.get(current)
+        if not isinstance(node, dict):
+            break
+        messages.append(fields(node.get("message")))
+        current = node.get("parent")
+    return messages[::-1]
+
+
+def _newest_leaf(mapping: dict) -> str | None:
+    def age(name: str) -> float:
+        at = times.moment(fields(mapping[name].get("message")).get("create_time")).at
+        return at.timestamp() if at else 0.0
+
+    nodes = [name for name, node in mapping.items() if isinstance(node, dict)]
+    leaves = [name for name in nodes if not items(mapping[name].get("children"))]
+    # Of equally old ones the last.
+    return max(reversed(leaves or nodes), key=age, default=None)
+
+
+def _is_shown(message: dict) -> bool:
+    metadata = fields(message.get("metadata"))
+    return (
+        _kind(message) in _SHOWN
+        and not metadata.get("is_visually_hidden_from_conversation")
+        and not metadata.get("is_user_system_message")
+        and message.get("recipient", "all") in ("all", None)
+    )
+
+
+def _parts(content: dict) -> tuple[str, tuple[str, ...]]:
+    """A message's text, and the ids of the files that stand between its parts."""
+    parts = content.get("parts")
+    if not isinstance(parts, list):
+        parts = [content.get("text")]
+    words, pointed = [], []
+    for part in parts:
+        spoken = part.get("text") if isinstance(part, dict) else part
+        if isinstance(spoken, str):
+            words.append(spoken)
+        elif isinstance(part, dict):
+            pointed += _pointers(part)
+    return "\n".join(word for word in words if word), names(pointed)
+
+
+def _pointers(part: dict) -> list[str]:
+    """`file-service://file-A` and `sediment://file_B` name files; voice and video hold several."""
+    pointers = [part.get("asset_pointer")]
+    for key in ("audio_asset_pointer", "video_container_asset_pointer"):
+        inner = part.get(key)
+        pointers.append(fields(inner).get("asset_pointer") if isinstance(inner, dict) else inner)
+    return [name.rpartition("//")[2] for name in pointers if isinstance(name, str)]
+
+
+def detect_chatgpt_page(head: str) -> str:
+    """The name "chatgpt" for a page that holds the export as a script."""
+    return "chatgpt" if _MARK in head else ""
+
+
+def read_chatgpt_page(text: Text) -> Iterator[Record]:
+    """The conversations in chat.html: one JSON value after `var jsonData =`."""
+    begun = ""
+    while _MARK not in begun or "=" not in begun.partition(_MARK)[2]:
+        piece = text.read()
+        if not piece:
+            raise Refused("truncated_json")
+        begun = begun[-len(_MARK) - 100 :] + piece
+    script = begun.partition(_MARK)[2].partition("=")[2]
+    yield from read_chatgpt(Document(text, script, open_end=True).entries())
+
+
+_FILES = ("image_url", "input_image", "image", "input_audio", "file", "input_file")
+_WORDS = ("text", "input_text", "output_text")
+
+
+def is_messages(entry: dict) -> bool:
+    """Whether its messages have roles."""
+    return any("role" in message for message in objects(entry.get("messages")))
+
+
+def _message_turns(value: dict) -> Iterator[dict]:
+    """Turns of tools are left out, and images count by their kind alone."""
+    for message in objects(value["messages"]):
+        text, files = _content(message.get("content"))
+        yield {
+            "role": message.get("role"),
+            "text": text,
+            "files": files,
+            "model": value.get("model"),
+        }
+
+
+MESSAGES = Layout("openai_messages", _message_turns, id="id conversation_id")
+
+
+def _content(content: object) -> tuple[str, list[str]]:
+    if isinstance(content, str):
+        return content, []
+    parts = objects(content)
+    words = [part.get("text") for part in parts if part.get("type") in _WORDS]
+    files = [part["type"] for part in parts if part.get("type") in _FILES]
+    return "\n".join(word for word in words if isinstance(word, str)), files
+
+
+# --- Claude ---------------------------------------------------------------------------------------
 
 # What stands in `text` for a block that has none, such as a call of a tool.
 _NO_BLOCK = re.compile(r"```\s*This block is not supported on your current device yet\.\s*```\s*")
 
 
-def detect_claude(entry: dict) -> str:
-    """The name "claude" for a conversation with uuid and messages that have a sender."""
-    if "uuid" not in entry:
-        return ""
+def is_claude(entry: dict) -> bool:
+    """Whether it is a conversation with uuid and messages that have a sender."""
     older = any("sender" in message for message in objects(entry.get("messages")))
-    return "claude" if isinstance(entry.get("chat_messages"), list) or older else ""
+    return "uuid" in entry and (isinstance(entry.get("chat_messages"), list) or older)
 
 
 def _listed(value: dict) -> list | None:
@@ -34,29 +210,23 @@ def _listed(value: dict) -> list | None:
     return next((listed for listed in named if isinstance(listed, list)), None)
 
 
-@each(lambda value: _listed(value) is not None)
-def read_claude(entry: Entry) -> Iterator[Record]:
-    """One conversation, of the account that it names."""
-    value = entry.value
-    draft = Draft(
-        "claude",
-        entry.where,
-        id=identifier(value.get("uuid"), value.get("id")),
-        title=value.get("name") or value.get("title"),
-        created=value.get("created_at"),
-        updated=value.get("updated_at"),
-        account=fields(value.get("account")).get("uuid"),
-    )
+def _claude_turns(value: dict) -> Iterator[dict]:
     for message in _path_claude(objects(_listed(value))):
-        draft.add(
-            message.get("sender"),
-            _text_claude(message),
-            message.get("created_at"),
-            id=message.get("uuid"),
-            attachments=[*objects(message.get("attachments")), *objects(message.get("files"))],
-            model=message.get("model"),
-        )
-    yield draft.finish()
+        files = [*objects(message.get("attachments")), *objects(message.get("files"))]
+        yield message | {"text": _text_claude(message), "files": files}
+
+
+CLAUDE = Layout(
+    "claude",
+    _claude_turns,
+    id="uuid id",
+    title="name title",
+    created="created_at",
+    updated="updated_at",
+    role="sender",
+    at="created_at",
+    turn_id="uuid",
+)
 
 
 def _text_claude(message: dict) -> str:
@@ -97,29 +267,40 @@ def _without_parents(messages: list[dict], first: dict) -> list[dict]:
     return [m for m in messages[:place] if m.get("parent_message_uuid") is None]
 
 
+# --- DeepSeek -------------------------------------------------------------------------------------
+
 _SPOKEN = ("REQUEST", "RESPONSE")
 
 
-def detect_deepseek(entry: dict) -> str:
-    """The name "deepseek" for a tree of nodes with DeepSeek's name for the time of its creation."""
-    return "deepseek" if isinstance(entry.get("mapping"), dict) and "inserted_at" in entry else ""
+def is_deepseek(entry: dict) -> bool:
+    """Whether it is a tree of nodes with DeepSeek's name for the time of its creation."""
+    return is_chatgpt(entry) and "inserted_at" in entry
 
 
-@each(holds("mapping", dict))
-def read_deepseek(entry: Entry) -> Iterator[Record]:
-    """One conversation: from the root always the last child, since no node is marked current."""
-    value = entry.value
-    draft = Draft(
-        "deepseek",
-        entry.where,
-        id=value.get("id"),
-        title=value.get("title"),
-        created=value.get("inserted_at"),
-        updated=value.get("updated_at"),
-    )
+def _deepseek_turns(value: dict) -> Iterator[dict]:
     for name, node in _path_deepseek(value["mapping"]):
-        _add_deepseek(draft, name, fields(node.get("message")))
-    yield draft.finish()
+        message = fields(node.get("message"))
+        fragments = objects(message.get("fragments"))
+        spoken = [part for part in fragments if part.get("type") in _SPOKEN]
+        attached = (part for part in fragments if part.get("type") == "FILE")
+        turn = message | {"id": name, "files": [*objects(message.get("files")), *attached]}
+        if fragments:
+            words = [part["content"] for part in spoken if isinstance(part.get("content"), str)]
+            turn["role"] = spoken[0]["type"] if spoken else "user"
+            turn["content"] = "\n\n".join(words)
+        # Exports before fragments have role and content.
+        yield turn
+
+
+DEEPSEEK = Layout(
+    "deepseek",
+    _deepseek_turns,
+    created="inserted_at",
+    updated="updated_at",
+    text="content",
+    at="inserted_at",
+    turn_id="id",
+)
 
 
 def _path_deepseek(mapping: dict) -> Iterator[tuple[str, dict]]:
@@ -133,84 +314,35 @@ def _path_deepseek(mapping: dict) -> Iterator[tuple[str, dict]]:
         name = next((child for child in children if child in nodes), None)
 
 
-def _add_deepseek(draft: Draft, name: str, message: dict) -> None:
-    fragments = objects(message.get("fragments"))
-    spoken = [part for part in fragments if part.get("type") in _SPOKEN]
-    files = [*objects(message.get("files")), *(p for p in fragments if p.get("type") == "FILE")]
-    if spoken or fragments:
-        role = spoken[0]["type"] if spoken else "user"
-        words = [part["content"] for part in spoken if isinstance(part.get("content"), str)]
-        text = "\n\n".join(words)
-    else:
-        # Exports before fragments.
-        role, text = message.get("role"), texts.clean(message.get("content"))
-    draft.add(
-        role,
-        text,
-        message.get("inserted_at"),
-        id=name,
-        attachments=files,
-        model=message.get("model"),
-    )
+# --- Grok -----------------------------------------------------------------------------------------
 
 
-HEADER = ["conversation", "time", "author", "message"]
+def is_grok(entry: dict) -> bool:
+    """Whether it is an entry with responses."""
+    return isinstance(entry.get("responses"), list)
 
 
-def detect_copilot(header: list[str]) -> str:
-    """The name "copilot" for its four columns, in any order and beside others."""
-    return "copilot" if set(HEADER) <= set(header) else ""
+def _grok_turns(value: dict) -> Iterator[dict]:
+    """The responses in their order. A flat variant has no inner object."""
+    for response in objects(value.get("responses")):
+        yield response["response"] if isinstance(response.get("response"), dict) else response
 
 
-def read_copilot(table: Table) -> Iterator[Record]:
-    """All conversations. The title is all that holds one together, so equal titles merge.
+GROK = Layout(
+    "grok",
+    _grok_turns,
+    id="id _id",
+    created="create_time",
+    updated="modify_time",
+    about="conversation",
+    role="sender",
+    text="message",
+    at="create_time",
+    turn_id="_id id",
+    files="file_attachments",
+)
 
-    Question and answer share one second: the file is reversed, not sorted.
-    """
-    spill = Spill()
-    turns: dict[str, list[int]] = {}
-    where: dict[str, str] = {}
-    for entry in table.rows():
-        title, *message = (entry.value.get(name, "") for name in HEADER)
-        where.setdefault(title, entry.where)
-        turns.setdefault(title, []).append(spill.put(*message))
-    for title, keys in turns.items():
-        draft = Draft("copilot", where[title], id=digest("copilot", title), title=title)
-        for key in reversed(keys):
-            time, author, text = spill.get(key)
-            draft.add(author, text, time)
-        yield draft.finish()
-
-
-def detect_grok(entry: dict) -> str:
-    """The name "grok" for an entry with responses."""
-    return "grok" if isinstance(entry.get("responses"), list) else ""
-
-
-@each(detect_grok)
-def read_grok(entry: Entry) -> Iterator[Record]:
-    """One conversation, in the order of its responses."""
-    about = fields(entry.value.get("conversation"))
-    draft = Draft(
-        "grok",
-        entry.where,
-        id=identifier(about.get("id"), about.get("_id")),
-        title=about.get("title"),
-        created=about.get("create_time"),
-        updated=about.get("modify_time"),
-    )
-    for response in objects(entry.value.get("responses")):
-        # A flat variant has no inner object.
-        response = response["response"] if isinstance(response.get("response"), dict) else response
-        draft.add(
-            response.get("sender"),
-            response.get("message"),
-            response.get("create_time"),
-            id=identifier(response.get("_id"), response.get("id")),
-            attachments=items(response.get("file_attachments")),
-            model=response.get("model"),
-        )
-    yield draft.finish()
+# --- Le Chat --------------------------------------------------------------------------------------
 
 
 def detect_lechat(entry: dict) -> str:
@@ -262,3 +394,33 @@ def _message_lechat(value: dict) -> tuple[str, float, tuple]:
 
 def _is_text(chunk: dict) -> bool:
     return chunk.get("type") == "text" and isinstance(chunk.get("text"), str)
+
+
+# --- Copilot --------------------------------------------------------------------------------------
+
+HEADER = ["conversation", "time", "author", "message"]
+
+
+def detect_copilot(header: list[str]) -> str:
+    """The name "copilot" for its four columns, in any order and beside others."""
+    return "copilot" if set(HEADER) <= set(header) else ""
+
+
+def read_copilot(table: Table) -> Iterator[Record]:
+    """All conversations. The title is all that holds one together, so equal titles merge.
+
+    Question and answer share one second: the file is reversed, not sorted.
+    """
+    spill = Spill()
+    turns: dict[str, list[int]] = {}
+    where: dict[str, str] = {}
+    for entry in table.rows():
+        title, *message = (entry.value.get(name, "") for name in HEADER)
+        where.setdefault(title, entry.where)
+        turns.setdefault(title, []).append(spill.put(*message))
+    for title, keys in turns.items():
+        draft = Draft("copilot", where[title], id=digest("copilot", title), title=title)
+        for key in reversed(keys):
+            time, author, text = spill.get(key)
+            draft.add(author, text, time)
+        yield draft.finish()

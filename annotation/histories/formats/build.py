@@ -3,9 +3,12 @@
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
+
+from django.utils.translation import gettext as _
 
 from annotation.histories import texts, times
 from annotation.histories.records import Conversation, Message, Refused, Skipped, skipped
@@ -69,6 +72,43 @@ def names(values: Iterable) -> tuple[str, ...]:
         if len(unique) == 1_000:
             break
     return tuple(unique)
+
+
+class Entry(NamedTuple):
+    """One value of a file's outermost list, and its place in it."""
+
+    number: int
+    value: Any
+    of_lines: bool = False
+
+    @property
+    def where(self) -> str:
+        """The place, for a person."""
+        return place(self.number, self.of_lines)
+
+
+def place(number: int, of_lines: bool = False) -> str:
+    """The entry, or line, of a file as a message to a person names it."""
+    words = _("line %(number)d") if of_lines else _("entry %(number)d")
+    return words % {"number": number}
+
+
+def each(fits: Callable[[dict], object]) -> Callable[[Callable], Callable]:
+    """For formats whose entries stand alone: read those that ``fits``; the others are junk."""
+
+    def of_all(read: Callable) -> Callable:
+        def read_all(entries: Iterator[Entry | Skipped]) -> Iterator:
+            for entry in entries:
+                if isinstance(entry, Skipped):
+                    yield entry
+                elif isinstance(entry.value, dict) and fits(entry.value):
+                    yield from read(entry)
+                else:
+                    yield skipped(entry.where, "junk")
+
+        return read_all
+
+    return of_all
 
 
 class Draft:
@@ -140,6 +180,57 @@ class Draft:
             flags=tuple(sorted(self.flags)),
             account=self._account,
         )
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a service's conversation has its parts, by the names of its fields.
+
+    ``turns`` gives the messages in order. Of several names, separated by a blank, the first counts
+    that holds something. ``about`` names the inner object that the conversation's own fields are
+    in, where they are in one.
+    """
+
+    provider: str
+    turns: Callable[[dict], Iterable[dict]]
+    id: str = "id"
+    title: str = "title"
+    created: str = ""
+    updated: str = ""
+    about: str = ""
+    role: str = "role"
+    text: str = "text"
+    at: str = ""
+    turn_id: str = ""
+    files: str = "files"
+
+    def read(self, entry: Entry) -> Iterator[Conversation | Skipped]:
+        """The conversation that the entry is."""
+        value = entry.value
+        about = fields(value.get(self.about)) if self.about else value
+        draft = Draft(
+            self.provider,
+            entry.where,
+            id=_first(about, self.id),
+            title=_first(about, self.title),
+            created=about.get(self.created),
+            updated=about.get(self.updated),
+            account=fields(value.get("account")).get("uuid"),
+        )
+        for turn in self.turns(value):
+            draft.add(
+                turn.get(self.role),
+                turn.get(self.text),
+                turn.get(self.at),
+                id=_first(turn, self.turn_id),
+                attachments=items(turn.get(self.files)),
+                model=turn.get("model"),
+            )
+        yield draft.finish()
+
+
+def _first(value: dict, names: str) -> object:
+    return next((held for name in names.split() if (held := value.get(name))), "")
 
 
 class Spill:

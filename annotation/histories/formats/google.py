@@ -8,8 +8,20 @@ from urllib.parse import parse_qs, urlsplit
 from lxml.html import HtmlElement
 
 from annotation.histories import texts, times
-from annotation.histories.formats.build import Draft, Spill, digest, fields, items, names, objects
-from annotation.histories.formats.streams import Entry, Text, each, place
+from annotation.histories.formats.build import (
+    Draft,
+    Entry,
+    Layout,
+    Spill,
+    digest,
+    each,
+    fields,
+    items,
+    names,
+    objects,
+    place,
+)
+from annotation.histories.formats.streams import Text
 from annotation.histories.records import Record, Search, Skipped, Visit, skipped
 
 LONGEST = 8_000
@@ -343,26 +355,20 @@ def _by_class(tree: "HtmlElement", tag: str, name: str) -> "HtmlElement | None":
     return next((e for e in tree.iter(tag) if name in e.get("class", "").split()), None)
 
 
-def detect_aistudio(entry: dict) -> str:
-    """The name "aistudio" for an object with a chunkedPrompt."""
-    return "aistudio" if isinstance(entry.get("chunkedPrompt"), dict) else ""
+def is_aistudio(entry: dict) -> bool:
+    """Whether it is an object with a chunkedPrompt."""
+    return isinstance(entry.get("chunkedPrompt"), dict)
 
 
-@each(detect_aistudio)
-def read_aistudio(entry: Entry) -> Iterator[Record]:
-    """One chat, without the model's thoughts."""
-    draft = Draft("aistudio", entry.where, title=entry.value.get("title"))
-    model = fields(entry.value.get("runSettings")).get("model")
-    for chunk in objects(fields(entry.value["chunkedPrompt"]).get("chunks")):
+def _aistudio_turns(value: dict) -> Iterator[dict]:
+    """The chunks, without the model's thoughts."""
+    model = fields(value.get("runSettings")).get("model")
+    for chunk in objects(fields(value["chunkedPrompt"]).get("chunks")):
         if not chunk.get("isThought"):
-            answers = chunk.get("role") == "model"
-            draft.add(
-                chunk.get("role"),
-                chunk.get("text"),
-                chunk.get("createTime"),
-                model=model if answers else "",
-            )
-    yield draft.finish()
+            yield chunk | {"model": model if chunk.get("role") == "model" else ""}
+
+
+AISTUDIO = Layout("aistudio", _aistudio_turns, id="", at="createTime")
 
 
 _RELOAD = "RELOAD"

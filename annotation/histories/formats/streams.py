@@ -1,43 +1,41 @@
 """A member's bytes as text, JSON values or table rows, one at a time however large the file is.
 
-JSON is decoded by the standard library's scanner, value by value. A streaming parser such as ijson
-refuses a whole file for one NaN, one number beyond its range or half a surrogate pair; exports hold
-them all, and only the entry concerned may suffer.
+The end of a JSON value is sought first, and the value is decoded alone. A streaming parser such as
+ijson refuses a whole file for one NaN, one number beyond its range or half a surrogate pair;
+exports hold them all, and only the entry concerned may suffer.
 """
 
 import codecs
 import csv
+import io
 import json
 import re
-import sys
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
-
-from django.utils.translation import gettext as _
+from collections.abc import Iterator
+from typing import Any
 
 from annotation.histories.archives import CHUNK, Stream
-from annotation.histories.formats.build import objects
+from annotation.histories.formats.build import Entry, objects, place
 from annotation.histories.records import Refused, Skipped, skipped
 
 READ = 1 << 20  # characters a step
-# One value: so many characters, bytes in memory, and bytes that its objects may take.
-PIECE, PIECE_BYTES, PIECE_OBJECTS = 12 << 20, 24 << 20, 72 << 20
-SMALL_PIECE = 2 << 20  # whatever it holds, its objects fit
-DEPTH, SKIPPED = 10_000, 64 << 20  # levels and characters of a value that is stepped over
+PIECE = 12 << 20  # characters of one value
+DEPTH = 10_000  # levels of a value
 ROW, COLUMNS = 4 << 20, 1_000  # characters of one row of a table, its columns
 # The longest Copilot answer is longer than the 131,072 characters that are the module's default.
 csv.field_size_limit(ROW)
 
 # Objects that hold the export's list under one of these keys.
 _WRAPPERS = ("conversations", "Browser History")
+# One that begins with it may be of any size. ShareGPT's records call their turns "conversations".
+_WRAPPED = re.compile(
+    rf'\{{\s*"(?:{"|".join(_WRAPPERS)})"\s*:\s*(?=\[)(?!\[\s*\{{\s*"(?:from|value)")'
+)
 _BLANK = re.compile("[ \t\r\n\ufeff]*")
-_CUT_OFF = re.compile(r"[-+.\w\\]*")
 # What is left of a string; a run without brackets but those that hold none; one without commas.
 _QUOTED = re.compile(r'(?:[^"\\]++|\\.)*+', re.DOTALL)
 _INNER = r'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")'
 _NESTED = re.compile(rf"(?:{_INNER}|\[{_INNER}*+\]|{{{_INNER}*+}})*+", re.DOTALL)
-_OUTERMOST = re.compile(r'[^"\[\]{},]*+')
-_LINE_END = re.compile(r"\r\n|\n|\r")
+_OUTERMOST = re.compile(r'[^"\[\]{},\n]*+')
 
 
 class Text:
@@ -47,66 +45,25 @@ class Text:
     """
 
     def __init__(self, stream: Stream, fallback: str = "utf-8") -> None:
-        self._stream, self._fallback, self.replaced = stream, fallback, False
-        self._head = self._read(4)
-        if self._head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) or b"\0" in self._head[:2]:
+        self.replaced = False
+        head = stream.head(4)
+        if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) or b"\0" in head[:2]:
             raise Refused("encoding")
-        if self._head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            self._encoding = "utf-16"
-        else:
-            self._encoding = "utf-8-sig"
-        self._decoder = codecs.getincrementaldecoder(self._encoding)("strict")
+        is_wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        self._fallback = "" if is_wide else fallback
+        # One member is read at a time, so the name is this text's as long as it is read.
+        codecs.register_error("noted", self._replace)
+        encoding = "utf-16" if is_wide else "utf-8-sig"
+        text = io.TextIOWrapper(io.BufferedReader(stream, CHUNK), encoding, "noted", newline="")
+        self.read, self.readline = text.read, text.readline
 
-    def read(self, size: int = READ) -> str:
-        """About `size` characters, "" at the end alone."""
-        while True:
-            data = self._head + self._read(size)
-            self._head = b""
-            text = self._decode(data, final=not data)
-            if text or not data:
-                return text
-
-    def _read(self, size: int) -> bytes:
-        parts = []
-        while size > 0 and (data := self._stream.read(min(size, CHUNK))):
-            parts.append(data)
-            size -= len(data)
-        return b"".join(parts)
-
-    def _decode(self, data: bytes, final: bool) -> str:
-        try:
-            return self._decoder.decode(data, final)
-        except UnicodeDecodeError:
-            held = self._decoder.getstate()[0]
+    def _replace(self, error: Any) -> tuple[str, int]:
         self.replaced = True
-        encoding = self._encoding if self._encoding == "utf-16" else self._fallback
-        decoder = codecs.getincrementaldecoder(encoding)("replace")
-        if encoding == "utf-16":
-            decoder.setstate((b"", self._decoder.getstate()[1]))
-        self._decoder = decoder
-        return decoder.decode(held + data, final)
+        odd = error.object[error.start : error.end]
+        return odd.decode(self._fallback, "replace") if self._fallback else "\ufffd", error.end
 
 
 # --- JSON -----------------------------------------------------------------------------------------
-
-
-class Entry(NamedTuple):
-    """One value of a file's outermost list, and its place in it."""
-
-    number: int
-    value: Any
-    of_lines: bool = False
-
-    @property
-    def where(self) -> str:
-        """The place, for a person."""
-        return place(self.number, self.of_lines)
-
-
-def place(number: int, of_lines: bool = False) -> str:
-    """The entry, or line, of a file as a message to a person names it."""
-    words = _("line %(number)d") if of_lines else _("entry %(number)d")
-    return words % {"number": number}
 
 
 class _Unfit(Exception):  # noqa: N818 - never leaves this module
@@ -121,16 +78,13 @@ def _whole(digits: str) -> int | float:
     return int(digits) if len(digits) <= 4_000 else float(digits)
 
 
-# The scanner of a decoder is in no stub.
-_Scan = Callable[[str, int], tuple[object, int]]
-_scan: _Scan = vars(json.JSONDecoder(strict=False))["scan_once"]
-_scan_long_numbers: _Scan = vars(json.JSONDecoder(strict=False, parse_int=_whole))["scan_once"]
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    """Where ``pattern``, which also matches nothing, stops to match ``text`` from ``at`` on."""
-    match = pattern.match(text, at)
-    return match.end() if match else at
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text, strict=False)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return json.loads(text, strict=False, parse_int=_whole)
 
 
 class Document:
@@ -141,89 +95,59 @@ class Document:
 
     def __init__(self, text: Text, begun: str = "", *, open_end: bool = False) -> None:
         self._text, self._buffer, self._open_end = text, begun, open_end
-        self._at, self._line, self._ended = 0, 1, False
-        self._spare = ""  # what follows the buffer and was read already
+        self._at, self._line = 0, 1
 
     def entries(self) -> Iterator[Entry | Skipped]:
         """All entries, in order; Refused where the document is broken beyond one of its lines."""
-        if self._peek() != "[":
+        first = self._peek()
+        if wrapped := _WRAPPED.match(self._buffer, self._at):
+            self._move(wrapped.end())
+            yield from self._elements()
+        elif first == "[":
+            yield from self._elements()
+            if not self._open_end and self._peek():
+                raise Refused("invalid_json")
+        else:
             yield from self._lines()
-            return
-        yield from self._elements()
-        if not self._open_end and self._peek():
-            raise Refused("invalid_json")
-
-    def _lines(self) -> Iterator[Entry | Skipped]:
-        begun = False
-        while self._peek():
-            line = self._line
-            wrapper = self._buffer[self._at] == "{" and not begun
-            try:
-                value = self._decode()
-            except _Unfit as unfit:
-                if unfit.code == "too_large" and wrapper:
-                    yield from self._members()
-                elif unfit.code in ("too_large", "too_deep"):
-                    self._skip()
-                    yield skipped(place(line, True), unfit.code)
-                else:
-                    self._next_line(unfit.code, begun)
-                    yield skipped(place(line, True), unfit.code)
-            else:
-                yield from _unwrapped(line, value)
-            begun = True
-            if self._open_end:
-                return
 
     def _elements(self) -> Iterator[Entry | Skipped]:
         self._move(self._at + 1)
-        number = 0
-        mark = self._peek()
-        while mark != "]" or number:
+        number, mark = 0, ","
+        if self._peek() == "]":
+            self._move(self._at + 1)
+            return
+        while mark == ",":
             number += 1
+            self._peek()
             try:
                 yield Entry(number, self._decode())
             except _Unfit as unfit:
                 if unfit.code not in ("too_large", "too_deep"):
                     raise Refused(unfit.code) from None
-                self._skip()
                 yield skipped(place(number), unfit.code)
-            if self._separator("]"):
-                return
-        self._move(self._at + 1)
-
-    def _members(self) -> Iterator[Entry | Skipped]:
-        """What an object too large to hold has under a wrapper's key."""
-        self._move(self._at + 1)
-        while True:
-            self._peek()
-            try:
-                key = self._decode()
-            except _Unfit as unfit:
-                raise Refused(unfit.code) from None
-            if not isinstance(key, str) or self._peek() != ":":
-                raise Refused("invalid_json")
+            mark = self._peek()
+            if mark not in (",", "]"):
+                raise Refused("invalid_json" if mark else "truncated_json")
             self._move(self._at + 1)
-            if self._peek() == "[" and key in _WRAPPERS:
-                yield from self._elements()
-            else:
-                self._skip()
-            if self._separator("}"):
-                return
 
-    def _separator(self, closing: str) -> bool:
-        """Step over the comma, or over what closes the list: then true."""
-        mark = self._peek()
-        if mark not in (",", closing):
-            raise Refused("invalid_json" if mark else "truncated_json")
-        self._move(self._at + 1)
-        self._peek()
-        return mark == closing
+    def _lines(self) -> Iterator[Entry | Skipped]:
+        begun = False
+        while self._peek():
+            line = self._line
+            try:
+                yield from _unwrapped(line, self._decode(of_lines=True))
+            except _Unfit as unfit:
+                code = unfit.code
+                if code not in ("too_large", "too_deep"):
+                    code = self._next_line(code, begun)
+                yield skipped(place(line, True), code)
+            begun = True
 
     def _peek(self) -> str:
         """The next character that is not blank, "" at the end."""
         while True:
-            self._move(_end(_BLANK, self._buffer, self._at))
+            blank = _BLANK.match(self._buffer, self._at)
+            self._move(blank.end() if blank else self._at)
             if self._at < len(self._buffer):
                 return self._buffer[self._at]
             if not self._more():
@@ -235,99 +159,70 @@ class Document:
 
     def _more(self) -> bool:
         """Read on; what has been passed is dropped."""
-        rest = self._buffer[self._at :]
-        self._buffer, self._at = "", 0
-        # As much again as there is: a long value is tried a few times only.
-        size = max(READ, min(len(rest), PIECE + READ - len(rest)))
-        if self._spare:
-            piece, self._spare = self._spare[:size], self._spare[size:]
-        else:
-            piece = "" if self._ended else self._text.read(size)
-        self._buffer = rest + piece
-        self._ended = not piece
-        return not self._ended
+        piece = self._text.read(READ)
+        self._buffer, self._at = self._buffer[self._at :] + piece, 0
+        return bool(piece)
 
-    def _decode(self) -> object:
-        """The value that begins here; _Unfit where it is broken, too large or too deep."""
-        if len(self._buffer) - self._at > SMALL_PIECE:
-            # Left from a large value. The size of the buffer shall tell that of the value in it.
-            ahead = self._buffer[self._at :]
-            self._spare = ahead[READ:] + self._spare
-            self._buffer, self._at = ahead[:READ], 0
-        while True:
-            self._check_size()
-            try:
-                value, end = self._scanned()
-                length = end - self._at
-                # A number at the very end of what was read may go on.
-                if end < len(self._buffer) or self._ended or not self._more():
-                    self._move(self._at + length)
-                    return value
-                continue
-            except RecursionError:
-                raise _Unfit("too_deep") from None
-            except StopIteration as stop:
-                fault, open_text = stop.value, False
-            except json.JSONDecodeError as error:
-                fault, open_text = error.pos, error.msg.startswith("Unterminated")
-            # Is this wrong, or only not read to its end?
-            if not open_text and not _CUT_OFF.fullmatch(self._buffer, fault):
-                raise _Unfit("invalid_json")
-            if self._ended or not self._more():
-                raise _Unfit("truncated_json")
+    def _decode(self, of_lines: bool = False) -> object:
+        """The value that begins here, which is stepped over.
 
-    def _scanned(self) -> tuple[object, int]:
+        _Unfit where it is too large or too deep, which is stepped over too, or broken.
+        """
+        text = self._value(of_lines)
         try:
-            return _scan(self._buffer, self._at)
+            value = _decoded(text)
         except json.JSONDecodeError:
-            raise
-        except ValueError:
-            return _scan_long_numbers(self._buffer, self._at)
+            raise _Unfit("invalid_json") from None
+        except RecursionError:
+            self._move(self._at + len(text))
+            raise _Unfit("too_deep") from None
+        self._move(self._at + len(text))
+        return value
 
-    def _check_size(self) -> None:
-        length = len(self._buffer) - self._at
-        if length <= SMALL_PIECE:
-            return
-        if length > PIECE or sys.getsizeof(self._buffer) > PIECE_BYTES:
+    def _value(self, of_lines: bool) -> str:
+        """The text of the value that begins here.
+
+        A large one is stepped over without holding it, unless it has several lines: then, of
+        lines, one is broken.
+        """
+        length, depth, quoted, done, large = 0, 0, False, False, False
+        while not done:
+            end, depth, quoted, done = _skim(self._buffer, self._at + length, depth, quoted)
+            length = end - self._at
+            if length > PIECE:
+                if of_lines and "\n" in self._buffer[self._at : end]:
+                    raise _Unfit("invalid_json")
+                self._move(end)
+                length, large = 0, True
+            if not done and not self._more():
+                if depth or quoted or not length:
+                    raise _Unfit("truncated_json")
+                done = True
+        if large:
+            self._move(self._at + length)
             raise _Unfit("too_large")
-        weights = {"{": 240, "[": 80, '"': 30, ",": 32}
-        if sum(w * self._buffer.count(c, self._at) for c, w in weights.items()) > PIECE_OBJECTS:
-            raise _Unfit("too_large")
+        return self._buffer[self._at : self._at + length]
 
-    def _skip(self) -> None:
-        """Step over the value that begins here, without holding it."""
-        depth, quoted, done, passed = 0, False, False, 0
-        self._peek()
-        while True:
-            at, depth, quoted, done = _skim(self._buffer, self._at, depth, quoted)
-            self._move(at)
-            if done:
-                return
-            passed += READ
-            if passed > SKIPPED:
-                raise Refused("too_large")
-            if not self._more():
-                raise Refused("truncated_json")
-
-    def _next_line(self, code: str, begun: bool) -> None:
-        """Go to the line after a broken one; Refused unless the document is one of lines."""
+    def _next_line(self, code: str, begun: bool) -> str:
+        """Go to the line after a broken one; its fault. Refused unless the document has lines."""
         while (end := self._buffer.find("\n", self._at)) < 0:
+            if len(self._buffer) > PIECE:
+                raise Refused(code)
             if not self._more():
                 if not begun:
                     raise Refused(code)
                 self._move(len(self._buffer))
-                return
-            if len(self._buffer) > PIECE:
-                raise Refused(code)
+                return code
         line = self._buffer[self._at : end].strip()
         self._move(end)
         if not begun and (len(line) < 2 or self._peek() != "{"):
             raise Refused(code)
+        return "invalid_json"
 
 
 def _skim(text: str, at: int, depth: int, quoted: bool) -> tuple[int, int, bool, bool]:
     """Where a value ends, or how deep in it and whether in a string its text ends; and which."""
-    while True:
+    while at < len(text):
         if quoted:
             at = _end(_QUOTED, text, at)
             if at == len(text) or text[at] == "\\":
@@ -336,9 +231,9 @@ def _skim(text: str, at: int, depth: int, quoted: bool) -> tuple[int, int, bool,
         else:
             at = _end(_NESTED if depth else _OUTERMOST, text, at)
             if at == len(text):
-                return at, depth, False, False
+                break
             mark = text[at]
-            if depth == 0 and mark in ",]}":
+            if depth == 0 and mark in ",]}\n":
                 return at, 0, False, True
             at, quoted = at + 1, mark == '"'
             depth += 1 if mark in "[{" else -1 if mark in "]}" else 0
@@ -346,42 +241,25 @@ def _skim(text: str, at: int, depth: int, quoted: bool) -> tuple[int, int, bool,
                 raise Refused("too_deep")
         if depth == 0 and not quoted:
             return at, 0, False, True
+    return at, depth, quoted, False
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    """Where ``pattern``, which also matches nothing, stops to match ``text`` from ``at`` on."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 def _unwrapped(line: int, value: object) -> Iterator[Entry]:
-    """The entries of a wrapper that was small enough to be decoded whole, else the value itself."""
+    """The entries of a wrapper that was decoded whole, else the value itself."""
     if isinstance(value, dict):
         for key in _WRAPPERS:
             inner = value.get(key)
-            # ShareGPT's records call their turns "conversations".
             if isinstance(inner, list) and not any("from" in turn for turn in objects(inner)):
                 for number, element in enumerate(inner, 1):
                     yield Entry(number, element)
                 return
     yield Entry(line, value, of_lines=True)
-
-
-def each(fits: Callable[[dict], object]) -> Callable[[Callable], Callable]:
-    """For formats whose entries stand alone: read those that ``fits``; the others are junk."""
-
-    def of_all(read: Callable) -> Callable:
-        def read_all(entries: Iterator[Entry | Skipped]) -> Iterator:
-            for entry in entries:
-                if isinstance(entry, Skipped):
-                    yield entry
-                elif isinstance(entry.value, dict) and fits(entry.value):
-                    yield from read(entry)
-                else:
-                    yield skipped(entry.where, "junk")
-
-        return read_all
-
-    return of_all
-
-
-def holds(key: str, shape: type) -> Callable[[dict], bool]:
-    """Whether an object has a value of the type ``shape`` under ``key``."""
-    return lambda value: isinstance(value.get(key), shape)
 
 
 # --- Tables ---------------------------------------------------------------------------------------
@@ -416,25 +294,9 @@ class Table:
                 yield Entry(line, dict(zip(self.header, row, strict=False)), of_lines=True)
 
     def _lines(self) -> Iterator[str]:
-        rest = ""
-        while piece := self._text.read():
-            rest += piece
-            at = 0
-            for ending in _LINE_END.finditer(rest):
-                # The line feed of a pair may be in the next piece.
-                if ending.end() == len(rest) and ending[0] == "\r":
-                    break
-                line, at = rest[at : ending.end()], ending.end()
-                self._spend(len(line))
-                yield line
-            rest = rest[at:]
-            self._spend(0, len(rest))
-        if rest:
-            self._spend(len(rest))
-            yield rest
-
-    def _spend(self, passed: int, held: int = 0) -> None:
-        # Quotes that never close would let one row grow to the size of the file.
-        self._since += passed
-        if self._since + held > ROW:
-            raise Refused("too_large")
+        while line := self._text.readline(ROW + 1):
+            # Quotes that never close would let one row grow to the size of the file.
+            self._since += len(line)
+            if self._since > ROW:
+                raise Refused("too_large")
+            yield line

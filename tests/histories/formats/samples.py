@@ -313,12 +313,8 @@ LMSYS = {
         {"content": "Hello NAME_1", "role": "assistant"},
     ],
 }
-ARENA = {
-    "question_id": "q-1", "model_a": "koala", "model_b": "alpaca", "winner": "model_a",
-    "judge": "arena_user_1", "tstamp": 1682351591.1322,
-    "conversation_a": [{"content": "Two?", "role": "user"}, {"content": "2", "role": "assistant"}],
-    "conversation_b": [{"content": "Two?", "role": "user"}, {"content": "3", "role": "assistant"}],
-}  # fmt: skip
+
+
 SHAREGPT = {
     "id": "x_0",
     "conversations": [
@@ -327,54 +323,8 @@ SHAREGPT = {
         {"from": "gpt", "value": "<p>Hello</p>"},
     ],
 }
-PAIRS = {
-    "conversation_id": "p-1",
-    "category": "chat",
-    "conversation": [
-        {"human": "你好", "assistant": "您好"},
-        {"human": "Bye", "assistant": "Bye!"},
-    ],
-}
-OASST = {
-    "message_tree_id": "t", "tree_state": "ready_for_export",
-    "prompt": {
-        "message_id": "t", "text": "Why?", "role": "prompter", "lang": "en",
-        "replies": [
-            {"message_id": "u", "parent_id": "t", "text": "No rank", "role": "assistant"},
-            {"message_id": "v", "parent_id": "t", "text": "Second", "role": "assistant", "rank": 1},
-            {"message_id": "w", "parent_id": "t", "text": "Gone", "role": "assistant", "rank": 0,
-             "deleted": True},
-        ],
-    },
-}  # fmt: skip
-OASST_MESSAGES = (
-    {"message_id": "v", "parent_id": "t", "text": "Second", "role": "assistant", "rank": 1},
-    {"message_id": "t", "parent_id": None, "text": "Why?", "role": "prompter"},
-    {"message_id": "u", "parent_id": "t", "text": "No rank", "role": "assistant"},
-)
-OASST_THREAD = {
-    "thread_id": "th",
-    "thread": [
-        {"message_id": "t", "text": "Why?", "role": "prompter", "lang": "en"},
-        {"message_id": "v", "text": "So.", "role": "assistant", "lang": "en"},
-    ],
-}
-PRISM = {
-    "conversation_id": "c9", "user_id": "user5", "conversation_type": "unguided",
-    "conversation_history": [
-        {"turn": 0, "role": "user", "content": "Hi", "within_turn_id": 0},
-        {"turn": 0, "role": "model", "content": "A", "model_name": "m1", "score": 9,
-         "if_chosen": False},
-        {"turn": 0, "role": "model", "content": "B", "model_name": "m2", "score": 80,
-         "if_chosen": True},
-    ],
-}  # fmt: skip
-HELPSTEER = {
-    "prompt": "One\n<extra_id_1>Assistant\nTwo\n<extra_id_1>User\nThree",
-    "response": "Four",
-    "helpfulness": 4,
-    "correctness": 4,
-}
+
+
 MESSAGES = (
     {
         "messages": [
@@ -431,14 +381,7 @@ ALL = {
     "lechat": ("lechat", as_json(LECHAT)),
     "wildchat": ("wildchat", as_lines(WILDCHAT)),
     "lmsys": ("lmsys", as_lines(LMSYS)),
-    "chatbot_arena": ("chatbot_arena", as_lines(ARENA)),
     "sharegpt": ("sharegpt", as_json([SHAREGPT])),
-    "sharegpt_90k": ("sharegpt_90k", as_lines(PAIRS)),
-    "openassistant": ("openassistant", as_lines(OASST)),
-    "openassistant-messages": ("openassistant", as_lines(*OASST_MESSAGES)),
-    "openassistant-threads": ("openassistant", as_lines(OASST_THREAD)),
-    "prism": ("prism", as_lines(PRISM)),
-    "helpsteer2": ("helpsteer2", as_lines(HELPSTEER)),
     "openai_messages": ("openai_messages", as_lines(*MESSAGES)),
     "aistudio": ("aistudio", as_json(AISTUDIO)),
     "queries": ("queries", QUERIES),

@@ -44,10 +44,6 @@ def test_the_excerpts_are_read(name, kinds, messages):
         ("chat-exports/claude-representative-00.json", {Conversation: 1}, 3),
         # "40 template conversations".
         ("chat-exports/sharegpt-style.json", {Conversation: 40}, 160),
-        # "10 real battles", of two conversations each.
-        ("chat-exports/chatbot-arena-10.jsonl", {Conversation: 20}, 40),
-        # "50 English trees".
-        ("oasst-trees/trees.jsonl", {Conversation: 50}, 163),
     ],
 )
 def test_the_larger_samples_are_read(name, kinds, messages):
