@@ -1,7 +1,9 @@
 """Reads a table of any format people have: CSV, TSV, JSON, JSON lines, Parquet, Excel, or a zip.
 
 The format is told by content. Rows are read one after another; a row that cannot be read is given
-as the reason why. Foreign files are read in a process of its own alone (`child`, for `tables`).
+as the reason why. Foreign files are read in a process of its own alone (``messages``, which
+`tables` reads): it says what the file is, the names of the columns wherever they change, and
+[line, cells] or [line, reason] of each row.
 """
 
 import codecs
@@ -16,32 +18,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
-from itertools import accumulate
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import ijson
 from django.utils.translation import gettext as _
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 from annotation.core import memory, records
-from annotation.core.foreign import ForeignFileError, zip_directory
+from annotation.core.child import line as written
+from annotation.core.foreign import ForeignFileError, Limits, too_large, zip_directory
 
 SAMPLE = 65_536
+# A row is as long as several cells.
+ROW_CELLS = 16
 # Few: one word of a dictionary may be a megabyte in each.
 PARQUET_ROWS = 16
+# Levels of a JSON file; those of a record are fewer (core.records).
+NESTED_LIMIT = 100
 # How many times its own size a compressed file may unfold to, from 10 MB on.
 RATIO_LIMIT, RATIO_FROM = 100, 10 * 2**20
 ENTRIES_LIMIT, DIRECTORY = 10_000, 4 * 2**20
-# Levels of a JSON file; those of a record are fewer (core.records).
-NESTED_LIMIT = 100
 # A sheet is held in memory whole, with its empty cells: at most so many of them, and nine of ten.
 SHEET_LIMIT = 200 * 2**20
 EMPTY_LIMIT, EMPTY_TIMES = 100_000, 10
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
-# A string, and what ends it: a quotation mark, or the end of the bytes, maybe after a backslash.
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+("|\\?\Z)', re.DOTALL)
 _CELL = re.compile(rb"""\br=["']([A-Z]{1,3})([0-9]{1,7})["']""")
 
 
@@ -67,12 +69,58 @@ class Scratch:
     unpacked: int
 
 
-def read(path: Path, scratch: Path, unpacked: int) -> Source:
-    """The table in the file ``path``; ForeignFileError, RecordsError where it is none.
+def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[dict | bytes]:
+    """The table in the file ``path``; ForeignFileError where it is none, or exceeds a limit."""
+    try:
+        source = _open(path, Scratch(scratch, limits.unpacked))
+        folder = source.folder and str(source.folder)
+        yield {"format": source.format, "notes": source.notes, "folder": folder}
+        yield from _rows(source.rows(), limits)
+    except records.RecordsError as error:
+        words = {"n": error.line, "words": error.words}
+        raise ForeignFileError(_("Line %(n)d: %(words)s.") % words) from error
 
-    What a zip or gzip holds, up to ``unpacked`` bytes, is unpacked into ``scratch``.
-    """
-    return _open(path, Scratch(scratch, unpacked))
+
+def _rows(rows: records.Rows, limits: Limits) -> Iterator[bytes]:
+    columns: list[str] = []
+    names: set[str] = set()
+    cells = text = 0
+    for line, row in rows:
+        if isinstance(row, str):
+            yield written([line, row])
+            continue
+        if list(row) != columns:
+            columns = list(row)
+            names.update(columns)
+            if len(names) > limits.columns:
+                sentence = _("The table has more than %(n)s columns, the limit.")
+                raise too_large(sentence, limits.columns)
+            text += len(head := written({"columns": columns}))
+            yield head
+        cells += len(row)
+        if cells > limits.cells:
+            raise too_large(_("The table has more than %(n)s cells, the limit."), limits.cells)
+        body = _row(line, row, limits.cell)
+        text += len(body)
+        if text > limits.text:
+            raise bomb()
+        yield body
+
+
+def _row(line: int, row: dict, limit: int) -> bytes:
+    """The row, or the reason where it or a cell of it is too long."""
+    body = written([line, list(row.values())])
+    if len(body) <= limit:
+        return body
+    for name, value in row.items():
+        if len(value if isinstance(value, str) else written(value)) > limit:
+            words = {"name": name[:60], "n": f"{limit:,}"}
+            reason = _("the cell “%(name)s” is longer than %(n)s characters, the limit") % words
+            return written([line, reason])
+    if len(body) > ROW_CELLS * limit:
+        words = {"n": f"{ROW_CELLS * limit:,}"}
+        return written([line, _("the row is longer than %(n)s bytes, the limit") % words])
+    return body
 
 
 def _open(path: Path, scratch: Scratch) -> Source:
@@ -199,7 +247,7 @@ def _json_lines(path: Path) -> records.Rows:
 def _list_in(path: Path) -> str:
     """The place of the first list of a JSON object: {"data": […]}; "" where it has none."""
     with _broken_json(), path.open("rb") as stream:
-        for prefix, event, _value in ijson.parse(_Shallow(stream)):
+        for prefix, event, _value in ijson.parse(_shallow(stream)):
             if event == "start_array" and "." not in prefix:
                 return f"{prefix}.item"
     return ""
@@ -210,7 +258,7 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
     with _broken_json(), path.open("rb") as stream:
         if stream.read(3) != records.BOM:
             stream.seek(0)
-        values = ijson.items(_Shallow(stream), prefix, use_float=True)
+        values = ijson.items(ijson.parse(_shallow(stream)), prefix)
         for number, value in enumerate(values, start=1):
             try:
                 records.check_json(value)
@@ -220,33 +268,17 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
             yield number, value if isinstance(value, dict) else "not a JSON object"
 
 
-class _Shallow:
-    """A stream of JSON, refused where it is nested deeper than any table is.
+def _shallow(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
+    """The events of a stream of JSON; ForeignFileError where it is nested deeper than tables are.
 
     ijson holds the whole path of each open level: 100,000 brackets would take 25 GB of memory.
     """
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._depth, self._open = stream, 0, b""
-
-    def read(self, size: int = -1) -> bytes:
-        """The next bytes; ForeignFileError where a bracket in them opens a level too many."""
-        data = self._stream.read(size)
-        begun, self._open = self._open, b""
-        text = _STRING.sub(self._passed, begun + data)
-        opened = text.count(b"[") + text.count(b"{")
-        if self._depth + opened > NESTED_LIMIT:
-            steps = ((byte in b"[{") - (byte in b"]}") for byte in text)
-            if max(accumulate(steps, initial=self._depth)) > NESTED_LIMIT:
-                raise ForeignFileError(_("The file is nested too deeply to be a table."))
-        self._depth += opened - text.count(b"]") - text.count(b"}")
-        return data
-
-    def _passed(self, string: re.Match[bytes]) -> bytes:
-        """Nothing, in place of a string; one that goes on in the next bytes is kept as begun."""
-        if string[1] != b'"':
-            self._open = b'"' + string[1]
-        return b""
+    depth = 0
+    for event, value in ijson.basic_parse(stream, use_float=True):
+        depth += event.startswith("start") - event.startswith("end")
+        if depth > NESTED_LIMIT:
+            raise ForeignFileError(_("The file is nested too deeply to be a table."))
+        yield event, value
 
 
 @contextmanager

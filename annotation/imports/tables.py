@@ -15,7 +15,7 @@ from annotation.core.records import Rows
 from annotation.core.scratch import scratch_folder
 from annotation.imports import paths, trees
 
-READER = "annotation.imports.child:messages"
+READER = "annotation.imports.readers:messages"
 SAMPLE = 100
 JOINED_LIMIT = 200_000
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 MB = 2**20
-TABLE = "annotation.imports.child:messages"
+TABLE = "annotation.imports.readers:messages"
 HISTORY = "annotation.histories.formats:messages"
 DOCUMENT = "annotation.candidates.reading:messages"
 SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

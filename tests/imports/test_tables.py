@@ -117,7 +117,7 @@ def test_brackets_in_texts_are_no_levels(file):
 def test_an_object_whose_line_has_no_end_is_read_in_pieces(file, tmp_path, monkeypatch):
     monkeypatch.setattr(readers.records, "LINE_LIMIT", 100)
     rows = [{"prompt": f"What is {n}?"} for n in range(20)]
-    source = readers.read(file(json.dumps({"data": rows})), tmp_path, 2**20)
+    source = readers._open(file(json.dumps({"data": rows})), readers.Scratch(tmp_path, 2**20))
     assert (source.format, [row for _line, row in source.rows()]) == ("json", rows)
 
 
