@@ -33,16 +33,8 @@ from annotation.studies import members, survey
 from annotation.studies.access import may_create, member_of, study_for
 from annotation.studies.bundle import Task
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
-from annotation.studies.models import (
-    DESCRIPTION_LIMIT,
-    SLUG,
-    SLUG_LIMIT,
-    TITLE_LIMIT,
-    Invitation,
-    Role,
-    Study,
-    TaskDefinition,
-)
+from annotation.studies.models import SLUG_LIMIT, Invitation, Role, Study, TaskDefinition
+from annotation.studies.schemas import Invite, NewStudy, Settings
 
 # What can be taken back, and the field that names it.
 NAMES_OF = {
@@ -54,14 +46,7 @@ NAMES_OF = {
 }
 
 
-class StudyBody(serializers.Serializer):
-    slug = serializers.RegexField(SLUG, max_length=SLUG_LIMIT)
-    title = serializers.CharField(max_length=TITLE_LIMIT)
-    description = serializers.CharField(default="", allow_blank=True, max_length=DESCRIPTION_LIMIT)
-    languages = serializers.ListField(
-        child=serializers.CharField(max_length=35), default=list, max_length=50
-    )
-
+class StudyBody(serializer_of(NewStudy)):  # type: ignore[misc] # made of the schema
     def validate_slug(self, slug: str) -> str:
         """Refuse an address that is taken or is the name of a page."""
         try:
@@ -81,13 +66,9 @@ class TaskBody(serializers.Serializer):
     settings = serializers.DictField(default=dict, help_text="As in a bundle's study.json.")
 
 
-class StudyChange(serializers.Serializer):
+class StudyChange(serializer_of(Settings)):  # type: ignore[misc] # made of the schema
     """What is left out stays."""
 
-    title = serializers.CharField(max_length=TITLE_LIMIT, required=False)
-    description = serializers.CharField(
-        required=False, allow_blank=True, max_length=DESCRIPTION_LIMIT
-    )
     status = serializers.ChoiceField(
         choices=Study.Status.values, required=False, help_text="Work is handed out while open."
     )
@@ -100,11 +81,7 @@ class MemberBody(serializers.Serializer):
     )
 
 
-class InvitationBody(serializers.Serializer):
-    role = serializers.ChoiceField(choices=Role.values)
-    email = serializers.EmailField(default="", allow_blank=True)
-
-
+InvitationBody = serializer_of(Invite, title="InvitationBody")
 CloneBody = serializer_of(definition.Clone, title="CloneBody")
 BatchBody = serializer_of(Opening, title="BatchBody")
 
@@ -136,15 +113,12 @@ def _of_definition(request: Request) -> dict:
 def change_study(request: Request, slug: str) -> Response:
     """Change title or description, open or close the study; what is left out stays."""
     study = study_for(request.user, slug, policies.study.may_administer)
-    fields = validated(StudyChange, request.data)
+    fields = validated(StudyChange, request.data, partial=True)
     with transaction.atomic():
         if status := fields.pop("status", ""):
             members.change_status(study, status, request.user)
         if fields:
-            for name, value in fields.items():
-                setattr(study, name, value)
-            study.save(update_fields=list(fields))
-            audit.record(request.user, "study.change", study)
+            members.change_settings(study, fields, request.user)
     return Response(StudySerializer(study).data)
 
 
@@ -283,7 +257,8 @@ class Invitations(StudyView):
         study = study_for(request.user, slug, policies.member.may_manage)
         body = validated(InvitationBody, request.data)
         with transaction.atomic():
-            invitation, key = Invitation.issue(study, **body, by=request.user)
+            wanted = built(Invite, body)
+            invitation, key = Invitation.issue(study, **asdict(wanted), by=request.user)
             audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
         names = ("id", "role", "expires_at")

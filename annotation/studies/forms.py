@@ -8,67 +8,59 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.accounts import consent as consents
-from annotation.accounts.models import ConsentText, User
+from annotation.accounts.models import User
 from annotation.core.languages import endonym
 from annotation.core.pages import in_groups
+from annotation.core.schema import form_of
 from annotation.studies import messages
 from annotation.studies.members import address_for
 from annotation.studies.models import (
     DESCRIPTION_LIMIT,
-    RESERVED_SLUGS,
     TITLE_LIMIT,
     CrowdSource,
-    Role,
     Study,
     Survey,
     TaskDefinition,
 )
+from annotation.studies.schemas import Invite, NewStudy, Settings, settings_of
 
 CONSENT_LIMIT = 50_000
 LANGUAGES = [(code, endonym(code)) for code in ("en", "zh", "ko", "es")]
 PROLIFIC = "https://app.prolific.com/submissions/complete?cc={code}"
 
 
-class StudyForm(forms.ModelForm):
+_Settings: Any = form_of(Settings)
+_NewStudy: Any = form_of(NewStudy)
+
+
+def _consent_field(**options: Any) -> forms.CharField:
+    return forms.CharField(
+        label=gettext_lazy("Consent text (Markdown)"),
+        widget=forms.Textarea(attrs={"rows": 8}),
+        max_length=CONSENT_LIMIT,
+        **options,
+    )
+
+
+class StudyForm(forms.Form):
+    """What both forms of a study ask for beside the schema's fields."""
+
     languages = forms.MultipleChoiceField(
         label=gettext_lazy("Languages"),
         choices=LANGUAGES,
         initial=["en"],
         widget=forms.CheckboxSelectMultiple,
     )
-    consent = forms.CharField(
-        label=gettext_lazy("Consent text (Markdown)"),
-        help_text=gettext_lazy("People agree to it before any work. A change asks them again."),
-        widget=forms.Textarea(attrs={"rows": 8}),
-        max_length=CONSENT_LIMIT,
+    consent = _consent_field(
+        help_text=gettext_lazy("People agree to it before any work. A change asks them again.")
     )
-
-    class Meta:
-        model = Study
-        fields = ["title", "slug", "description", "languages"]
-        widgets = {"description": forms.Textarea(attrs={"rows": 3})}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # A bundle may have brought other languages: saving must not lose them.
-        others = [code for code in self.instance.languages if code not in dict(LANGUAGES)]
-        cast(forms.MultipleChoiceField, self.fields["languages"]).choices = LANGUAGES + [
-            (code, endonym(code)) for code in others
-        ]
-
-    def clean_slug(self) -> str:
-        slug = self.cleaned_data["slug"]
-        if slug in RESERVED_SLUGS:
-            raise forms.ValidationError(_("This address is taken by a page of the site."))
-        return slug
 
     def clean_consent(self) -> str:
         # Browsers send line ends as CRLF; a version must not differ by them.
         return self.cleaned_data["consent"].replace("\r\n", "\n")
 
 
-class NewStudyForm(StudyForm):
+class NewStudyForm(StudyForm, _NewStudy):
     """A study to be made; its address comes from its title where none is named."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -76,20 +68,12 @@ class NewStudyForm(StudyForm):
         self.fields["slug"].required = False
         self.fields["slug"].help_text = _("Left empty, it is made from the title.")
 
-    def clean(self) -> dict:
-        super().clean()
-        data = self.cleaned_data
-        if data.get("title") and data.get("slug") == "":
-            data["slug"] = address_for(data["title"])
-        return data
-
-    def fields_to_start(self) -> tuple[dict, str]:
-        """The study's own fields, and the body of its consent text."""
-        fields = {name: self.cleaned_data[name] for name in self.Meta.fields}
-        return fields, self.cleaned_data["consent"]
+    def clean_slug(self) -> str:
+        title = self.cleaned_data.get("title", "")
+        return self.cleaned_data["slug"] or (address_for(title) if title else "")
 
 
-class SettingsForm(StudyForm):
+class SettingsForm(StudyForm, _Settings):
     """What can be changed while the study runs."""
 
     GROUPS = (
@@ -99,48 +83,39 @@ class SettingsForm(StudyForm):
             gettext_lazy("Work"),
             ("automatic", "edit_hours", "break_minutes", "remind_to_read", "card_first"),
         ),
+        (gettext_lazy("People"), ("owner_queries", "collect_days", "group_places")),
         (gettext_lazy("Pay"), ("pay_per_hour", "pay_per_judgment", "currency")),
     )
 
-    class Meta(StudyForm.Meta):
-        # Without the address, which links and bundles name.
-        fields = [
-            *("title", "description", "languages"),
-            *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency"),
-            *("card_first", "break_minutes", "remind_to_read", "match_languages", "automatic"),
+    def __init__(self, study: Study, *args: Any, **kwargs: Any) -> None:
+        text = study.consent_text
+        initial = settings_of(study) | {"consent": text.body if text else ""}
+        super().__init__(*args, initial=initial, **kwargs)
+        # A bundle may have brought other languages: saving must not lose them.
+        others = [code for code in study.languages if code not in dict(LANGUAGES)]
+        cast(forms.MultipleChoiceField, self.fields["languages"]).choices = LANGUAGES + [
+            (code, endonym(code)) for code in others
         ]
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        # A program that sends only some of the fields leaves these as they are.
-        self.fields["card_first"].required = False
-        self.fields["break_minutes"].required = False
-        if not self.instance.tasks.filter(config__owner_only=True).exists():
-            del self.fields["automatic"]
+        if not study.tasks.filter(config__owner_only=True).exists():
+            for name in ("automatic", "owner_queries", "collect_days"):
+                del self.fields[name]
 
     @property
     def groups(self) -> Iterator[tuple]:
         """Legend and fields of each group."""
         return in_groups(self, self.GROUPS)
 
-    def consent_text(self) -> ConsentText:
-        """The version of the consent text that holds what was entered."""
-        return consents.publish(self.instance.slug, self.cleaned_data["consent"])
-
-    def clean_break_minutes(self) -> int:
-        minutes = self.cleaned_data["break_minutes"]
-        return self.instance.break_minutes if minutes is None else minutes
+    def changes(self) -> dict[str, Any]:
+        """The settings that were entered: a number or choice left empty stays as it is."""
+        emptied = ("description", "pay_per_hour", "pay_per_judgment", "currency")
+        return {
+            name: value
+            for name, value in self.cleaned_data.items()
+            if name != "consent" and (value not in (None, "") or name in emptied)
+        }
 
     def clean_currency(self) -> str:
         return self.cleaned_data["currency"].upper()
-
-    def clean(self) -> dict:
-        super().clean()
-        data = self.cleaned_data
-        paid = data.get("pay_per_hour") is not None or data.get("pay_per_judgment") is not None
-        if paid and not data.get("currency") and "currency" not in self.errors:
-            self.add_error("currency", _("Name the currency of the pay."))
-        return data
 
 
 class TextsForm(forms.Form):
@@ -153,14 +128,11 @@ class TextsForm(forms.Form):
         max_length=DESCRIPTION_LIMIT,
         required=False,
     )
-    consent = forms.CharField(
-        label=gettext_lazy("Consent text (Markdown)"),
+    consent = _consent_field(
+        required=False,
         help_text=gettext_lazy(
             "A change in any language is a new version: people are asked again."
         ),
-        widget=forms.Textarea(attrs={"rows": 8}),
-        max_length=CONSENT_LIMIT,
-        required=False,
     )
 
     def __init__(
@@ -226,10 +198,7 @@ class AnswersForm(forms.Form):
                 for number, question in enumerate(self.questions)}  # fmt: skip
 
 
-class InvitationForm(forms.Form):
-    role = forms.ChoiceField(label=gettext_lazy("Role"), choices=Role.choices)
-    email = forms.EmailField(label=gettext_lazy("Only for this e-mail address"), required=False)
-
+class InvitationForm(form_of(Invite)):  # type: ignore[misc] # made of the schema
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["email"].help_text = (

@@ -1,5 +1,6 @@
 """Make a study, open and close it; join it, change a role, leave."""
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from allauth.account.models import EmailAddress
@@ -13,7 +14,9 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.schema import built, fields_of
 from annotation.studies.models import RESERVED_SLUGS, Invitation, JoinCode, Membership, Role, Study
+from annotation.studies.schemas import Settings, settings_of
 
 LENGTH = 40
 
@@ -25,6 +28,21 @@ def create_study(form_data: dict, by: User) -> Study:
     Membership.objects.create(study=study, user=by, role=Role.ADMINISTRATOR)
     audit.record(by, "study.create", study)
     return study
+
+
+@transaction.atomic
+def change_settings(study: Study, values: Mapping[str, Any], by: User | None) -> None:
+    """Set what ``values`` name of the settings, and of the study's other fields.
+
+    DomainError in words where the settings cannot be so.
+    """
+    merged = settings_of(study) | values
+    built(Settings, {name: merged[name] for name in fields_of(Settings)})
+    for name, value in values.items():
+        setattr(study, name, value)
+    # Not the whole row: its state may have been changed meanwhile.
+    study.save(update_fields=list(values))
+    audit.record(by, "study.change", study)
 
 
 def valid_invitation(key: str) -> Invitation:

@@ -3,7 +3,6 @@ import secrets
 from datetime import timedelta
 
 from django.conf import settings
-from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
@@ -62,88 +61,36 @@ class Study(models.Model):
         PERSON = "person", _("the person")
         PERSONALITY = "personality", _("personality")
 
-    slug = models.SlugField(
-        _("address"),
-        max_length=SLUG_LIMIT,
-        unique=True,
-        validators=[RegexValidator(SLUG, _("Use a-z, 0-9 and hyphens."))],
-    )
-    title = models.CharField(_("title"), max_length=TITLE_LIMIT)
-    description = models.TextField(_("description"), blank=True, max_length=DESCRIPTION_LIMIT)
-    languages = models.JSONField(_("languages"), default=list)
+    # Labels, bounds and help of what can be changed are in studies.schemas.
+    slug = models.SlugField(max_length=SLUG_LIMIT, unique=True)
+    title = models.CharField(max_length=TITLE_LIMIT)
+    description = models.TextField(blank=True)
+    languages = models.JSONField(default=list)
     # {language: {"title", "description"}}, read by texts.localized; so in the other models too.
-    translations = models.JSONField(default=dict, blank=True)
+    translations = models.JSONField(default=dict)
     status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
     consent_text = models.ForeignKey(
-        ConsentText, on_delete=models.PROTECT, null=True, blank=True, related_name="studies"
+        ConsentText, on_delete=models.PROTECT, null=True, related_name="studies"
     )
-    edit_hours = models.PositiveSmallIntegerField(
-        _("hours in which a judgment may be changed"),
-        default=24,
-        validators=[MaxValueValidator(24 * 365)],
-        help_text=_("0: never. The first answer and every change are kept."),
-    )
-    pay_per_hour = models.DecimalField(
-        _("pay an hour"),
-        max_digits=8,
-        decimal_places=2,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-        help_text=_("Left empty, annotators see no estimate of their pay."),
-    )
-    pay_per_judgment = models.DecimalField(
-        _("pay a judgment"),
-        max_digits=8,
-        decimal_places=2,
-        null=True,
-        blank=True,
-        validators=[MinValueValidator(0)],
-    )
-    currency = models.CharField(
-        _("currency"),
-        max_length=3,
-        blank=True,
-        validators=[RegexValidator(r"^[A-Z]{3}$", _("Use the three letters, like EUR or KRW."))],
-        help_text=_("Three letters, like EUR or KRW."),
-    )
-    break_minutes = models.PositiveSmallIntegerField(
-        _("minutes at work after which a break is suggested"),
-        default=45,
-        validators=[MaxValueValidator(240)],
-        help_text=_("0: never. Each person can switch it off; nobody's pace is shown."),
-    )
-    remind_to_read = models.BooleanField(
-        _("remind people, once an item, of what they have not read"),
-        default=False,
-        help_text=_(
-            "Before a submit where the card of the person was not in view, or the end of an "
-            "answer, or two seconds were not over. A second press submits."
-        ),
-    )
+    edit_hours = models.PositiveSmallIntegerField(default=24)
+    pay_per_hour = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    pay_per_judgment = models.DecimalField(max_digits=8, decimal_places=2, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    break_minutes = models.PositiveSmallIntegerField(default=45)
+    remind_to_read = models.BooleanField(default=False)
     # judging.batches.automatic
-    automatic = models.BooleanField(
-        _("answer people's own queries without a curator"),
-        default=False,
-        help_text=_(
-            "Each query that its owner calls ready goes to the first model server. Answers that no "
-            "check flags pass, and are opened for the owner at once; the others wait for you."
-        ),
-    )
+    automatic = models.BooleanField(default=False)
     # Languages that people say they read (User.reads) decide what they are handed out.
-    match_languages = models.BooleanField(
-        _("hand out items only to people who read their language"),
-        default=False,
-        help_text=_("People who have not said which languages they read get items of all."),
-    )
+    match_languages = models.BooleanField(default=False)
+    # 0: as many as they like.
+    owner_queries = models.PositiveSmallIntegerField(default=0)
+    # histories.collection; 0: nothing is collected day by day.
+    collect_days = models.PositiveSmallIntegerField(default=0)
+    # survey.answer; 0: as many as come.
+    group_places = models.PositiveIntegerField(default=0)
     # live.talks.Live: how people talk with hidden models; {} where they do not.
-    live = models.JSONField(default=dict, blank=True)
-    card_first = models.CharField(
-        _("what the card of a person begins with"),
-        max_length=12,
-        choices=CardGroup,
-        default=CardGroup.PREFERENCES,
-    )
+    live = models.JSONField(default=dict)
+    card_first = models.CharField(max_length=12, choices=CardGroup, default=CardGroup.PREFERENCES)
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = StudyQuerySet.as_manager()
@@ -165,6 +112,8 @@ class Membership(models.Model):
     role = models.CharField(max_length=15, choices=Role)
     joined_at = models.DateTimeField(auto_now_add=True)
     left_at = models.DateTimeField(null=True)
+    # When a mail last said which days of their history are missing.
+    reminded_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "user"], name="one_role_a_study")]

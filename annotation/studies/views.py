@@ -69,21 +69,18 @@ BROWSER_DAYS = 60
 @transaction.atomic
 def settings(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.study.may_administer)
-    text = study.consent_text
-    form = SettingsForm(
-        request.POST or None, instance=study, initial={"consent": text.body if text else ""}
-    )
+    form = SettingsForm(study, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        study.consent_text = form.consent_text()
-        # Not the whole row: its state may have been changed meanwhile.
-        study.save(update_fields=[*SettingsForm.Meta.fields, "consent_text"])
-        audit.record(request.user, "study.change", study)
-        messages.success(request, _("The settings are saved."))
-        if study.consent_text != text and study.consent_text.translations:
-            messages.warning(
-                request, _("The consent text in other languages was kept as it is: check it.")
-            )
-        return redirect("settings", slug)
+        before, text = study.consent_text, consents.publish(slug, form.cleaned_data["consent"])
+        with refusals.in_form(form):
+            members.change_settings(study, form.changes() | {"consent_text": text}, request.user)
+            messages.success(request, _("The settings are saved."))
+            if text != before and text.translations:
+                messages.warning(
+                    request,
+                    _("The consent text in other languages was kept as it is: check it."),
+                )
+            return redirect("settings", slug)
     context = {
         "form": form,
         "study": study,

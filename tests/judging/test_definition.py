@@ -72,7 +72,7 @@ def test_a_clone_takes_along_what_is_ticked(full, cast):
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"settings": {"edit_hours": 99_999}}, "edit_hours"),
+        ({"settings": {"edit_hours": 99_999}}, "from 0 to 8,760"),
         ({"settings": {"slug": "x"}}, "no setting “slug”"),
         ({"checks": {"pass_mark": 2}}, "number from 0 to 1"),
         ({"retrieval": {"strategies": ["Z9"]}}, "is one of: "),

@@ -25,6 +25,7 @@ from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.studies import bundle_rows
 from annotation.studies.bundle import Bundle, BundleError, Report
 from annotation.studies.models import SLUG_LIMIT, TITLE_LIMIT, Membership, Role, Study
+from annotation.studies.schemas import IN_A_BUNDLE
 from annotation.studies.wording import newest_tasks
 
 PARTS = {
@@ -56,7 +57,7 @@ def definition_of(study: Study, parts: Collection[str] = PARTS) -> dict[str, Any
         "slug": study.slug,
         "title": _by_language(base, study.title, _others(study.translations, "title")),
         "languages": study.languages,
-        "settings": {name: _plain(getattr(study, name)) for name in bundles.SETTINGS},
+        "settings": {name: _plain(getattr(study, name)) for name in IN_A_BUNDLE},
     }
     if texts:
         others = _others(study.translations, "description")

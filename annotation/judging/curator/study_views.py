@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import asdict
 
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
@@ -42,9 +43,9 @@ def new(request: UserRequest) -> HttpResponse:
     initial = {"languages": [language], "consent": recipe.consent.get(language, "")}
     form = NewStudyForm(request.POST if posted else None, initial=initial)
     if posted and form.is_valid():
-        fields, consent_body = form.fields_to_start()
+        consent = form.cleaned_data["consent"]
         try:
-            study = recipes.start_study(recipe, fields, consent_body, request.user)
+            study = recipes.start_study(recipe, asdict(form.schema), consent, request.user)
             return redirect("overview", study.slug)
         except IntegrityError:
             form.add_error("slug", _("Somebody took this address just now: choose another."))

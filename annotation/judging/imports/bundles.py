@@ -3,15 +3,14 @@
 A bundle with a fault leaves nothing behind, and the same bundle again changes nothing.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Field
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
@@ -30,12 +29,9 @@ from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
 from annotation.studies.bundle import Bundle, BundleError, Report, Task, read_bundle
-from annotation.studies.models import RESERVED_SLUGS, Study, TaskDefinition
+from annotation.studies.models import RESERVED_SLUGS, SLUG, Study, TaskDefinition
+from annotation.studies.schemas import IN_A_BUNDLE, Settings, settings_of
 
-SETTINGS = (
-    *("edit_hours", "pay_per_hour", "pay_per_judgment", "currency", "break_minutes"),
-    *("remind_to_read", "match_languages", "card_first", "automatic"),
-)
 CHUNK = 2_000
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
@@ -92,12 +88,10 @@ def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -
 
 def check_slug(slug: str) -> None:
     """DomainError where a study cannot have this address."""
-    try:
-        Study._meta.get_field("slug").clean(slug, None)
-    except ValidationError as error:
-        raise DomainError(f"the slug “{slug}” is not allowed: {error.messages[0]}") from error
     if slug in RESERVED_SLUGS:
         raise DomainError(f"the slug “{slug}” is the name of a page: choose another")
+    if not re.fullmatch(SLUG, slug):
+        raise DomainError(f"the slug “{slug}” is not allowed: use a-z, 0-9 and hyphens")
 
 
 def _check_task(kind: str, config: dict) -> dict:
@@ -130,19 +124,14 @@ def store_study(bundle: Bundle, by: User | None) -> Study:
 
 
 def _settings(study: Study, named: dict) -> dict:
-    """Columns of the study as the bundle names them, checked; BundleError."""
-    if unknown := named.keys() - set(SETTINGS):
+    """The study's settings as the bundle names them, checked; BundleError."""
+    if unknown := named.keys() - set(IN_A_BUNDLE):
         raise BundleError([f"study.json: there is no setting “{min(unknown)[:60]}”"])
-    values, faults = {}, []
-    for name, value in named.items():
-        try:
-            column = cast(Field, Study._meta.get_field(name))
-            values[name] = column.clean(value, study)
-        except ValidationError as error:
-            faults.append(f"study.json: “{name}” {error.messages[0]}")
-    if faults:
-        raise BundleError(faults)
-    return values
+    try:
+        checked = built(Settings, settings_of(study) | named)
+    except DomainError as error:
+        raise BundleError([f"study.json: {error.sentence}"]) from error
+    return {name: getattr(checked, name) for name in named}
 
 
 def _store_rates(study: Study, named: dict) -> None:
