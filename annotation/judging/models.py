@@ -319,6 +319,7 @@ class Desk(models.Model):
     # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
     done = models.PositiveIntegerField(default=0)
+    last_judged_at = models.DateTimeField(null=True)
     # How far up to the cursor what lies behind has been gone through again (queue.take).
     lapped = models.BigIntegerField(default=0, db_default=0)
     # The languages with which this person went up to the cursor; null: of no study that asks.

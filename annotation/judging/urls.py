@@ -12,7 +12,6 @@ from annotation.judging.curator import (
     task_views,
 )
 from annotation.judging.gold import views as gold_views
-from annotation.judging.owner import views as owner_views
 from annotation.studies import views
 from annotation.studies import views as studies
 
@@ -20,7 +19,7 @@ of_study = [
     path("my-queries/<slug:key>/gold/", gold_views.page, name="gold"),
     path("my-queries/<slug:key>/gold/claims/", gold_views.split, name="gold-split"),
     path("my-queries/<slug:key>/gold/rubric/", gold_views.rubric, name="gold-rubric"),
-    path("steps/", owner_views.steps, name="owner-steps"),
+    path("steps/", annotator_views.steps, name="owner-steps"),
     path("mine/", annotator_views.past, name="mine"),
     path("mine/download/", annotator_views.download, name="mine-download"),
     path("leave/", annotator_views.leave, name="leave"),

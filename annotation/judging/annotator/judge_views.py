@@ -21,7 +21,7 @@ from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_
 from annotation.core.pages import is_seen, whole_or_part
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
-from annotation.judging.annotator import overview, skeleton
+from annotation.judging.annotator import skeleton
 from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
 from annotation.judging.models import Batch, Desk, Judgment, Slot
@@ -322,7 +322,6 @@ def _page(
             "done": desk.done,
             "stopped": desk.stopped_at and desk.stop_reason,
             "asks": owner_queries.asked_for(study),
-            "today": overview.today(study, request.user),
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),
         }

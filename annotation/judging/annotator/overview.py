@@ -3,16 +3,15 @@
 Nothing here distinguishes work from hidden checks or is about anybody else.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Greatest, Left
 from django.http import Http404
 from django.utils import timezone
@@ -27,8 +26,6 @@ from annotation.studies import messages
 from annotation.studies.access import study_for
 from annotation.studies.models import Membership, Role, Study
 
-DAYS = 14
-BAR = 30
 # Open slots looked at on either side of the person's cursor: a desk must not count a whole study.
 LOOK = 2_000
 BEGINNING = 160
@@ -59,25 +56,21 @@ _PLACES = f"""
                count(*) FILTER (WHERE revision = 1) AS given,
                count(*) FILTER (WHERE revision = 1 AND submitted_at <= until) AS taken_out,
                sum(seconds) AS active, sum(idle) AS idle
-        FROM given LEFT JOIN outs USING (study_id) GROUP BY study_id),
-    days AS (
-        SELECT study_id, array_agg(day) AS days, array_agg(n) AS counts
-        FROM (SELECT study_id, (submitted_at AT TIME ZONE %(zone)s)::date AS day, count(*) AS n
-              FROM given WHERE revision = 1 GROUP BY 1, 2) one
-        WHERE day >= %(since)s GROUP BY study_id)
-    SELECT study.id, coalesce(sums.given, 0), coalesce(sums.taken_out, 0), outs.until,
-           coalesce(sums.active, 0), coalesce(sums.idle, 0), days.days, days.counts,
-           d.stopped_at IS NOT NULL, coalesce(d.stop_reason, ''),
+        FROM given LEFT JOIN outs USING (study_id) GROUP BY study_id)
+    SELECT study.id AS study, coalesce(sums.given - sums.taken_out, 0) AS done,
+           coalesce(sums.taken_out, 0) AS taken_out, outs.until AS out_until,
+           coalesce(sums.active, 0) AS active, coalesce(sums.idle, 0) AS idle,
+           d.last_judged_at AS last, d.stopped_at IS NOT NULL AS stopped,
+           coalesce(d.stop_reason, '') AS stop_reason,
            EXISTS (SELECT FROM judging_slot h WHERE h.study_id = study.id
-                   AND h.annotator_id = %(me)s AND h.status = 'held'),
-           open.items, open.cut,
+                   AND h.annotator_id = %(me)s AND h.status = 'held') AS held,
+           open.items AS waiting, open.cut AS more,
            EXISTS (SELECT FROM judging_checks c WHERE c.study_id = study.id
-                   AND (c.gold_every > 0 OR c.repeat_every > 0))
+                   AND (c.gold_every > 0 OR c.repeat_every > 0)) AS hides
     FROM studies_study study
     LEFT JOIN judging_desk d ON d.study_id = study.id AND d.annotator_id = %(me)s
     LEFT JOIN outs ON outs.study_id = study.id
     LEFT JOIN sums ON sums.study_id = study.id
-    LEFT JOIN days ON days.study_id = study.id
     CROSS JOIN LATERAL (
         SELECT count(DISTINCT s.item_id) FILTER (
                    WHERE {queue.may_take(_READS)}
@@ -98,20 +91,6 @@ _PLACES = f"""
 
 
 @dataclass(frozen=True)
-class Day:
-    """Judgments of one day, and the bar that stands for them (0 to BAR, at ``x``)."""
-
-    date: date
-    n: int
-    x: int
-    height: int
-
-    @property
-    def y(self) -> int:
-        return BAR - self.height
-
-
-@dataclass(frozen=True)
 class Place:
     """How one person stands in one study: counts, seconds, and what waits for them.
 
@@ -125,12 +104,12 @@ class Place:
     out_until: datetime | None = None
     active: float = 0
     idle: float = 0
+    last: datetime | None = None
     stopped: bool = False
     stop_reason: str = ""
     held: bool = False
     waiting: int = 0
     more: bool = False
-    days: list[Day] = field(default_factory=list)
 
     @property
     def state(self) -> str:
@@ -160,20 +139,6 @@ class Place:
         return self.done + self.waiting + self.held if counted else None
 
     @property
-    def lately(self) -> int:
-        """Judgments of the days shown."""
-        return sum(day.n for day in self.days)
-
-    @property
-    def active_days(self) -> int:
-        return sum(day.n > 0 for day in self.days)
-
-    @property
-    def a_day(self) -> int:
-        """Judgments a day, of the days on which there were any."""
-        return round(self.lately / self.active_days) if self.active_days else 0
-
-    @property
     def active_words(self) -> str:
         return duration(self.active)
 
@@ -201,7 +166,7 @@ class Row:
     # Of the curators, to comments of this person.
     answers: list
     steps: Any
-    # {"done", "wanted", "people"} for who runs the study.
+    # {"done", "wanted", "people", "last"} for who runs the study.
     counts: dict | None
 
     @property
@@ -237,7 +202,7 @@ class Row:
 
 
 def counts(studies: list[Study]) -> dict[int, dict]:
-    """{study's id: judgments done and wanted, and annotators}, for who runs the ``studies``."""
+    """{study's id: judgments done and wanted, annotators, the last activity}, for who runs it."""
     people = Q(memberships__role=Role.ANNOTATOR, memberships__left_at=None)
     members = Study.objects.filter(pk=OuterRef("pk")).values("pk")
     wanted = Batch.objects.filter(study=OuterRef("pk"), purpose=Batch.Purpose.WORK)
@@ -253,71 +218,35 @@ def counts(studies: list[Study]) -> dict[int, dict]:
             .values("n")
         ),
         done=Greatest(Subquery(done.annotate(n=Sum("done")).values("n")), Subquery(voted)),
+        last=Subquery(done.annotate(at=Max("last_judged_at")).values("at")),
     )
     return {
-        row.pk: {"people": row.people, "wanted": row.wanted or 0, "done": row.done or 0}
-        for row in rows
+        row["pk"]: row | {"wanted": row["wanted"] or 0, "done": row["done"] or 0}
+        for row in rows.values("pk", "people", "wanted", "done", "last")
     }
 
 
 def places(user: User, studies: list[Study]) -> dict[int, Place]:
     """{study's id: the person's Place}, in one statement for all ``studies`` (with_membership)."""
-    today = timezone.localdate()
-    since = today - timedelta(days=DAYS - 1)
     values = {
         "me": user.pk,
         "studies": [study.pk for study in studies],
-        "zone": timezone.get_current_timezone_name(),
-        "since": since,
         "look": LOOK,
         "reads": user.reads or None,
     }
+    by_id = {study.pk: study for study in studies}
     with connection.cursor() as cursor:
         cursor.execute(_PLACES, values)
-        rows = cursor.fetchall()
-    by_id = {study.pk: study for study in studies}
-    return {row[0]: _place(by_id[row[0]], row[1:], since) for row in rows}
+        names = [column.name for column in cursor.description]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+    return {row["study"]: _place(row, by_id) for row in rows}
 
 
-def _place(study: Study, row: Sequence[Any], since: date) -> Place:
-    finished, out, until, active, idle, days, counts, stopped, reason, held, *rest = row
-    waiting, more, hides = rest
+def _place(row: dict[str, Any], studies: dict[int, Study]) -> Place:
     # A hidden check is judged without one waiting less: an exact number would give it away.
-    more, waiting = (True, waiting // TENS * TENS) if hides and waiting else (more, waiting)
-    return Place(
-        study=study,
-        done=finished - out,
-        taken_out=out,
-        out_until=until,
-        active=active,
-        idle=idle,
-        stopped=stopped,
-        stop_reason=reason,
-        held=held,
-        waiting=waiting,
-        more=more,
-        days=_days(dict(zip(days or (), counts or (), strict=True)), since),
-    )
-
-
-def _days(counts: dict, since: date) -> list[Day]:
-    """One Day for each of DAYS days from ``since`` on."""
-    most = max([1, *counts.values()])
-    dates = [since + timedelta(days=n) for n in range(DAYS)]
-    return [
-        Day(day, counts.get(day, 0), 10 * n, math.ceil(BAR * counts.get(day, 0) / most))
-        for n, day in enumerate(dates)
-    ]
-
-
-def today(study: Study, user: User) -> dict:
-    """What the person judged in the study since midnight: ``count`` items and ``time`` in words."""
-    begin = timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-    judgments = Judgment.objects.filter(slot__study=study, annotator=user, submitted_at__gte=begin)
-    sums = judgments.aggregate(
-        count=Count("pk", filter=Q(revision=1)), seconds=Coalesce(Sum("seconds"), 0.0)
-    )
-    return {"count": sums["count"], "time": duration(sums["seconds"])}
+    if row.pop("hides") and row["waiting"]:
+        row |= {"more": True, "waiting": row["waiting"] // TENS * TENS}
+    return Place(**row | {"study": studies[row["study"]]})
 
 
 def duration(seconds: float) -> str:

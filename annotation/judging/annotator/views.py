@@ -16,7 +16,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
-from annotation.core.pages import is_seen
+from annotation.core.pages import is_seen, whole_or_part
 from annotation.judging.annotator import data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.owner import checklist, notices
@@ -51,7 +51,7 @@ def home(request: UserRequest) -> HttpResponse:
     asking = (
         owner_queries.asking([study for study in judged if study.consented]) if judged else set()
     )
-    steps = checklist.checklists(request.user, [study for study in judged if study.pk in asking])
+    lists = checklist.checklists(request.user, [study for study in judged if study.pk in asking])
     # As a member: the site's administrator may read those of every study, and is told of none.
     reading = [study for study in studies if policies.message.may_read(Member(study.role))]
     unread = notices.still_true(request.user, overview.unread(request.user, reading))
@@ -66,7 +66,7 @@ def home(request: UserRequest) -> HttpResponse:
             places.get(study.pk),
             unread.get(study.pk, []),
             study.answers,
-            steps.get(study.pk),
+            lists.get(study.pk),
             counts.get(study.pk),
         )
         for study in studies
@@ -115,6 +115,14 @@ def _hold_to_quota(user: User, places: dict) -> crowd.Completion | None:
         over = places[pk].state == "done"
         completion = crowd.completion(user, place.study, done, nothing_left=over) or completion
     return completion
+
+
+@require_safe
+def steps(request: UserRequest, slug: str) -> HttpResponse:
+    """The checklist of a study in which people judge answers to their own questions."""
+    study = owner_queries.study_of(request.user, slug)
+    context = {"study": study, "checklist": checklist.checklist(request.user, study)}
+    return whole_or_part(request, "judging/owner_steps.html", "steps", context)
 
 
 @require_http_methods(["GET", "POST"])

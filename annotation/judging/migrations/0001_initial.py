@@ -211,6 +211,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('cursor', models.BigIntegerField(default=0)),
                 ('done', models.PositiveIntegerField(default=0)),
+                ('last_judged_at', models.DateTimeField(null=True)),
                 ('lapped', models.BigIntegerField(db_default=0, default=0)),
                 ('walked_in', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=20), null=True, size=None)),
                 ('exhausted_at', models.DateTimeField(null=True)),

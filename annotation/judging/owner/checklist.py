@@ -4,16 +4,15 @@ Everything is derived from rows: nobody ticks a step off.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 from django.db.models import Avg, Count, Exists, OuterRef, Q
 from django.urls import reverse
-from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
@@ -33,8 +32,8 @@ SERVED = (Slot.Status.OPEN, Slot.Status.HELD)
 class Progress:
     """Counts of one person in one study; ``history`` is the same in each of their studies."""
 
-    history: dict = field(default_factory=dict)
-    reading: bool = False
+    history: dict[str, int]
+    reading: bool
     allowed: int = 0
     drafts: int = 0
     ready: int = 0
@@ -67,15 +66,18 @@ class Step:
 
     ``state`` is done, now (the step to take next), waits (for others), or later; ``note`` says how
     far it is, ``action`` names the button that leads to ``url``; it takes about ``minutes`` more.
+    ``passed``: done, or not needed any more.
     """
 
     name: str
-    title: str | Promise
-    state: str
-    note: str
-    action: str | Promise
+    title: str
+    action: str
     url: str
+    passed: bool
+    note: str
     minutes: int
+    waits: bool = False
+    state: str = "later"
 
     @property
     def state_words(self) -> str:
@@ -120,21 +122,6 @@ class Checklist:
     def changes_by_itself(self) -> bool:
         """Whether the page should ask again: something is read or written, or is waited for."""
         return self.progress.reading or any(step.state == "waits" for step in self.steps)
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """How one step is derived; ``skipped`` steps are passed without being done."""
-
-    name: str
-    title: Promise
-    action: Promise
-    url: Callable[[Study, Progress], str]
-    done: Callable[[Progress], bool]
-    note: Callable[[Progress], str]
-    minutes: Callable[[Progress], int]
-    waits: Callable[[Progress], bool] = lambda progress: False
-    skipped: Callable[[Progress], bool] = lambda progress: False
 
 
 def checklist(user: User, study: Study) -> Checklist:
@@ -218,49 +205,124 @@ def _slots(user: User, studies: list[int]) -> Iterable[Mapping[str, Any]]:
 
 def _steps(study: Study, progress: Progress) -> list[Step]:
     """All steps with their state; what waits to be judged comes before whatever else is open."""
-    first = next((rule for rule in _RULES if not _passed(rule, progress)), None)
+    steps = _all(study, progress)
+    first = next((step.name for step in steps if not step.passed), "")
     to_judge = progress.answers_waiting or progress.retests
     if study.status == Study.Status.OPEN and (to_judge or progress.claims_waiting):
-        wanted = "judge" if to_judge else "claims"
-        first = next(rule for rule in _RULES if rule.name == wanted)
-    steps = []
-    for rule in _RULES:
-        if rule is first:
-            state = "waits" if rule.waits(progress) else "now"
-        else:
-            state = "done" if _passed(rule, progress) else "later"
-        note = rule.note(progress)
-        steps.append(
-            Step(
-                rule.name,
-                rule.title,
-                state,
-                note,
-                rule.action,
-                rule.url(study, progress),
-                rule.minutes(progress),
-            )
-        )
-    return steps
+        first = "judge" if to_judge else "claims"
+    return [replace(step, state=_state(step, first)) for step in steps]
 
 
-def _passed(rule: _Rule, progress: Progress) -> bool:
-    return rule.done(progress) or rule.skipped(progress)
+def _state(step: Step, first: str) -> str:
+    if step.name == first:
+        return "waits" if step.waits else "now"
+    return "done" if step.passed else "later"
 
 
-# --- The steps ----------------------------------------------------------------------------------
+def _all(study: Study, p: Progress) -> list[Step]:
+    """Every step, in order."""
+    queries, judge = (reverse(name, args=[study.slug]) for name in ("own-queries", "judge"))
+    return [
+        Step(
+            "history",
+            _("Send your history"),
+            _("Send a file"),
+            reverse("history-uploads"),
+            passed=p.asked > 0 or (p.history["total"] > 0 and not p.reading),
+            note=_note_sent(p),
+            minutes=0 if p.reading else 5,
+            waits=p.reading,
+        ),
+        Step(
+            "decide",
+            _("Decide what is kept"),
+            _("Decide on sessions"),
+            f"{reverse('history')}?state=pending",
+            passed=p.asked > 0 or p.history["retained"] > 0,
+            note=_note_decided(p),
+            minutes=min(30, 2 + p.history["pending"] // 5),
+        ),
+        Step(
+            "allow",
+            _("Allow what it may be used for"),
+            _("Choose what to allow"),
+            reverse("history-consent"),
+            passed=p.allowed > 0 or p.ready > 0,
+            note=_note_allowed(p),
+            minutes=2,
+        ),
+        Step(
+            "queries",
+            _("Write questions of your own"),
+            _("Write a query"),
+            queries,
+            passed=p.ready > 0,
+            note=_note_queries(p),
+            minutes=10,
+        ),
+        Step(
+            "answers",
+            _("Wait for the answers"),
+            _("Write one more query"),
+            queries,
+            passed=p.opened > 0,
+            note=_note_answers(p),
+            minutes=0,
+            waits=True,
+        ),
+        Step(
+            "judge",
+            _("Judge the answers"),
+            _("Judge"),
+            judge,
+            passed=p.answers_judged > 0 and not p.answers_waiting and not p.retests,
+            note=_note_judged(p),
+            minutes=5 * (p.answers_waiting + p.retests or GUESSED_ANSWERS),
+        ),
+        Step(
+            "gold",
+            _("Write the answer you would have wanted"),
+            _("Choose a query"),
+            queries,
+            **_of_judged(p, p.gold, 10),
+        ),
+        Step(
+            "claims",
+            _("Decide on its claims"),
+            _("Go to the claims"),
+            judge if p.claims_waiting else queries,
+            **_of_judged(p, p.reviewed, 3),
+        ),
+        Step(
+            "rubric",
+            _("Settle your rubric"),
+            _("Choose a query"),
+            queries,
+            **_of_judged(p, p.rubrics, 5),
+        ),
+    ]
+
+
+def _of_judged(p: Progress, done: int, minutes: int) -> dict[str, Any]:
+    """How far a step is that is taken for each judged query, in so many minutes."""
+    note = _("%(n)d of %(of)d queries") % {"n": done, "of": p.judged_queries}
+    return {
+        "passed": 0 < p.judged_queries <= done,
+        "note": note if p.judged_queries else "",
+        "minutes": minutes * max(1, p.judged_queries - done),
+    }
 
 
 def _note_sent(p: Progress) -> str:
     if p.reading:
         return _("A file is being read now.")
-    total = p.history.get("total", 0)
+    total = p.history["total"]
     words = ngettext("%(n)d session is here.", "%(n)d sessions are here.", total)
     return words % {"n": total} if total else ""
 
 
 def _note_decided(p: Progress) -> str:
-    accepted, pending = p.history.get("retained", 0), p.history.get("pending", 0)
+    accepted, pending = p.history["retained"], p.history["pending"]
     if not accepted + pending:
         return ""
     return _("%(kept)d kept, %(pending)d not decided.") % {"kept": accepted, "pending": pending}
@@ -326,121 +388,3 @@ def _note_judged(p: Progress) -> str:
         p.retests,
     )
     return f"{note} {words % {'n': p.retests}}"
-
-
-def _of_judged(held: str) -> Callable[[Progress], str]:
-    def note(p: Progress) -> str:
-        if not p.judged_queries:
-            return ""
-        counts = {"n": getattr(p, held), "of": p.judged_queries}
-        return _("%(n)d of %(of)d queries") % counts
-
-    return note
-
-
-def _all_judged(held: str) -> Callable[[Progress], bool]:
-    return lambda p: 0 < p.judged_queries <= getattr(p, held)
-
-
-def _each_judged(held: str, minutes: int) -> Callable[[Progress], int]:
-    return lambda p: minutes * max(1, p.judged_queries - getattr(p, held))
-
-
-def _page_of(name: str) -> Callable[[Study, Progress], str]:
-    return lambda study, progress: reverse(name, args=[study.slug])
-
-
-def _claims_page(study: Study, progress: Progress) -> str:
-    return (_JUDGE if progress.claims_waiting else _QUERIES)(study, progress)
-
-
-_QUERIES = _page_of("own-queries")
-_JUDGE = _page_of("judge")
-_RULES = (
-    _Rule(
-        "history",
-        gettext_lazy("Send your history"),
-        gettext_lazy("Send a file"),
-        lambda study, progress: reverse("history-uploads"),
-        done=lambda p: p.history.get("total", 0) > 0 and not p.reading,
-        waits=lambda p: p.reading,
-        skipped=lambda p: p.asked > 0,
-        note=_note_sent,
-        minutes=lambda p: 0 if p.reading else 5,
-    ),
-    _Rule(
-        "decide",
-        gettext_lazy("Decide what is kept"),
-        gettext_lazy("Decide on sessions"),
-        lambda study, progress: f"{reverse('history')}?state=pending",
-        done=lambda p: p.history.get("retained", 0) > 0,
-        skipped=lambda p: p.asked > 0,
-        note=_note_decided,
-        minutes=lambda p: min(30, 2 + p.history.get("pending", 30) // 5),
-    ),
-    _Rule(
-        "allow",
-        gettext_lazy("Allow what it may be used for"),
-        gettext_lazy("Choose what to allow"),
-        lambda study, progress: reverse("history-consent"),
-        done=lambda p: p.allowed > 0,
-        skipped=lambda p: p.ready > 0,
-        note=_note_allowed,
-        minutes=lambda p: 2,
-    ),
-    _Rule(
-        "queries",
-        gettext_lazy("Write questions of your own"),
-        gettext_lazy("Write a query"),
-        _QUERIES,
-        done=lambda p: p.ready > 0,
-        note=_note_queries,
-        minutes=lambda p: 10,
-    ),
-    _Rule(
-        "answers",
-        gettext_lazy("Wait for the answers"),
-        gettext_lazy("Write one more query"),
-        _QUERIES,
-        done=lambda p: p.opened > 0,
-        waits=lambda p: True,
-        note=_note_answers,
-        minutes=lambda p: 0,
-    ),
-    _Rule(
-        "judge",
-        gettext_lazy("Judge the answers"),
-        gettext_lazy("Judge"),
-        _JUDGE,
-        done=lambda p: p.answers_judged > 0 and not p.answers_waiting and not p.retests,
-        note=_note_judged,
-        minutes=lambda p: 5 * (p.answers_waiting + p.retests or GUESSED_ANSWERS),
-    ),
-    _Rule(
-        "gold",
-        gettext_lazy("Write the answer you would have wanted"),
-        gettext_lazy("Choose a query"),
-        _QUERIES,
-        done=_all_judged("gold"),
-        note=_of_judged("gold"),
-        minutes=_each_judged("gold", 10),
-    ),
-    _Rule(
-        "claims",
-        gettext_lazy("Decide on its claims"),
-        gettext_lazy("Go to the claims"),
-        _claims_page,
-        done=_all_judged("reviewed"),
-        note=_of_judged("reviewed"),
-        minutes=_each_judged("reviewed", 3),
-    ),
-    _Rule(
-        "rubric",
-        gettext_lazy("Settle your rubric"),
-        gettext_lazy("Choose a query"),
-        _QUERIES,
-        done=_all_judged("rubrics"),
-        note=_of_judged("rubrics"),
-        minutes=_each_judged("rubrics", 5),
-    ),
-)

@@ -68,6 +68,7 @@ _TAKE = f"""
         RETURNING *), desk AS (
     UPDATE judging_desk
     SET done = done + %(finished)s, walked_in = %(reads)s::text[],
+        last_judged_at = CASE WHEN %(finished)s > 0 THEN now() ELSE last_judged_at END,
         exhausted_at = CASE WHEN %(lap)s AND %(reach)s >= %(cursor)s
                                  AND NOT EXISTS (SELECT FROM taken) THEN now()
                             ELSE exhausted_at END,
@@ -151,9 +152,15 @@ def take(desk: Desk, finished: int = 0) -> UUID | None:
     if desk.rates and not desk.stopped_at:
         check = hidden_checks.next_slot(desk, desk.rates, desk.done + finished)
     if check or desk.stopped_at:
-        Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished)
+        count_done(desk, finished)
         return check
     return cast(tuple, sql.first(_TAKE, _taking(desk, finished)))[0]
+
+
+def count_done(desk: Desk, finished: int) -> None:
+    """Add judgments that were stored just now to the desk; its lock is held."""
+    if finished:
+        Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished, last_judged_at=Now())
 
 
 def _taking(desk: Desk, finished: int) -> dict:

@@ -425,7 +425,5 @@ def _next(desk: Desk, held: Held, stored: int, *, claim_next: bool) -> UUID | No
     renewed = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
     if claim_next and renewed is None:
         return queue.take(desk, finished=stored)
-    if stored:
-        desk.done += stored
-        desk.save(update_fields=["done"])
+    queue.count_done(desk, stored)
     return renewed
