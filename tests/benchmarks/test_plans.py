@@ -17,7 +17,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.agreement import recompute, task_votes
 from annotation.judging.models import Batch, ItemOption, Judgment, Slot
-from annotation.judging.work import drafts, present, queue, submit
+from annotation.judging.work import present, queue, submit
 from annotation.studies.access import study_for
 from annotation.studies.models import Membership, Study
 from benchmarks import growth, seed
@@ -88,7 +88,7 @@ def hot_path(study, person) -> list[Read]:
         queue.claim(study, person)
         submit.last_answered(study, person)
         present.show(slot, person)
-        drafts.save(study, slot, person, {"reason": ["Typed."]})
+        submit.save_draft(study, slot, person, {"reason": ["Typed."]})
         submit.submit(study, slot, person, {"choice": choice}, key="k", claim_next=True)
     return read
 

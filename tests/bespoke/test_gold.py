@@ -10,7 +10,7 @@ from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.gold import claims as work
 from annotation.judging.models import Answer, Item, Judgment
-from annotation.judging.work import drafts, queue, submit
+from annotation.judging.work import queue, submit
 from annotation.queries import gold
 from annotation.queries.models import GoldClaim, Rubric
 from tests.candidates.conftest import Reply
@@ -99,7 +99,7 @@ def test_a_review_that_was_begun_is_not_taken_away(cast, bespoke, judged, split)
     ann = cast.person("Ann")
     first = split("All in one.")
     slot = queue.claim(bespoke, ann)
-    drafts.save(bespoke, slot, ann, {"answer-claims/1": ["keep"]})
+    submit.save_draft(bespoke, slot, ann, {"answer-claims/1": ["keep"]})
     second = split("One.", "Two.", again=True)
     assert queue.claim(bespoke, ann) == slot
     decide(bespoke, ann, first)

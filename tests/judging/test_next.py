@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.judging.models import Desk, Draft, Handback, Item, Judgment, Slot
-from annotation.judging.work import drafts, queue, submit
+from annotation.judging.work import queue, submit
 from tests.judging.test_queue import choose, expire_now
 
 PEOPLE = ("Ann", "Bo", "Chen")
@@ -40,7 +40,7 @@ def play(study, people, history, submit_and_next) -> tuple:
         elif slot and act == "expire":
             expire_now(slot)
         elif slot and act == "draft":
-            drafts.save(study, slot, person, {"reason": ["Half"]})
+            submit.save_draft(study, slot, person, {"reason": ["Half"]})
         handed.append(slot)
     return handed, *map(list, stored())
 

@@ -30,7 +30,7 @@ from annotation.histories import browse, consent, ingest, marks, search
 from annotation.histories.models import Session, Upload
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Answer, ItemComment, Slot
-from annotation.judging.work import drafts, queue, submit
+from annotation.judging.work import queue, submit
 from annotation.queries import gold
 from annotation.studies import messages
 from annotation.studies.access import study_for
@@ -131,7 +131,7 @@ def write_everywhere(cast, study, ann) -> None:
         submit.submit(study, slot, ann, {"choice": choice, "reason": ANN}, key=f"vote{number}")
     ItemComment.objects.create(slot_id=slot, author=ann, text=ANN)
     queue.hand_back(queue.claim(study, ann), ann, "skipped", ANN)
-    drafts.save(study, queue.claim(study, ann), ann, {"reason": ANN})
+    submit.save_draft(study, queue.claim(study, ann), ann, {"reason": ANN})
     messages.write(study_for(ann, study.slug, policies.message.may_read), ann, ANN)
     for person in ("Bo", "Chen"):
         other = cast.person(person)

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -22,10 +23,9 @@ from annotation.core.pages import is_seen, whole_or_part
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.judging.annotator import skeleton
-from annotation.judging.annotator import tour as tours
 from annotation.judging.kinds import kind_of, labels
-from annotation.judging.models import Batch, Desk, Judgment, Slot
-from annotation.judging.work import comments, drafts, hidden_checks, present, queue, submit
+from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Judgment, Slot
+from annotation.judging.work import comments, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
 from annotation.queries.models import Query
 from annotation.studies import crowd
@@ -90,13 +90,39 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.judgment.may_give)
     task = _task(study, request.GET.get("task"))
     if request.method == "POST":
-        tours.finish(study, request.user, task)
+        _note_tour(study, request.user, task)
         return HttpResponse(status=204) if request.htmx else redirect("judge", slug)
-    context = {"study": study, "task": task, "kind": kind_of(task.kind)}
-    context["example"] = tours.example(study, task)
-    context["sample"] = kind_of(task.kind).tour
-    context["further"] = tours.is_further(study, request.user, task)
+    desk = Desk.objects.filter(study=study, annotator=request.user)
+    toured, kind = desk.values_list("toured", flat=True).first() or [], kind_of(task.kind)
+    context = {"study": study, "task": task, "kind": kind, "sample": kind.tour}
+    context["example"] = _example(study, task)
+    # Who knows the study from another task meets the example alone.
+    context["further"] = bool(toured) and task.name not in toured
     return whole_or_part(request, "judging/tour.html", "tour", context)
+
+
+@transaction.atomic
+def _note_tour(study: Study, annotator: User, task: TaskDefinition) -> None:
+    """Note that this person has seen the tour of ``task``: it does not open by itself again."""
+    queue.lock_desk(study, annotator)
+    desk = Desk.objects.get(study=study, annotator=annotator)
+    if task.name not in desk.toured:
+        desk.toured.append(task.name)
+        desk.save(update_fields=["toured"])
+
+
+def _example(study: Study, task: TaskDefinition) -> Item | None:
+    """The first training item of ``task`` that is explained, or None.
+
+    Where training is a test to be passed, none of it is given away: then None too.
+    """
+    if Checks.objects.filter(study=study, pass_mark__gt=0).exists():
+        return None
+    items = Item.objects.filter(
+        study=study, batch__task__name=task.name, batch__purpose=Batch.Purpose.TRAINING
+    )
+    explained = items.exclude(explanation="").select_related("query", "attribute")
+    return explained.order_by("position").first()
 
 
 @require_safe
@@ -132,7 +158,7 @@ def skip(request: UserRequest, slug: str) -> HttpResponse:
     try:
         slot_id = _slot_id(request.POST)
         queue.hand_back(slot_id, request.user, "skipped", reason)
-        drafts.drop(slot_id, request.user)
+        Draft.objects.filter(slot=slot_id, annotator=request.user).delete()
     except DomainError as refusal:
         return _refused(request, study, refusal)
     return _go(request, reverse("judge", args=[study.slug]))
@@ -144,7 +170,9 @@ def draft(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.judgment.may_give)
     data = request.POST
     try:
-        drafts.save(study, _slot_id(data), request.user, _typed(data), change="change" in data)
+        submit.save_draft(
+            study, _slot_id(data), request.user, _typed(data), change="change" in data
+        )
     except DomainError as refusal:
         return HttpResponse(
             refusal.sentence, status=refusal.status, content_type="text/plain; charset=utf-8"
@@ -235,7 +263,10 @@ def _store(request: UserRequest, study: Study) -> HttpResponse:
     except (Conflict, NotFound) as refusal:
         return _refused(request, study, refusal)
     except DomainError as refusal:
-        return _once_more(request, study, slot_id, refusal)
+        try:
+            return _page(request, study, slot_id, refusal=refusal)
+        except NotFound as gone:
+            return _refused(request, study, gone)
     if stored.training:
         if request.htmx:
             return _explained(request, study, slot_id)
@@ -281,16 +312,6 @@ def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpRespons
     return whole_or_part(request, "judging/checks_explained.html", "judge", context)
 
 
-def _once_more(
-    request: UserRequest, study: Study, slot_id: UUID, refusal: DomainError
-) -> HttpResponse:
-    """The same item with what was typed; where it is no longer this person's, their words."""
-    try:
-        return _page(request, study, slot_id, refusal=refusal)
-    except NotFound as gone:
-        return _refused(request, study, gone)
-
-
 def _page(
     request: UserRequest,
     study: Study,
@@ -298,16 +319,13 @@ def _page(
     refusal: DomainError | None = None,
     last: UUID | None = None,
     typed: QueryDict | None = None,
-    shown: present.Shown | None = None,
 ) -> HttpResponse:
     """The page (or its fragment) for a slot; where ``refusal`` is given, with the typed words.
 
-    ``typed`` are other fields to show instead, ``shown`` what is seen of the slot where that was
-    read before.
-
-    ``last`` is the slot judged before, to which a way back is shown.
+    ``typed`` are other fields to show instead; ``last`` is the slot judged before, to which a way
+    back is shown.
     """
-    shown = _shown(study, slot_id, request.user, shown) if slot_id else None
+    shown = _shown(study, slot_id, request.user) if slot_id else None
     last = last if study.edit_hours else None
     if shown and request.htmx and not refusal and skeleton.plain(shown):
         return HttpResponse(skeleton.fragment(request, study, shown, last))
@@ -329,12 +347,9 @@ def _page(
     return whole_or_part(request, "judging/judge.html", "judge", context, status)
 
 
-def _shown(
-    study: Study, slot_id: UUID, annotator: User, shown: present.Shown | None = None
-) -> present.Shown:
+def _shown(study: Study, slot_id: UUID, annotator: User) -> present.Shown:
     """The slot as shown; a participant with a quota has no more in all than that."""
-    shown = shown or present.show(slot_id, annotator)
-    shown = present.with_companions(shown, study, annotator)
+    shown = present.with_companions(present.show(slot_id, annotator), study, annotator)
     entry = crowd.entry_of(annotator, study)
     if entry and entry.source.quota is not None:
         shown = replace(shown, in_all=min(shown.in_all, max(entry.source.quota, shown.done)))

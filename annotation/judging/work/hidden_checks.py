@@ -4,6 +4,7 @@ A check is an item like any other, in a batch that does not count (Batch.Purpose
 of its own: one is made for one person, in the transaction that hands it out.
 """
 
+import math
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,8 +12,7 @@ from typing import Any, cast
 from uuid import UUID, uuid4
 
 from django.conf import settings
-from django.db import connection
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -24,7 +24,16 @@ from annotation.core import audit, sql
 from annotation.core.schema import asked
 from annotation.judging.kinds import answers_of, config_of, kind_of
 from annotation.judging.kinds.kind import Label
-from annotation.judging.models import Batch, Desk, Handback, Item, ItemOption, Judgment, Slot
+from annotation.judging.models import (
+    Batch,
+    Checks,
+    Desk,
+    Handback,
+    Item,
+    ItemOption,
+    Judgment,
+    Slot,
+)
 from annotation.studies.models import Study
 
 Purpose = Batch.Purpose
@@ -50,30 +59,6 @@ _MAKE = """
            'held', false, %(me)s, %(me)s, now(), now() + %(lease)s
     FROM judging_item i WHERE i.id = %(item)s
     RETURNING id"""
-
-
-# What is wanted of the first judgments of a person's own items, less what was made already.
-_RETESTS = """
-    SELECT c.study_id, least(ripe.n, greatest(0, ceil(
-               CASE WHEN c.retest_number > 0 THEN c.retest_number
-               ELSE c.retest_share * ripe.judged END)::int - made.n))
-    FROM judging_checks c
-    CROSS JOIN LATERAL (
-        SELECT count(*)::int n FROM judging_item r JOIN judging_batch b ON b.id = r.batch_id
-        WHERE r.study_id = c.study_id AND r.made_for_id = %(me)s AND b.purpose = 'repeat') made
-    CROSS JOIN LATERAL (
-        SELECT count(*)::int judged, count(*) FILTER (
-                   WHERE j.submitted_at <= statement_timestamp() - c.retest_days * interval '1 day'
-                     AND NOT EXISTS (SELECT FROM judging_item r
-                                     JOIN judging_batch again ON again.id = r.batch_id
-                                     WHERE r.repeats_id = i.id AND r.made_for_id = %(me)s
-                                       AND again.purpose = 'repeat'))::int n
-        FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
-        JOIN judging_item i ON i.id = s.item_id JOIN judging_batch b ON b.id = i.batch_id
-        JOIN studies_taskdefinition t ON t.id = b.task_id
-        WHERE j.annotator_id = %(me)s AND j.revision = 1 AND s.study_id = c.study_id
-          AND s.status = 'done' AND b.purpose = 'work' AND t.config -> 'owner_only' = 'true') ripe
-    WHERE c.study_id = ANY(%(studies)s) AND (c.retest_number > 0 OR c.retest_share > 0)"""
 
 
 @schema(frozen=True)
@@ -142,8 +127,7 @@ def next_slot(desk: Desk, rates: Rates, done: int) -> UUID | None:
     All training comes first, then each gold item and each repeat at a newly drawn place: one in
     ``gold_every`` (``repeat_every``) judgments on average, irregularly, so that nobody can count
     them off. Owners then get the items that they judge once more. Whoever fails the training is
-    stopped. The caller holds the desk's lock and the person
-    holds nothing.
+    stopped. The caller holds the desk's lock and the person holds nothing.
     """
     slot = sql.first(_WAITING, _values(desk))
     if slot:
@@ -158,7 +142,8 @@ def next_slot(desk: Desk, rates: Rates, done: int) -> UUID | None:
     if item is None and _due(desk, "next_repeat", rates.repeat_every, done):
         item = _repeat(desk, rates.repeat_every)
     if item is None and (rates.retest_number or rates.retest_share):
-        item = _retest(desk, rates.retest_days)
+        due, pool = _own_items_due(desk.annotator_id, desk.study_id, rates)
+        item = _copy_of_one(desk, "retest", pool) if due else None
     return _hand_out(desk, item) if item else None
 
 
@@ -202,44 +187,47 @@ def _repeat(desk: Desk, gap: int) -> Item | None:
         annotator=desk.annotator_id, slot__study=desk.study_id, slot__status="done", revision=1
     )
     work = first.order_by("-pk").values_list("slot__item", "slot__item__batch__purpose")
-    repeated = set(
-        _copies(desk).filter(batch__purpose=Purpose.REPEAT).values_list("repeats", flat=True)
-    )
+    repeated = set(_repeated(desk.annotator_id, desk.study_id))
     pool = [pk for pk, of in work[gap:] if of == Purpose.WORK and pk not in repeated]
-    if not pool:
-        return None
-    old = Item.objects.select_related("batch").get(
-        pk=_drawn(desk, "repeat", len(pool)).choice(pool)
-    )
+    return _copy_of_one(desk, "repeat", pool) if pool else None
+
+
+def _copy_of_one(desk: Desk, name: str, pool: list[UUID]) -> Item:
+    """A copy, for the desk's person, of one of the items in ``pool``, drawn by lot."""
+    drawn = _drawn(desk, name, len(pool)).choice(pool)
+    old = Item.objects.select_related("batch").get(pk=drawn)
     return copy(old, desk, batch_of_copies(old.batch, Purpose.REPEAT))
 
 
-def retests_due(annotator_id: int, studies: list[int]) -> dict[int, int]:
+def _repeated(annotator: int, study: int) -> QuerySet:
+    """The items that this person was given once more."""
+    again = Item.objects.filter(study=study, made_for=annotator, batch__purpose=Purpose.REPEAT)
+    return again.values_list("repeats", flat=True)
+
+
+def retests_due(annotator: int, studies: list[int]) -> dict[int, int]:
     """How many own items this person is to judge once more now, by study; none are left out."""
-    with connection.cursor() as cursor:
-        cursor.execute(_RETESTS, {"me": annotator_id, "studies": studies})
-        return {study: number for study, number in cursor.fetchall() if number}
+    asking = Checks.objects.filter(Q(retest_number__gt=0) | Q(retest_share__gt=0))
+    rates = {checks.study_id: checks for checks in asking.filter(study__in=studies)}
+    due = {pk: _own_items_due(annotator, pk, checks)[0] for pk, checks in rates.items()}
+    return {pk: number for pk, number in due.items() if number}
 
 
-def _retest(desk: Desk, days: int) -> Item | None:
-    """A copy of an own item that its owner judged at least ``days`` ago, if one is due."""
-    if not retests_due(desk.annotator_id, [desk.study_id]):
-        return None
-    repeated = _copies(desk).filter(batch__purpose=Purpose.REPEAT).values("repeats")
+def _own_items_due(annotator: int, study: int, rates: "Rates | Checks") -> tuple[int, list[UUID]]:
+    """How many own items the owner is to judge once more now, and those that it can be."""
+    repeated = _repeated(annotator, study)
     first = Judgment.objects.filter(
-        annotator=desk.annotator_id,
-        slot__study=desk.study_id,
+        annotator=annotator,
+        slot__study=study,
         slot__status=Slot.Status.DONE,
         revision=1,
-        submitted_at__lte=Now() - timedelta(days=days),
         slot__item__batch__purpose=Purpose.WORK,
         slot__item__batch__task__config__owner_only=True,
-    ).exclude(slot__item__in=repeated)
-    pool = list(first.order_by("pk").values_list("slot__item", flat=True))
-    old = Item.objects.select_related("batch").get(
-        pk=_drawn(desk, "retest", len(pool)).choice(pool)
     )
-    return copy(old, desk, batch_of_copies(old.batch, Purpose.REPEAT))
+    ripe = first.filter(submitted_at__lte=Now() - timedelta(days=rates.retest_days))
+    pool = ripe.exclude(slot__item__in=repeated).order_by("pk").values_list("slot__item", flat=True)
+    wanted = rates.retest_number or math.ceil(rates.retest_share * first.count())
+    return min(len(pool), max(0, wanted - repeated.count())), list(pool)
 
 
 def batch_of_copies(like: Batch, purpose: str) -> Batch:
@@ -252,25 +240,10 @@ def batch_of_copies(like: Batch, purpose: str) -> Batch:
 
 
 def copy(old: Item, desk: Desk, batch: Batch) -> Item:
-    """Store ``old`` once more, for one person alone; the caller holds the desk's lock."""
-    return copied(
-        old,
-        batch,
-        made_for_id=desk.annotator_id,
-        external_id=f"{batch.purpose}-{uuid4()}",
-        expected=old.expected,
-        explanation=old.explanation,
-        retired_at=Now(),
-    )
+    """Store ``old`` once more, with the same numbers of its options, for one person alone.
 
-
-def _copies(desk: Desk) -> QuerySet[Item]:
-    """Items that were made for this person alone."""
-    return Item.objects.filter(study=desk.study_id, made_for=desk.annotator_id)
-
-
-def copied(old: Item, batch: Batch, **fields: Any) -> Item:
-    """A new item that shows what ``old`` shows, with the same numbers of its options."""
+    The caller holds the desk's lock.
+    """
     item = Item.objects.create(
         study_id=old.study_id,
         batch=batch,
@@ -280,7 +253,11 @@ def copied(old: Item, batch: Batch, **fields: Any) -> Item:
         persona_version_id=old.persona_version_id,
         overlap=1,
         repeats=old,
-        **fields,
+        made_for_id=desk.annotator_id,
+        external_id=f"{batch.purpose}-{uuid4()}",
+        expected=old.expected,
+        explanation=old.explanation,
+        retired_at=Now(),
     )
     ItemOption.objects.bulk_create(
         ItemOption(item=item, number=option.number, candidate_id=option.candidate_id)

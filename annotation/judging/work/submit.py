@@ -1,17 +1,20 @@
-"""One submit: check, store, count, and hand out the next slot, in one transaction."""
+"""One submit: check, store, count, and hand out the next slot, in one transaction; and drafts."""
 
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Min, OuterRef, Subquery
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -33,11 +36,12 @@ from annotation.judging.models import (
     Slot,
     recounted,
 )
-from annotation.judging.work import queue, screens
+from annotation.judging.work import queue
 from annotation.studies.models import Study
 
 KEY_LIMIT = 200
 SECONDS_LIMIT = 7 * 24 * 3600
+DRAFT_LIMIT = 400_000
 # The slot as it is after the wait for whoever had locked it, with what its item shows.
 _LOCK = """
     SELECT s.id, s.item_id, s.ordinal, s.status, s.annotator_id, t.kind, t.config, b.purpose,
@@ -65,6 +69,25 @@ _COUNT = """
         counts = counts || CASE WHEN %(label)s::text = '' THEN '{}'::jsonb ELSE
             jsonb_build_object(%(label)s::text, coalesce((counts ->> %(label)s)::int, 0) + 1) END
     WHERE id = %(item)s RETURNING id"""
+
+# Locked, so that a draft cannot come between a submit's rows. By its id alone: see present.
+_OF_DRAFT = """
+    SELECT study_id, annotator_id, status FROM judging_slot
+    WHERE id = %(slot)s AND status IN ('held', 'done') FOR NO KEY UPDATE"""
+_KEEP_DRAFT = """
+    WITH renewed AS (
+        UPDATE judging_slot SET lease_expires_at = now() + %(lease)s::interval
+        WHERE (id = %(slot)s OR lead = %(slot)s AND status = 'held')
+          AND %(lease)s::interval IS NOT NULL)
+    INSERT INTO judging_draft (slot_id, annotator_id, data, saved_at)
+    VALUES (%(slot)s, %(me)s, %(data)s::jsonb, now())
+    ON CONFLICT (slot_id, annotator_id) DO UPDATE
+    SET data = EXCLUDED.data, saved_at = EXCLUDED.saved_at
+    RETURNING id"""
+# A field of a screen with several items is named after its slot.
+_NAMED = re.compile(r"(?s)(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+# Of a screen's fields so many are looked at.
+FIELDS_LIMIT = 200
 
 
 @dataclass(frozen=True)
@@ -183,6 +206,37 @@ def revise(
         if not editable(study, old):
             raise Conflict(_("The time to change this answer is over."), code="too_late")
         return Submitted(_judge(held, annotator, sent, replaces=old), repeated=False)
+
+
+@transaction.atomic
+def save_draft(
+    study: Study, slot_id: UUID, annotator: User, data: dict, *, change: bool = False
+) -> None:
+    """Keep ``data`` (field: list of text) as this person's draft of a slot, over the earlier one.
+
+    Whoever types still works: a held slot's lease is renewed. ``change``: the draft is of
+    a change to an answer already given. Raises NotFound where the slot is not this person's,
+    Conflict where the answer was given meanwhile (in another tab, or just before a late draft
+    came in), DomainError where there is too much.
+    """
+    data = {_storable(name): [_storable(text) for text in texts] for name, texts in data.items()}
+    stored = json.dumps(data)
+    if len(stored) > DRAFT_LIMIT:
+        raise DomainError(
+            _("A draft has at most %(n)d characters.") % {"n": DRAFT_LIMIT}, code="too_long"
+        )
+    *whose, status = sql.first(_OF_DRAFT, {"slot": slot_id}) or [None]
+    if whose != [study.pk, annotator.pk]:
+        raise NotFound(_("You do not hold this item."))
+    if (status == Slot.Status.DONE) != change:
+        raise Conflict(_("You have judged this item already."), code="already_judged")
+    lease = None if change else timedelta(minutes=settings.LEASE_MINUTES)
+    sql.first(_KEEP_DRAFT, {"slot": slot_id, "me": annotator.pk, "lease": lease, "data": stored})
+
+
+def _storable(text: str) -> str:
+    """``text`` without what JSON in PostgreSQL cannot hold: NUL and lone surrogates."""
+    return text.replace("\x00", "").encode(errors="replace").decode()
 
 
 def own_judgment(study: Study, slot_id: UUID, annotator: User) -> Judgment:
@@ -382,7 +436,7 @@ def _parts(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple
     """
     if not lead.kind.together(lead.config):
         return [(lead, sent)]
-    named = screens.slots_named(sent.data)
+    named = _slots_named(sent.data)
     held = {slot.pk: slot for slot in queue.companions(lead.slot, annotator)}
     if named:  # every item of the screen has to be answered
         named |= held.keys()
@@ -399,7 +453,7 @@ def _parts(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple
             each,
             replace(
                 sent,
-                data=screens.part_of(sent.data, each.slot, whole=each is lead),
+                data=_part_of(sent.data, each.slot, whole=each is lead),
                 key=sent.key if each is lead else f"screen-{lead.slot}-{each.slot}",
                 seconds=seconds,
             ),
@@ -414,6 +468,29 @@ def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
         return _locked(study, slot, annotator)
     except (Conflict, NotFound):
         return None
+
+
+def _slots_named(names: Iterable[str]) -> set[UUID]:
+    """The slots that fields are named after, at most FIELDS_LIMIT."""
+    matches = (match for name in names if (match := _NAMED.fullmatch(name)))
+    return {UUID(match[2]) for match in list(matches)[:FIELDS_LIMIT]}
+
+
+def _part_of(data: Any, slot: UUID, *, whole: bool) -> Any:
+    """The fields of ``slot`` under their own names; ``whole``: with those of no slot.
+
+    A body of the API, and a form of one item, is returned as it is.
+    """
+    if not hasattr(data, "lists") or not _slots_named(data):
+        return data
+    part = QueryDict(mutable=True)
+    for name, values in data.lists():
+        match = _NAMED.fullmatch(name)
+        if match and match[2] == str(slot):
+            part.setlist(match[1], values)
+        elif not match and whole:
+            part.setlist(name, values)
+    return part
 
 
 # Next
