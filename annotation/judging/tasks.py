@@ -1,5 +1,5 @@
 from annotation.celery import app
-from annotation.judging.batches import automatic
+from annotation.judging.batches import answers
 from annotation.judging.curator import removal
 from annotation.judging.gold import claims
 from annotation.judging.owner import notices
@@ -22,7 +22,7 @@ def pull_gold() -> None:
 @app.task
 def go_on_with_own_queries() -> None:
     """Ask for, pass and open answers where a study does so by itself."""
-    automatic.go_on()
+    answers.go_on()
 
 
 @app.task

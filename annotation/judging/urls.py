@@ -5,14 +5,11 @@ from annotation.judging.annotator import views as annotator_views
 from annotation.judging.curator import (
     adjudication,
     check_views,
-    preview_views,
-    removal_views,
-    sanction_views,
+    sanctions,
     study_views,
     task_views,
 )
 from annotation.judging.gold import views as gold_views
-from annotation.studies import views
 from annotation.studies import views as studies
 
 of_study = [
@@ -24,7 +21,7 @@ of_study = [
     path("mine/download/", annotator_views.download, name="mine-download"),
     path("leave/", annotator_views.leave, name="leave"),
     path("consent/", studies.consent, {"withdraw": leaving.withdraw}, name="consent"),
-    path("return/", views.give_back, {"release": leaving.let_go}, name="return"),
+    path("return/", studies.give_back, {"release": leaving.let_go}, name="return"),
     path("judge/", judge_views.judge, name="judge"),
     path("judge/skip/", judge_views.skip, name="skip"),
     path("judge/draft/", judge_views.draft, name="draft"),
@@ -35,20 +32,19 @@ of_study = [
     path("judged/<uuid:slot>/", judge_views.judged, name="judged"),
     path("guideline/", judge_views.guideline, name="guideline"),
     path("tasks/", task_views.tasks, name="tasks"),
-    path("tasks/preview/", preview_views.try_form, name="preview-form"),
+    path("tasks/preview/", task_views.try_form, name="preview-form"),
     path("checks/", check_views.overview, name="checks"),
     path("checks/new/<uuid:pk>/", check_views.make, name="check-make"),
     path("checks/<uuid:pk>/", check_views.change, name="check"),
     path("checks/<uuid:pk>/retire/", check_views.retire, name="check-retire"),
     path("adjudicate/", adjudication.overview, name="adjudicate"),
     path("adjudicate/<uuid:pk>/", adjudication.item, name="adjudicate-item"),
-    path("raters/<int:user>/pause/", sanction_views.pause, name="rater-pause"),
-    path("raters/<int:user>/resume/", sanction_views.resume, name="rater-resume"),
-    path("raters/<int:user>/exclude/", sanction_views.exclude, name="rater-exclude"),
-    path("raters/<int:user>/requalify/", sanction_views.requalify, name="rater-requalify"),
-    path("raters/<int:user>/bonus/", sanction_views.bonus, name="rater-bonus"),
-    path("tasks/<slug:name>/preview/", preview_views.try_task, name="preview"),
-    path("remove/<slug:what>/<slug:key>/", removal_views.remove, name="remove"),
+    *[
+        path(f"raters/<int:user>/{act}/", sanctions.act_on_rater, {"act": act}, name=f"rater-{act}")
+        for act in sanctions.ACTS
+    ],
+    path("tasks/<slug:name>/preview/", task_views.try_task, name="preview"),
+    path("remove/<slug:what>/<slug:key>/", study_views.remove, name="remove"),
     path("tasks/<slug:name>/open/", task_views.open_, name="open-batch"),
     path("batches/<int:batch>/close/", task_views.close, name="close-batch"),
 ]

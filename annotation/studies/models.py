@@ -78,7 +78,7 @@ class Study(models.Model):
     currency = models.CharField(max_length=3, blank=True)
     break_minutes = models.PositiveSmallIntegerField(default=45)
     remind_to_read = models.BooleanField(default=False)
-    # judging.batches.automatic
+    # judging.batches.answers
     automatic = models.BooleanField(default=False)
     # Languages that people say they read (User.reads) decide what they are handed out.
     match_languages = models.BooleanField(default=False)

@@ -10,7 +10,7 @@ from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.histories import consent
 from annotation.histories.models import Session, Upload
-from annotation.judging.batches import automatic
+from annotation.judging.batches import answers
 from annotation.judging.batches.open import open_batch
 from annotation.judging.owner import notices
 from annotation.judging.owner.checklist import checklist, checklists
@@ -187,14 +187,14 @@ def test_a_study_that_needs_no_curator_writes_passes_and_opens_answers_by_itself
     by_itself, bespoke, ann, fake
 ):
     assert "in about 3 minutes" in checklist(ann, bespoke).current.note
-    automatic.go_on()
+    answers.go_on()
     rows = Candidate.objects.filter(query=by_itself)
     assert {row.status for row in rows} == {"requested"}
     for row in rows:
         pool.write_one(row.pk)
     rows.update(review="pending", flags=[])
-    automatic.go_on()
-    automatic.go_on()
+    answers.go_on()
+    answers.go_on()
     assert current(ann, bespoke) == ("judge", "now")
     assert Message.objects.get(recipient=ann).items
     assert set(rows.values_list("review", flat=True)) == {"accepted"}
@@ -209,7 +209,7 @@ def test_what_was_flagged_waits_and_so_does_a_study_with_curators(
     answered(bespoke, fake, "A profile.", "The first.", "The second.")
     Candidate.objects.filter(query=by_itself).update(review="pending", flags=flags)
     Study.objects.filter(pk=bespoke.pk).update(automatic=needs_nobody)
-    automatic.go_on()
+    answers.go_on()
     assert not by_itself.items.exists()
 
 

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any, cast
 
 from django.db import connection, transaction
@@ -97,7 +97,7 @@ def open_batches(
         )
     if not any(plans):
         _refuse_lacking(study, tasks, scope)
-    last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
+    last = last_position(study)
     batches = []
     for task, rows, row_places in zip(tasks, plans, places, strict=True):
         rows = [{"overlap": task.overlap if overlap is None else overlap} | row for row in rows]
@@ -248,12 +248,16 @@ def _check(study: Study, task: TaskDefinition, rows: list[dict]) -> None:
         )
 
 
+def last_position(study: Study) -> int:
+    """The place of the study's last item; 0 without items."""
+    return Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
+
+
 def _items(
     study: Study, batch: Batch, rows: list[dict], bound: bool, positions: Iterable[int] | None
 ) -> list[Item]:
     if positions is None:
-        last = Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
-        positions = range(last + 1, last + 1 + len(rows))
+        positions = count(last_position(study) + 1)
     versions = _versions(study, rows)
     return [
         Item(
@@ -271,7 +275,7 @@ def _items(
             overlap=1 if bound else row["overlap"],
             chance=None if bound or row["overlap"] else 0.0,
         )
-        for position, row, version in zip(positions, rows, versions, strict=True)
+        for position, row, version in zip(positions, rows, versions, strict=False)
     ]
 
 

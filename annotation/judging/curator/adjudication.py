@@ -20,6 +20,7 @@ from annotation.judging.curator import checks
 from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Adjudication, Item, Judgment, Leaders
+from annotation.judging.work import comments
 from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
@@ -76,7 +77,7 @@ def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
         "options": item.options.select_related("candidate").order_by("number"),
         "votes": votes(item),
         "rulings": rulings(item),
-        "fields": [(field, name, request.POST.get(name, "")) for field, name in _names(item)],
+        "fields": checks.form_fields(item, None, request.POST),
         "reason": request.POST.get("reason", ""),
         "refusal": refusal,
     }
@@ -87,11 +88,7 @@ def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 @transaction.atomic
 def rule(item: Item, label: Label, reason: str, *, by: User) -> Adjudication:
     """Add a ruling; earlier ones and all votes stay. DomainError where the reason is missing."""
-    reason = reason.replace("\x00", "").replace("\r\n", "\n").strip()
-    if not reason:
-        raise DomainError(_("Give the reason for the ruling."), code="reason")
-    if len(reason) > REASON_LIMIT:
-        raise DomainError(_("Write up to %(n)d characters.") % {"n": REASON_LIMIT}, code="reason")
+    reason = comments.checked(reason, REASON_LIMIT, _("Give the reason for the ruling."))
     ruling = Adjudication.objects.create(item=item, label=label, reason=reason, by=by)
     audit.record(by, "item.adjudicate", item, label=label, reason=reason)
     return ruling
@@ -151,9 +148,3 @@ def rulings(item: Item) -> list[dict]:
 
 def _letter(n: int) -> str:
     return chr(ord("A") + n) if n < 26 else f"{_letter(n // 26 - 1)}{_letter(n % 26)}"
-
-
-def _names(item: Item) -> list[tuple]:
-    return [
-        (field, f"label-{field.part}" if field.part else "label") for field in labels.fields(item)
-    ]

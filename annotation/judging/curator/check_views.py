@@ -17,7 +17,7 @@ from annotation.core.pages import page_of
 from annotation.core.schema import form_of
 from annotation.judging.curator import checks
 from annotation.judging.kinds import labels
-from annotation.judging.kinds.kind import Field, Label
+from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Checks, Item
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import study_for
@@ -117,26 +117,14 @@ def _form(
 ) -> HttpResponse:
     item = context["item"]
     context |= {
-        "fields": [
-            (field, f"label-{field.part}" if field.part else "label", _chosen(field, label))
-            for field in labels.fields(item)
-        ],
+        "fields": checks.form_fields(item, label, request.POST if refusal else None),
         "typed": request.POST,
         "explanation": request.POST.get("explanation", text),
         "options": item.options.select_related("candidate").order_by("number"),
         "refusal": refusal,
     }
-    if refusal:
-        context["fields"] = [
-            (field, name, request.POST.get(name)) for field, name, _label in context["fields"]
-        ]
     status = refusal.status if refusal else 200
     return render(request, "judging/checks_form.html", context, status=status)
-
-
-def _chosen(field: Field, label: Label | None) -> str:
-    value = label.get(field.part) if isinstance(label, dict) else label
-    return "" if value is None else str(value)
 
 
 def _rows(study: Study, purpose: str) -> list[dict]:

@@ -15,6 +15,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast
+from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -22,7 +23,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.kinds import config_of_task, kind_of, labels
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Adjudication,
@@ -34,7 +35,7 @@ from annotation.judging.models import (
     MostVotes,
     Slot,
 )
-from annotation.judging.work import hidden_checks
+from annotation.judging.work import comments, hidden_checks
 from annotation.studies.models import Study
 
 EXPLANATION_LIMIT = 10_000
@@ -158,9 +159,18 @@ def retire(item: Item, *, by: User) -> None:
 def _explanation(text: str, purpose: str) -> str:
     if purpose not in PURPOSES:
         raise DomainError(_("A check is a training or a gold item."))
-    text = text.replace("\x00", "").replace("\r\n", "\n").strip()
-    if purpose == Batch.Purpose.TRAINING and not text:
-        raise DomainError(_("Explain the expected answer: whoever trains reads it."))
-    if len(text) > EXPLANATION_LIMIT:
-        raise DomainError(_("Write up to %(n)d characters.") % {"n": EXPLANATION_LIMIT})
-    return text
+    if purpose == Batch.Purpose.GOLD and not text.strip():
+        return ""
+    empty = _("Explain the expected answer: whoever trains reads it.")
+    return comments.checked(text, EXPLANATION_LIMIT, empty)
+
+
+def form_fields(item: Item, label: Label | None, sent: QueryDict | None) -> list[tuple]:
+    """Of each field of a label's form: itself, its name, its value as ``sent``, else of ``label``."""
+    fields = []
+    for field in labels.fields(item):
+        name = f"label-{field.part}" if field.part else "label"
+        value = label.get(field.part) if isinstance(label, dict) else label
+        value = sent.get(name) if sent is not None else value
+        fields.append((field, name, "" if value is None else str(value)))
+    return fields

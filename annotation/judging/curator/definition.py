@@ -2,12 +2,12 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.forms.models import model_to_dict
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
@@ -133,8 +133,8 @@ def clone(source: Study, wanted: Clone, *, by: User | None) -> Study:
         study.save(update_fields=["live"])
     if "material" in wanted.parts:
         report = Report()
-        for name, rows in _MATERIAL.items():
-            bundles.STEPS[name](study, enumerate(rows(source), start=1), report, by)
+        for name, rows in _material(source):
+            bundles.STEPS[name](study, enumerate(rows, start=1), report, by)
             report.finish()
     if "people" in wanted.parts:
         members = source.memberships.filter(left_at=None, user__crowd_entry=None)
@@ -149,63 +149,40 @@ def clone(source: Study, wanted: Clone, *, by: User | None) -> Study:
     return study
 
 
-def _row(row_type: type[bundle_rows.Row], values: dict) -> dict:
-    row, faults = row_type.read(values)
-    if faults:
-        raise BundleError([f"{values.get('id', '')}: {words}" for words in faults.values()])
-    return row
+def _material(study: Study) -> Iterator[tuple[str, Iterator[dict]]]:
+    """The rows of each file of a bundle: no owner's question, nothing of a dropped persona."""
+    of_persona = {"persona__study": study, "persona__dropped_at": None}
+    queries = study.queries.filter(replaced_at=None, owner=None, persona__dropped_at=None)
+    answers = study.candidates.filter(query__in=queries, status=Candidate.Status.DONE)
+    versions = PersonaVersion.objects.filter(**of_persona).order_by("persona", "-version")
+    memories = Memory.objects.filter(**of_persona).order_by("pk")
+    attributes = Attribute.objects.filter(**of_persona).order_by("pk")
+    persona = {"persona": "persona__external_id"}
+    yield "personas", _rows(versions.distinct("persona"), {"id": persona["persona"]}, "profile")
+    yield "memories", _rows(memories, persona, "text", "since", "until")
+    columns = ("text", "messages", "need", "type", "scenario", "asked_on")
+    named = {"id": "external_id", **persona}
+    yield "queries", _rows(queries.order_by("pk"), named, *columns, read=bundle_rows.Query)
+    columns = ("text", "model", "strategy", "urls")
+    of_query = {"id": "external_id", "query": "query__external_id"}
+    rows = answers.exclude(text="").order_by("created_at", "pk")
+    yield "candidates", _rows(rows, of_query, *columns, read=bundle_rows.Candidate)
+    columns = ("text", "confidence", "model", "since", "until", "turn")
+    yield "attributes", _rows(attributes, named, *columns, read=bundle_rows.Attribute)
 
 
-def _personas(study: Study) -> Iterator[dict]:
-    newest = PersonaVersion.objects.filter(persona__study=study, persona__dropped_at=None)
-    newest = newest.order_by("persona", "-version").distinct("persona")
-    for name, profile in newest.values_list("persona__external_id", "profile").iterator():
-        yield {"id": name, "profile": profile}
-
-
-def _memories(study: Study) -> Iterator[dict]:
-    rows = Memory.objects.filter(persona__study=study, persona__dropped_at=None).order_by("pk")
-    for memory in rows.select_related("persona").iterator():
-        values = {name: getattr(memory, name) for name in ("text", "since", "until")}
-        yield {"persona": memory.persona.external_id, **values}
-
-
-def _queries(study: Study) -> Iterator[dict]:
-    rows = study.queries.filter(replaced_at=None, owner=None, persona__dropped_at=None)
-    for query in rows.select_related("persona").order_by("pk").iterator():
-        names = ("text", "messages", "need", "type", "scenario", "asked_on")
-        values = {name: getattr(query, name) for name in names}
-        persona = query.persona and query.persona.external_id
-        yield _row(bundle_rows.Query, {"id": query.external_id, "persona": persona, **values})
-
-
-def _candidates(study: Study) -> Iterator[dict]:
-    rows = study.candidates.filter(
-        query__replaced_at=None,
-        query__owner=None,
-        query__persona__dropped_at=None,
-        status=Candidate.Status.DONE,
-    ).exclude(text="")
-    for candidate in rows.select_related("query").order_by("created_at", "pk").iterator():
-        names = ("text", "model", "strategy", "urls")
-        values = {name: getattr(candidate, name) for name in names}
-        values |= {"id": candidate.external_id, "query": candidate.query.external_id}
-        yield _row(bundle_rows.Candidate, values)
-
-
-def _attributes(study: Study) -> Iterator[dict]:
-    rows = Attribute.objects.filter(persona__study=study, persona__dropped_at=None)
-    for attribute in rows.select_related("persona").order_by("pk").iterator():
-        names = ("text", "confidence", "model", "since", "until", "turn")
-        values = model_to_dict(attribute, names)
-        values |= {"id": attribute.external_id, "persona": attribute.persona.external_id}
-        yield _row(bundle_rows.Attribute, values)
-
-
-_MATERIAL: dict[str, Callable[[Study], Iterator[dict]]] = {
-    "personas": _personas,
-    "memories": _memories,
-    "queries": _queries,
-    "candidates": _candidates,
-    "attributes": _attributes,
-}
+def _rows(
+    rows: QuerySet,
+    named: dict[str, str],
+    *columns: str,
+    read: type[bundle_rows.Row] | None = None,
+) -> Iterator[dict]:
+    """Each row with ``columns``, and those ``named`` otherwise, checked as ``read`` says."""
+    wanted = named | {name: name for name in columns}
+    for values in rows.values_list(*wanted.values()).iterator():
+        row, faults = dict(zip(wanted, values, strict=True)), {}
+        if read:
+            row, faults = read.read(row)
+        if faults:
+            raise BundleError([f"{row.get('id', '')}: {words}" for words in faults.values()])
+        yield row

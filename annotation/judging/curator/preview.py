@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
+from annotation.judging.batches.open import last_position
 from annotation.judging.kinds import config_of_task, kind_of, labels
 from annotation.judging.models import Batch, Item, ItemOption, Slot
 from annotation.judging.work import present, queue, submit
@@ -172,7 +173,6 @@ def _item(batch: Batch, row: dict) -> Item:
     version = None
     if about and about.persona_id:
         version = PersonaVersion.objects.filter(persona=about.persona_id).latest("version")
-    last = study.items.aggregate(last=Max("position"))["last"] or 0
     item = Item.objects.create(
         id=uuid5(NAMESPACE_URL, f"preview/{study.pk}/{batch.task_id}/{row['external_id']}"),
         study=study,
@@ -182,7 +182,7 @@ def _item(batch: Batch, row: dict) -> Item:
         attribute=row.get("attribute"),
         gold=row.get("gold"),
         persona_version=version,
-        position=last + 1,
+        position=last_position(study) + 1,
         overlap=1,
     )
     ItemOption.objects.bulk_create(

@@ -139,33 +139,23 @@ def _name(what: str, thing: Any) -> str:
 
 
 def _goes(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> list[str]:
-    counts = [
-        (items.count(), _items_words),
-        (Slot.objects.filter(item__in=items, status=Slot.Status.HELD).count(), _held_words),
-    ]
-    if what in WITH_ANSWERS:
-        # The answer itself is no other one that goes along.
-        answers = _candidates(study, what, thing).count() - (what == "answer")
-        counts.append((answers, _answers_words))
-    return [words(number) for number, words in counts if number]
-
-
-def _items_words(n: int) -> str:
-    words = ngettext("%(n)d item goes along.", "%(n)d items go along.", n)
-    return words % {"n": n}
-
-
-def _held_words(n: int) -> str:
-    words = ngettext(
-        "%(n)d person has one open now and will be told that it is gone.",
-        "%(n)d people have one open now and will be told that it is gone.",
-        n,
-    )
-    return words % {"n": n}
-
-
-def _answers_words(n: int) -> str:
-    return ngettext("%(n)d answer goes along.", "%(n)d answers go along.", n) % {"n": n}
+    sentences = []
+    if n := items.count():
+        words = ngettext("%(n)d item goes along.", "%(n)d items go along.", n)
+        sentences.append(words % {"n": n})
+    if n := Slot.objects.filter(item__in=items, status=Slot.Status.HELD).count():
+        words = ngettext(
+            "%(n)d person has one open now and will be told that it is gone.",
+            "%(n)d people have one open now and will be told that it is gone.",
+            n,
+        )
+        sentences.append(words % {"n": n})
+    # The answer itself is no other one that goes along.
+    answers = _candidates(study, what, thing).count() if what in WITH_ANSWERS else 0
+    if n := answers - (what == "answer"):
+        words = ngettext("%(n)d answer goes along.", "%(n)d answers go along.", n)
+        sentences.append(words % {"n": n})
+    return sentences
 
 
 def _stays(what: str, judgments: int) -> list[str]:

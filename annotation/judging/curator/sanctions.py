@@ -1,26 +1,77 @@
-"""What curators do about one annotator: pause, exclude, train once more, note a bonus."""
+"""What curators do about one annotator, from the rater's page (agreement.raters.views)."""
 
 from typing import Any
 
+from django.contrib import messages
 from django.db import transaction
+from django.db.models import Q
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_POST
 
+from annotation import policies
 from annotation.accounts.models import User
-from annotation.core import audit
-from annotation.core.errors import Conflict, DomainError
+from annotation.accounts.requests import UserRequest
+from annotation.core import audit, refusals
+from annotation.core.errors import Conflict
 from annotation.judging.models import Batch, BonusNote, Desk, Item, Slot
-from annotation.judging.work import hidden_checks, queue
+from annotation.judging.work import comments, hidden_checks, queue
 from annotation.judging.work.voids import void
-from annotation.studies.models import Study
+from annotation.studies.access import study_for
+from annotation.studies.models import Role, Study
 
+ACTS = ("pause", "resume", "exclude", "requalify", "bonus")
 TEXT_LIMIT = 2_000
+
+
+@require_POST
+def act_on_rater(request: UserRequest, slug: str, user: int, act: str) -> HttpResponse:
+    """Pause, resume, exclude or requalify a rater, or note a bonus."""
+    study = study_for(request.user, slug, policies.rater.may_sanction)
+    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
+    person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
+    with refusals.as_message(request):
+        messages.success(request, _done(act, study, person, request.POST, by=request.user))
+    return redirect("rater", slug, user)
+
+
+def _done(act: str, study: Study, person: User, sent: QueryDict, *, by: User) -> str:
+    """Do it; what was done, in a sentence."""
+    if act == "pause":
+        pause(study, person, sent.get("sentence", ""), by=by)
+        return _("Paused: this person gets no more items and reads your sentence.")
+    if act == "resume":
+        resume(study, person, by=by)
+        return _("This person gets items again.")
+    if act == "bonus":
+        bonus(study, person, sent.get("text", ""), by=by)
+        return _("The bonus is noted.")
+    if act == "exclude":
+        n = exclude(study, person, sent.get("reason", ""), by=by)
+        words = ngettext(
+            "Excluded. %(n)d judgment is taken out and open to others.",
+            "Excluded. %(n)d judgments are taken out and open to others.",
+            n,
+        )
+    else:
+        n = retrain(study, person, by=by)
+        words = ngettext(
+            "The training begins anew with %(n)d item.",
+            "The training begins anew with %(n)d items.",
+            n,
+        )
+    return words % {"n": n}
 
 
 @transaction.atomic
 def pause(study: Study, annotator: User, sentence: str, *, by: User) -> None:
     """Give this person no more work; ``sentence`` is what they read. What they hold they keep."""
-    sentence = _text(sentence, _("Write the sentence that this person reads."))
+    sentence = comments.checked(
+        sentence, TEXT_LIMIT, _("Write the sentence that this person reads.")
+    )
     desk = queue.lock_desk(study, annotator)
     if desk.excluded_at:
         raise Conflict(_("This person is excluded already."))
@@ -49,7 +100,7 @@ def exclude(study: Study, annotator: User, reason: str, *, by: User) -> int:
     Their judgments are voided and open to others (voids.void); they stay a member and read that
     they get no more items. ``reason`` is for the record alone.
     """
-    reason = _text(reason, _("Give the reason: it is kept in the record."))
+    reason = comments.checked(reason, TEXT_LIMIT, _("Give the reason: it is kept in the record."))
     voided = void(study, annotator, cause=reason, by=by)
     desk = queue.lock_desk(study, annotator)
     if desk.excluded_at:
@@ -84,10 +135,9 @@ def retrain(study: Study, annotator: User, *, by: User) -> int:
 def _slot(item: Item, desk: Desk) -> Slot:
     """An open slot of a copy of a training item, for the desk's person alone."""
     batch = hidden_checks.batch_of_copies(item.batch, Batch.Purpose.TRAINING)
-    copy = hidden_checks.copy(item, desk, batch)
     return Slot(
         study_id=desk.study_id,
-        item=copy,
+        item=hidden_checks.copy(item, desk, batch),
         ordinal=0,
         position=item.position or 0,
         reserved_for_id=desk.annotator_id,
@@ -98,7 +148,7 @@ def _slot(item: Item, desk: Desk) -> Slot:
 @transaction.atomic
 def bonus(study: Study, annotator: User, text: str, *, by: User) -> BonusNote:
     """Note that this person is to get a bonus, and for what."""
-    text = _text(text, _("Write what the bonus is for, and how much it is."))
+    text = comments.checked(text, TEXT_LIMIT, _("Write what the bonus is for, and how much it is."))
     note = BonusNote.objects.create(study=study, annotator=annotator, text=text, by=by)
     audit.record(by, "bonus.note", note, study=study.slug, annotator=annotator.pk, text=text)
     return note
@@ -106,12 +156,3 @@ def bonus(study: Study, annotator: User, text: str, *, by: User) -> BonusNote:
 
 def _update(desk: Desk, **fields: Any) -> None:
     Desk.objects.filter(pk=desk.pk).update(**fields)
-
-
-def _text(value: str, sentence: str) -> str:
-    text = value.replace("\x00", "").replace("\r\n", "\n").strip()
-    if not text:
-        raise DomainError(sentence, code="text")
-    if len(text) > TEXT_LIMIT:
-        raise DomainError(_("Write up to %(n)d characters.") % {"n": TEXT_LIMIT}, code="text")
-    return text

@@ -1,13 +1,14 @@
-"""Create a study: choose what kind, then name it."""
+"""Create a study, begin one as another is, and remove one or what it holds."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -18,11 +19,19 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
-from annotation.judging.curator import definition, recipes
+from annotation.judging.curator import definition, recipes, removal
 from annotation.studies.access import may_create, study_for
 from annotation.studies.forms import NewStudyForm
 
 DEFINITION_LIMIT = 10 * 1024 * 1024
+# Where to go when something is removed.
+BACK = {
+    "query": "queries",
+    "task": "tasks",
+    "answer": "candidates",
+    "attribute": "personas",
+    "batch": "tasks",
+}
 CloneForm = form_of(definition.Clone)
 
 
@@ -82,6 +91,27 @@ def definition_(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.study.may_administer)
     text = json.dumps(definition.definition_of(study), ensure_ascii=False, indent=1)
     return downloads.attachment(f"{slug}.json", "application/json", text)
+
+
+@require_http_methods(["GET", "POST"])
+def remove(request: UserRequest, slug: str, what: str, key: str) -> HttpResponse:
+    """Show what taking back ``what`` with the id ``key`` means; POST does it."""
+    may = policies.study.may_administer if what == "study" else policies.study.may_curate
+    study = study_for(request.user, slug, may)
+    if what not in removal.WORDS:
+        raise Http404
+    thing = removal.thing_of(study, what, pk=key)
+    if request.method == "GET":
+        plan = removal.look(study, what, thing)
+        context = {"study": study, "plan": plan, "word": removal.WORDS[what]}
+        context["back"] = BACK.get(what, "settings")
+        return render(request, "judging/remove.html", context)
+    done = removal.remove(study, what, thing, by=request.user)
+    words = _("“%(name)s” is deleted.") if done.deletes else _("“%(name)s” is put aside.")
+    messages.success(request, words % {"name": done.name[:80]})
+    if what == "study":
+        return redirect("home") if done.deletes else redirect("settings", slug)
+    return redirect(BACK[what], slug)
 
 
 def _language() -> str:

@@ -1,11 +1,14 @@
-"""The curators' page of tasks and batches."""
+"""The curators' pages of tasks and batches, and of a task tried as an annotator meets it."""
 
+from collections.abc import Callable
 from typing import Any
 
+from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet, Sum
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_POST
@@ -13,17 +16,20 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates.views import configured_servers
-from annotation.core import refusals
+from annotation.core import refusals, schema
 from annotation.core.errors import DomainError
+from annotation.core.languages import endonym
 from annotation.judging.batches.answers import request_answers
-from annotation.judging.batches.open import close_batch, open_batches, tasks_of
+from annotation.judging.batches.open import NO_CONTROL, Opening, close_batch, open_batches, tasks_of
 from annotation.judging.batches.summary import summary_of
-from annotation.judging.curator.batch_form import BatchForm
-from annotation.judging.kinds import KINDS
+from annotation.judging.curator import preview
+from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.kinds.form import form_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch
+from annotation.judging.work import present
 from annotation.studies.access import study_for
+from annotation.studies.forms import LANGUAGES
 from annotation.studies.models import Study, TaskDefinition
 
 # Why there may be nothing to open.
@@ -32,6 +38,83 @@ MISSING = {
     "attribute": gettext_lazy("No attribute is new for this task. Import attributes first."),
     "gold": gettext_lazy("No gold response has new claims for this task."),
 }
+
+# Longer numbers are no item's.
+DIGITS = 9
+ASKED = (
+    *("queries", "personas", "strategies", "languages", "number", "mixed", "again", "control"),
+    *("also", "order", "overlap"),
+)
+# Ids of a refusal, at most.
+NAMED = 5
+
+
+class BatchForm(schema.form_of(Opening, *ASKED)):  # type: ignore[misc]
+    """Left empty, nothing is left out."""
+
+    def __init__(self, data: QueryDict | None, *, study: Study, task: TaskDefinition) -> None:
+        super().__init__(data)
+        self.study, self.task = study, task
+        self._offer("strategies", study.candidates.values_list("strategy", flat=True))
+        languages = study.queries.values_list("language", flat=True)
+        self._offer("languages", languages, words=endonym)
+        others = study.tasks.exclude(name=task.name).values_list("name", flat=True)
+        self._offer("also", others, fewest=1)
+        self.fields["order"].required = False
+        if "also" not in self.fields:
+            del self.fields["order"]
+        if not kind_of(task.kind).takes_control(task.config):
+            del self.fields["control"]
+        self.fields["overlap"].widget.attrs["placeholder"] = task.overlap
+        if task.config.get("owner_only"):
+            del self.fields["overlap"]
+
+    def _offer(
+        self, name: str, values: QuerySet, fewest: int = 2, words: Callable[[str], str] = str
+    ) -> None:
+        """Offer the values that there are, in ``words``; nothing is asked without a choice."""
+        there = [value for value in values.order_by().distinct() if value]
+        self.fields[name] = forms.MultipleChoiceField(
+            label=self.fields[name].label,
+            choices=[(value, words(value)) for value in sorted(there)],
+            required=False,
+            widget=forms.CheckboxSelectMultiple,
+        )
+        if len(there) < fewest:
+            del self.fields[name]
+
+    def clean_queries(self) -> list[str]:
+        return self._existing("queries", self.study.queries.filter(replaced_at=None))
+
+    def clean_personas(self) -> list[str]:
+        return self._existing("personas", self.study.personas.filter(dropped_at=None))
+
+    def clean(self) -> dict:
+        data = super().clean() or {}
+        if data.get("control"):
+            for task in tasks_of(self.study, data.get("also", ())):
+                if not kind_of(task.kind).takes_control(task.config):
+                    self.add_error("also", NO_CONTROL)
+        return data
+
+    def _existing(self, name: str, rows: QuerySet) -> list[str]:
+        ids = self.cleaned_data[name]
+        there = set(rows.filter(external_id__in=ids).values_list("external_id", flat=True))
+        if missing := [value for value in ids if value not in there]:
+            words = _("The study has no %(ids)s.") % {"ids": ", ".join(missing[:NAMED])}
+            raise forms.ValidationError(words)
+        return ids
+
+    @property
+    def opening(self) -> Opening:
+        """The batch that is asked for."""
+        return Opening(task=self.task.name, **self.values)
+
+    @property
+    def narrowed(self) -> bool:
+        """Whether anything was asked for: the fields are shown open then."""
+        asked = {name: value for name, value in self.cleaned_data.items() if name != "order"}
+        return any(asked.values()) if self.is_valid() else True
 
 
 @require_http_methods(["GET", "POST"])
@@ -148,3 +231,80 @@ def _batches(study: Study) -> QuerySet[Batch]:
         .annotate(done=Sum("items__done"), wanted=Sum("items__overlap"))
         .order_by("-pk")
     )
+
+
+@require_http_methods(["GET", "POST"])
+def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
+    """Show an item of the newest version of a task, ``?item=`` from 0; POST tries an answer.
+
+    Without ``?item=`` it is the first one in the page's language.
+
+    ``?batch=`` keeps to one batch, ``?language=`` is the language of the page.
+    """
+    study = study_for(request.user, slug, policies.task.may_change)
+    task = study.tasks.filter(name=name).order_by("-version").first()
+    if task is None:
+        raise Http404
+    batch = None
+    if key := request.GET.get("batch"):
+        batch = get_object_or_404(Batch, study=study, task__name=name, pk=_number(key))
+    language = request.GET.get("language")
+    if language not in dict(LANGUAGES):
+        language = translation.get_language()
+
+    def page(tried: preview.Tried) -> HttpResponse:
+        return _tried_page(request, study, task, batch, tried)
+
+    data = request.POST if request.method == "POST" else None
+    number = _number(request.GET["item"]) if "item" in request.GET else None
+    with translation.override({"zh": "zh-hans"}.get(language, language)):
+        return preview.try_task(study, task, number=number, batch=batch, data=data, render=page)
+
+
+@require_POST
+def try_form(request: UserRequest, slug: str) -> HttpResponse:
+    """The judging page of the task that the form of ``tasks`` describes, or what is wrong with it.
+
+    It stands in a frame beside the form, and nothing in it can be pressed.
+    """
+    study = study_for(request.user, slug, policies.task.may_change)
+    data = request.POST.copy()
+    data["name"] = data.get("name") or "preview"
+    form = form_of(kind_of(data.get("kind") or next(iter(KINDS))), data, study=study)
+    if not form.is_valid():
+        return render(request, "judging/preview_form.html", {"form": form})
+
+    def page(tried: preview.Tried) -> HttpResponse:
+        context = {"study": study, "tried": tried, "shown": tried.shown}
+        context |= present.form(tried.shown, present.fields({}))
+        return render(request, "judging/preview_form.html", context)
+
+    return preview.try_task(study, form.next_version(), render=page)
+
+
+def _tried_page(
+    request: UserRequest,
+    study: Study,
+    task: TaskDefinition,
+    batch: Batch | None,
+    tried: preview.Tried,
+) -> HttpResponse:
+    typed = request.POST if tried.refusal else present.fields({})
+    context = {
+        "study": study,
+        "task": task,
+        "batch": batch,
+        "tried": tried,
+        "shown": tried.shown,
+        "refusal": tried.refusal,
+        "typed": typed,
+        "languages": [entry for entry in LANGUAGES if entry[0] in study.languages],
+        "language": request.GET.get("language", ""),
+        **present.form(tried.shown, typed),
+    }
+    status = tried.refusal.status if tried.refusal else 200
+    return render(request, "judging/preview.html", context, status=status)
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else 0

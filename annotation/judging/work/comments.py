@@ -28,7 +28,7 @@ def write(study: Study, slot_id: UUID, author: User, body: str) -> ItemComment:
 
     Raises NotFound where they have not, DomainError for an empty or too long text.
     """
-    words = _checked(body)
+    words = checked(body)
     slot = judged(study).filter(pk=slot_id, annotator=author, status=Slot.Status.DONE).first()
     if slot is None:
         raise NotFound(_("You have not judged this item."))
@@ -40,7 +40,7 @@ def answer(study: Study, slot_id: UUID, curator: User, body: str) -> ItemComment
 
     Raises NotFound where nobody has judged it, DomainError for an empty or too long text.
     """
-    words = _checked(body)
+    words = checked(body)
     slot = judged(study).filter(pk=slot_id).exclude(annotator=curator).first()
     if slot is None:
         raise NotFound(_("Nobody has judged this item."))
@@ -93,8 +93,13 @@ def mark_read(user: User, slots: Iterable[UUID]) -> None:
     ItemComment.objects.filter(pk__in=rows.filter(read_at=None).values("pk")).update(read_at=Now())
 
 
-def _checked(body: str) -> str:
+def checked(body: str, limit: int = LIMIT, empty: str = "") -> str:
+    """What is stored of a text. DomainError for an empty one (in the words of ``empty``) or a long
+    one.
+    """
     words = characters.clean(body.replace("\r\n", "\n")).strip()
-    if not words or len(words) > LIMIT:
-        raise DomainError(_("Write up to %(n)d characters.") % {"n": LIMIT})
+    if not words and empty:
+        raise DomainError(empty, code="text")
+    if not words or len(words) > limit:
+        raise DomainError(_("Write up to %(n)d characters.") % {"n": limit}, code="text")
     return words
