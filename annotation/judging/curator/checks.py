@@ -166,7 +166,7 @@ def _explanation(text: str, purpose: str) -> str:
 
 
 def form_fields(item: Item, label: Label | None, sent: QueryDict | None) -> list[tuple]:
-    """Of each field of a label's form: itself, its name, its value as ``sent``, else of ``label``."""
+    """Each field of a label's form, its name, and its value as ``sent``, else of ``label``."""
     fields = []
     for field in labels.fields(item):
         name = f"label-{field.part}" if field.part else "label"
