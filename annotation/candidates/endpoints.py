@@ -9,19 +9,19 @@ import functools
 import json
 import math
 import os
-import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import field
 from decimal import Decimal
-from typing import Any, cast
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import httpx2
 from django.conf import settings
 from django.core import checks
 from django.utils.translation import gettext as _
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from annotation.core import characters, telemetry
 from annotation.core.errors import DomainError, NotFound
@@ -29,11 +29,6 @@ from annotation.core.errors import DomainError, NotFound
 ANSWER_BYTES = 2 * 2**20
 # Two calls of one candidate must fit into a Celery task's time limit.
 LONGEST_TIMEOUT = 240
-# What a request may carry.
-HEADERS = {
-    *("host", "accept", "accept-encoding", "authorization", "connection", "content-length"),
-    *("content-type", "user-agent"),
-}
 SHORTEST_TELLING_KEY = 8
 # Of what a server's own web search reports.
 MOST_SOURCES, LONGEST_URL = 50, 2_000
@@ -45,7 +40,30 @@ class EndpointsWrong(Exception):  # noqa: N818 - says what is wrong with the con
     """ATTUNE_ENDPOINTS cannot be used; the message is one sentence without any value of a key."""
 
 
-@dataclass(frozen=True)
+def _address(base_url: str) -> str:
+    try:
+        url = httpx2.URL(base_url)
+    except httpx2.InvalidURL:
+        url = httpx2.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("must be an address http(s)://host[:port]/path")
+    if url.userinfo or url.query or url.fragment:
+        raise ValueError("must hold no user name, password, ? or #")
+    return base_url
+
+
+def _without_reserved(parameters: dict) -> dict:
+    if parameters.keys() & {"messages", "model", "stream"}:
+        raise ValueError("must not hold messages, model or stream")
+    return parameters
+
+
+Word = Annotated[str, Field(min_length=1)]
+Price = Annotated[Decimal, Field(ge=0, le=1_000_000)]
+Parameters = Annotated[dict, AfterValidator(_without_reserved)]
+
+
+@dataclass(frozen=True, config={"extra": "forbid"})
 class Endpoint:
     """One model server and the model to ask for.
 
@@ -56,23 +74,18 @@ class Endpoint:
     the server searches the web by itself and reports its sources; None where it cannot.
     """
 
-    name: str
-    base_url: str
-    model: str
-    api_key: str = field(default="", repr=False)
-    price_in: Decimal = Decimal(0)
-    price_out: Decimal = Decimal(0)
-    max_tokens: int | None = 1024
-    timeout: float = 120
-    concurrency: int = 2
-    parameters: dict = field(default_factory=dict, hash=False)
+    name: Annotated[Word, Field(max_length=60)]
+    base_url: Annotated[str, AfterValidator(_address)]
+    model: Word
+    api_key: Annotated[str, Field(pattern=r"^[ -~]*$")] = field(default="", repr=False)
+    price_in: Price = Decimal(0)
+    price_out: Price = Decimal(0)
+    max_tokens: Annotated[int, Field(gt=0)] | None = 1024
+    timeout: Annotated[float, Field(ge=1, le=LONGEST_TIMEOUT)] = 120
+    concurrency: Annotated[int, Field(gt=0)] = 2
+    parameters: Parameters = field(default_factory=dict, hash=False)
     embedded: bool = False
-    web_search: dict | None = field(default=None, hash=False)
-
-    @property
-    def origin(self) -> tuple:
-        """Scheme, host and port of the server."""
-        return _origin(httpx2.URL(self.base_url))
+    web_search: Parameters | None = field(default=None, hash=False)
 
     def cost(self, tokens_in: int, tokens_out: int) -> Decimal:
         """The price of so many tokens read and written."""
@@ -230,107 +243,66 @@ def _body(endpoint: Endpoint, messages: list[dict], schema: dict | None) -> dict
 
 
 def _answered(endpoint: Endpoint, body: dict) -> Answer:
-    http = _client(endpoint, os.getpid(), threading.get_ident())
+    http = _client(endpoint.concurrency, os.getpid(), threading.get_ident())
     key = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     address = f"{endpoint.base_url.rstrip('/')}/chat/completions"
-    try:
-        response = http.post(address, json=body, headers=key, timeout=endpoint.timeout)
-    except httpx2.TimeoutException:
-        raise CallFailed("timeout") from None
-    except httpx2.RequestError:
-        raise CallFailed("connection") from None
+    response = send(http, "POST", address, timeout=endpoint.timeout, json=body, headers=key)
     if not response.is_success:
         raise _status_failure(response)
     return _answer(response.text, response.headers, endpoint)
 
 
 @functools.lru_cache(maxsize=128)
-def _client(endpoint: Endpoint, process: int, thread: int) -> httpx2.Client:
+def _client(connections: int, process: int, thread: int) -> httpx2.Client:
     # A process that was forked must not share its parent's connections, and threads that share a
     # client wait for each other while it looks through all its connections.
-    return bounded(endpoint)
+    return client(connections)
 
 
-@functools.cache
-def _certificates() -> ssl.SSLContext:
-    """What servers' certificates are checked by; reading it takes most of a client's making."""
-    return httpx2.create_ssl_context(trust_env=False)
+# Reading what servers' certificates are checked by takes most of a client's making.
+_certificates = functools.cache(functools.partial(httpx2.create_ssl_context, trust_env=False))
+
+
+def client(connections: int = 1) -> httpx2.Client:
+    """An HTTP client that follows no redirect and asks neither proxy nor environment."""
+    return httpx2.Client(
+        verify=_certificates(),
+        trust_env=False,
+        follow_redirects=False,
+        limits=httpx2.Limits(max_keepalive_connections=connections),
+        # Compressed, a small answer could become a huge one.
+        headers={"accept-encoding": "identity"},
+    )
+
+
+def send(
+    http: httpx2.Client, method: str, url: str, *, timeout: float, **content: Any
+) -> httpx2.Response:
+    """The response with its body; CallFailed where it is too long, compressed or later than that.
+
+    ``timeout`` is in seconds, for the whole call.
+    """
+    deadline, body = time.monotonic() + timeout, bytearray()
+    try:
+        with http.stream(method, url, timeout=timeout, **content) as response:
+            if response.headers.get("content-encoding", "identity") != "identity":
+                raise CallFailed("unparsable")
+            for chunk in response.iter_raw():
+                body += chunk
+                if len(body) > ANSWER_BYTES:
+                    raise CallFailed("too_large")
+                if time.monotonic() > deadline:
+                    raise CallFailed("timeout")
+    except httpx2.TimeoutException:
+        raise CallFailed("timeout") from None
+    except httpx2.RequestError:
+        raise CallFailed("connection") from None
+    return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body))
 
 
 def _format(schema: dict) -> dict:
     named = {"name": "result", "schema": schema, "strict": True}
     return {"type": "json_schema", "json_schema": named}
-
-
-def bounded(endpoint: Endpoint) -> httpx2.Client:
-    """An HTTP client for ``endpoint`` alone with the bounds of ``call``; it raises CallFailed."""
-    return httpx2.Client(transport=_Bounded(endpoint), follow_redirects=False, trust_env=False)
-
-
-class _Bounded(httpx2.BaseTransport):
-    """Calls one origin only; refuses answers that are too long, too slow or compressed."""
-
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
-        limits = httpx2.Limits(max_keepalive_connections=endpoint.concurrency)
-        self.inner = httpx2.HTTPTransport(
-            verify=_certificates(), trust_env=False, retries=0, limits=limits
-        )
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        if _origin(request.url) != self.endpoint.origin:
-            raise CallFailed("redirect")
-        deadline = time.monotonic() + self.endpoint.timeout
-        response = self.inner.handle_request(self._stripped(request))
-        if response.headers.get("content-encoding", "identity") != "identity":
-            response.close()
-            raise CallFailed("unparsable")
-        return httpx2.Response(
-            response.status_code,
-            headers=response.headers,
-            stream=_BoundedStream(cast(httpx2.SyncByteStream, response.stream), deadline),
-            extensions=response.extensions,
-        )
-
-    def _stripped(self, request: httpx2.Request) -> httpx2.Request:
-        headers = {name: value for name, value in request.headers.items() if name in HEADERS}
-        if not self.endpoint.api_key:
-            headers.pop("authorization", None)
-        # Compressed, a small answer could become a huge one.
-        headers["accept-encoding"] = "identity"
-        return httpx2.Request(
-            request.method,
-            request.url,
-            headers=headers,
-            stream=request.stream,
-            extensions=request.extensions,
-        )
-
-    def close(self) -> None:
-        self.inner.close()
-
-
-class _BoundedStream(httpx2.SyncByteStream):
-    def __init__(self, stream: httpx2.SyncByteStream, deadline: float) -> None:
-        self.stream = stream
-        self.deadline = deadline
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        for chunk in self.stream:
-            size += len(chunk)
-            if size > ANSWER_BYTES:
-                raise CallFailed("too_large")
-            if time.monotonic() > self.deadline:
-                raise CallFailed("timeout")
-            yield chunk
-
-    def close(self) -> None:
-        self.stream.close()
-
-
-def _origin(url: httpx2.URL) -> tuple:
-    return url.scheme, url.host, url.port or {"http": 80, "https": 443}.get(url.scheme)
 
 
 def _status_failure(response: httpx2.Response) -> CallFailed:
@@ -449,65 +421,14 @@ def _endpoint(number: int, entry: object) -> Endpoint:
     where = f"Endpoint {entry.get('name') or number}"
     if entry.get("embedded") is True and "base_url" not in entry:
         raise EndpointsWrong(f"{where}: only `make up` starts the embedded model.")
-    names = {field.name for field in fields(Endpoint)}
-    for key in sorted(entry.keys() - names):
-        raise EndpointsWrong(f"{where} has an unknown setting {key}.")
-    for key in ("name", "base_url", "model"):
-        if not isinstance(entry.get(key), str) or not entry[key]:
-            raise EndpointsWrong(f"{where} needs {key}, a text.")
-    if len(entry["name"]) > 60:
-        raise EndpointsWrong(f"{where} has a name of more than 60 characters.")
-    _check_address(where, entry["base_url"])
-    for key, (good, sentence_of) in _RULES.items():
-        if key in entry and not good(entry[key]):
-            raise EndpointsWrong(f"{where}: {key} must be {sentence_of}.")
-    prices = {key: Decimal(str(entry[key])) for key in ("price_in", "price_out") if key in entry}
     defaults = EMBEDDED if entry.get("embedded") else {}
-    return Endpoint(**{**defaults, **entry, **prices})
-
-
-def _number(low: float, high: float) -> Callable[[Any], bool]:
-    return lambda value: type(value) in (int, float) and low <= value <= high
-
-
-_RULES = {
-    "api_key": (
-        lambda value: isinstance(value, str) and value.isascii() and value.isprintable(),
-        "a text of ASCII characters",
-    ),
-    "price_in": (_number(0, 1e6), "a number from 0 on"),
-    "price_out": (_number(0, 1e6), "a number from 0 on"),
-    "max_tokens": (
-        lambda value: value is None or (type(value) is int and value > 0),
-        "a whole number above 0, or null to send none",
-    ),
-    "timeout": (_number(1, LONGEST_TIMEOUT), f"seconds from 1 to {LONGEST_TIMEOUT}"),
-    "concurrency": (lambda value: type(value) is int and value > 0, "a whole number above 0"),
-    "parameters": (
-        lambda value: (
-            isinstance(value, dict) and not value.keys() & {"messages", "model", "stream"}
-        ),
-        "an object without messages, model and stream",
-    ),
-    "embedded": (lambda value: isinstance(value, bool), "true or false"),
-    "web_search": (
-        lambda value: (
-            isinstance(value, dict) and not value.keys() & {"messages", "model", "stream"}
-        ),
-        "an object of parameters, without messages, model and stream",
-    ),
-}
-
-
-def _check_address(where: str, base_url: str) -> None:
     try:
-        url = httpx2.URL(base_url)
-    except httpx2.InvalidURL:
-        url = httpx2.URL("")
-    if url.scheme not in ("http", "https") or not url.host:
-        raise EndpointsWrong(f"{where}: base_url must be an address http(s)://host[:port]/path.")
-    if url.userinfo or url.query or url.fragment:
-        raise EndpointsWrong(f"{where}: base_url must hold no user name, password, ? or #.")
+        return Endpoint(**defaults | entry)
+    except ValidationError as error:
+        # Pydantic's sentences name no value: one may be a key.
+        fault = error.errors(include_url=False, include_input=False)[0]
+        words = fault["msg"].removeprefix("Value error, ")
+        raise EndpointsWrong(f"{where}, {fault['loc'][0]}: {words}.") from None
 
 
 LOOPBACK = {"127.0.0.1", "localhost", "::1"}

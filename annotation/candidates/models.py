@@ -56,6 +56,10 @@ class Generated(Job):
         ACCEPTED = "accepted", _("accepted")
         REJECTED = "rejected", _("rejected")
 
+    # Random: annotators see an answer's id, and it must tell nothing about order or origin.
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="%(class)ss")
+    created_at = models.DateTimeField(auto_now_add=True)
     run = models.ForeignKey(Run, on_delete=models.SET_NULL, null=True, related_name="%(class)ss")
     endpoint = models.CharField(max_length=60, blank=True)
     # The model string that the server returned; for imported answers, what the bundle says.
@@ -85,6 +89,24 @@ class Generated(Job):
 
     class Meta:
         abstract = True
+        indexes = [
+            models.Index(
+                fields=["next_try_at"],
+                condition=Q(status__in=["requested", "running"]),
+                name="%(class)s_due",
+            ),
+            models.Index(
+                fields=["endpoint"],
+                condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
+                name="%(class)s_busy",
+            ),
+            # The oldest of an endpoint's rows that wait, though many do.
+            models.Index(
+                fields=["endpoint", "created_at", "id"],
+                condition=Q(status__in=["requested", "running"]),
+                name="%(class)s_upcoming",
+            ),
+        ]
 
 
 class Candidate(Generated):
@@ -100,9 +122,6 @@ class Candidate(Generated):
         # What a model said in a live conversation.
         TURN = "turn"
 
-    # Random: annotators see this id, and it must tell nothing about order or origin.
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="candidates")
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="candidates")
     # Of what was imported; None of what was made here.
     provenance = models.ForeignKey(
@@ -121,8 +140,6 @@ class Candidate(Generated):
     attribute = models.ForeignKey(
         Attribute, on_delete=models.CASCADE, null=True, related_name="candidates"
     )
-    created_at = models.DateTimeField(auto_now_add=True)
-
     # An imported answer was never a job.
     status = models.CharField(max_length=15, choices=Job.Status, default=Job.Status.DONE)
     persona_version = models.ForeignKey(
@@ -146,22 +163,7 @@ class Candidate(Generated):
             ),
         ]
         indexes = [
-            models.Index(
-                fields=["next_try_at"],
-                condition=Q(status__in=["requested", "running"]),
-                name="candidate_due",
-            ),
-            models.Index(
-                fields=["endpoint"],
-                condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
-                name="candidate_busy",
-            ),
-            # The oldest of an endpoint's rows that wait, though many do.
-            models.Index(
-                fields=["endpoint", "created_at", "id"],
-                condition=Q(status__in=["requested", "running"]),
-                name="candidate_upcoming",
-            ),
+            *Generated.Meta.indexes,
             models.Index(
                 fields=["study"], condition=Q(review="pending"), name="candidate_to_review"
             ),
@@ -179,14 +181,11 @@ class Proposal(Generated):
     of it is used before it is accepted; ``made`` then names what it became.
     """
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="proposals")
     step = models.CharField(max_length=20)
     persona = models.ForeignKey(
         Persona, on_delete=models.CASCADE, null=True, related_name="proposals"
     )
     number = models.PositiveIntegerField()
-    created_at = models.DateTimeField(auto_now_add=True)
     input = models.JSONField(default=dict)
     output: "models.JSONField[Any, Any]" = models.JSONField(null=True)
     # The output in words, as it is shown and compared with others of the step.
@@ -202,22 +201,7 @@ class Proposal(Generated):
             models.UniqueConstraint(fields=["run", "number"], name="proposal_number"),
         ]
         indexes = [
-            models.Index(
-                fields=["next_try_at"],
-                condition=Q(status__in=["requested", "running"]),
-                name="proposal_due",
-            ),
-            models.Index(
-                fields=["endpoint"],
-                condition=Q(status="running") | Q(status="requested", next_try_at__isnull=False),
-                name="proposal_busy",
-            ),
-            # The oldest of an endpoint's rows that wait, though many do.
-            models.Index(
-                fields=["endpoint", "created_at", "id"],
-                condition=Q(status__in=["requested", "running"]),
-                name="proposal_upcoming",
-            ),
+            *Generated.Meta.indexes,
             models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
         ]
 

@@ -7,7 +7,6 @@ that this endpoint sees it.
 import json
 from typing import TYPE_CHECKING, Any, cast
 
-import httpx2
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
@@ -17,7 +16,8 @@ from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
-from annotation.candidates.endpoints import CallFailed, Endpoint, bounded
+from annotation.candidates import endpoints
+from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import DocumentPassage, Retrieval
 from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, without_persona
 from annotation.core import audit, characters
@@ -151,18 +151,16 @@ def web(text: str, limit: int) -> list[Source]:
     """
     if not settings.SEARCH_URL:
         raise CallFailed("search")
-    server = Endpoint("web search", settings.SEARCH_URL, "search", timeout=WEB_SECONDS)
     try:
-        with bounded(server) as http:
+        with endpoints.client() as http:
             asked = {"q": text[: search.QUERY_LIMIT], "format": "json"}
-            answer = http.get(settings.SEARCH_URL, params=asked, timeout=WEB_SECONDS)
-            if answer.status_code != 200:
-                raise CallFailed("search")
-            return [_result(row) for row in json.loads(answer.text)["results"][:limit]]
-    except (
-        *(httpx2.HTTPError, CallFailed, ValueError, RecursionError),
-        *(KeyError, TypeError, AttributeError),
-    ):
+            answer = endpoints.send(
+                http, "GET", settings.SEARCH_URL, timeout=WEB_SECONDS, params=asked
+            )
+        if answer.status_code != 200:
+            raise CallFailed("search")
+        return [_result(row) for row in json.loads(answer.text)["results"][:limit]]
+    except (CallFailed, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         raise CallFailed("search") from None
 
 

@@ -77,7 +77,7 @@ class Migration(migrations.Migration):
                 ('query', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='candidates', to='queries.query')),
                 ('source', models.ForeignKey(null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='rewrites', to='candidates.candidate')),
                 ('provenance', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='studies.provenance')),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='candidates', to='studies.study')),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='studies.study')),
             ],
         ),
         migrations.CreateModel(
@@ -196,7 +196,7 @@ class Migration(migrations.Migration):
                 ('made', models.CharField(blank=True, max_length=100)),
                 ('nearest', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='candidates.proposal')),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='proposals', to='personas.persona')),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='proposals', to='studies.study')),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='studies.study')),
             ],
         ),
         migrations.CreateModel(
