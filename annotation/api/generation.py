@@ -146,11 +146,9 @@ def _request(study: Study, wanted: dict, by: User | None) -> Run:
         return proposals.request(study, wanted["step"], options, **rest)
     if unknown := options.keys() - {"strategies", "rewrite", "of"}:
         raise DomainError(f"There is no option “{min(unknown)[:40]}” of answers.", code="option")
-    if how := options.get("rewrite"):
-        sources = generate.sources_of(study, str(options.get("of", "A1")))
-        rows = generate.request_rewrites(sources, str(how), **rest)
-    else:
-        rows = generate.request(study, strategies=_strategies(options), **rest)
+    how = options.get("rewrite")
+    names = [str(how)] if how else _strategies(options)
+    rows = generate.request(study, strategies=names, of=str(options.get("of", "A1")), **rest)
     if not rows:
         raise DomainError("There is nothing new to ask for.", code="nothing")
     return cast("Run", rows[0].run)  # made a moment ago, in this transaction

@@ -1,6 +1,7 @@
 """Answers from models: asked for as rows, written by workers, one row one answer."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, cast
@@ -22,11 +23,9 @@ from annotation.candidates.strategies import (
     Draft,
     Source,
     Strategy,
-    answers,
     by_default,
     by_name,
     keeps_length,
-    rewrites,
 )
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
@@ -40,19 +39,14 @@ CANCELLED = Candidate.Status.CANCELLED
 DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
 
 
-def _misses_length(before: int | None, text: str, study: Study) -> bool:
-    """Whether a rewrite of ``before`` words has another length than ``study`` allows."""
-    return before is not None and not keeps_length(before, text, rules_of(study).length_tolerance)
-
-
 # --- Asking -----------------------------------------------------------------------------------
 
 
-def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> spending.Estimate:
+def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> dict:
     count = sum(2 if by_name()[row.strategy].asks_twice else 1 for row in rows)
     names = {row.strategy for row in rows}
     earlier = Candidate.every.filter(study=study, strategy__in=names)
-    return spending.estimate(server, count, earlier, rows=len(rows))
+    return spending.estimate(server, count, earlier, len(rows))
 
 
 def request(
@@ -60,23 +54,25 @@ def request(
     *,
     endpoint: str = "",
     strategies: Sequence[str] = (),
+    of: str = "A1",
     limit: int | None = None,
     only: Q = Q(),  # noqa: B008 - never changed
     by: User | None = None,
 ) -> list[Candidate]:
     """Ask ``endpoint`` for one answer to each current query with each strategy, ``limit`` at most.
 
-    ``only`` narrows the queries. ``strategies`` are the study's own where none are named. What was
-    asked for before is not asked again, and a strategy passes over the queries that it cannot
-    answer: without a persona, without an owner who agreed that this endpoint sees their history,
-    without a need for "oracle". Returns the new rows, in the order of the queries. Raises
-    DomainError where there is nothing to ask about, or the endpoint or a strategy is unknown.
+    ``only`` narrows the queries. ``strategies`` are the study's own where none are named; those
+    that rewrite take the answers of the strategy ``of``. What was asked for before is not asked
+    again, and a strategy passes over the queries that it cannot answer: without a persona, without
+    an owner who agreed that this endpoint sees their history, without a need for "oracle". Returns
+    the new rows, in the order of the queries. Raises DomainError where there is nothing to ask
+    about or to rewrite, or the endpoint or a strategy is unknown.
     """
     server = endpoints.get(endpoint)
-    strategies = list(dict.fromkeys(strategies or default_strategies(study)))
-    if not strategies or any(name not in answers() for name in strategies):
+    names = dict.fromkeys(strategies or default_strategies(study))
+    if not names or names.keys() - by_name().keys():
         raise DomainError(
-            _("Choose among the strategies {names}.").format(names=", ".join(answers())),
+            _("Choose among the strategies {names}.").format(names=", ".join(by_name())),
             code="strategy",
         )
     with transaction.atomic():
@@ -88,14 +84,28 @@ def request(
         if not queries:
             raise DomainError(_("This study has no queries to answer yet."), code="no_queries")
         versions = _current_versions(queries)
-        can = _Means(study, server, versions)
+        means = _Means(study, server, versions, _answers_of(study, of))
         rows = [
-            _row(query, name, server, versions.get(query.persona_id))
+            _row(query, name, server, versions.get(query.persona_id), source)
             for query in queries
-            for name in strategies
-            if can.answer(query, by_name()[name])
+            for name in names
+            for source in means.sources(query, by_name()[name])
         ]
+        if not means.answers and all(by_name()[name].rewrites for name in names):
+            raise DomainError(
+                _("Only answers that are written can be rewritten."), code="no_source"
+            )
         return _insert(study, server, rows, by, limit)
+
+
+def _answers_of(study: Study, strategy: str) -> dict[int, list[Candidate]]:
+    """{query's id: the answers of ``strategy`` that can be rewritten}."""
+    rows = Candidate.objects.filter(study=study, strategy=strategy, status=DONE)
+    rows = rows.filter(query__replaced_at=None, review__in=("", Candidate.Review.ACCEPTED))
+    answers = defaultdict(list)
+    for row in rows.order_by("pk"):
+        answers[row.query_id].append(row)
+    return answers
 
 
 def default_strategies(study: Study) -> tuple[str, ...]:
@@ -107,16 +117,21 @@ def default_strategies(study: Study) -> tuple[str, ...]:
 class _Means:
     """What there is in a study for a strategy to work with."""
 
-    def __init__(self, study: Study, server: Endpoint, versions: dict) -> None:
-        self.study, self.server, self.versions = study, server, versions
+    def __init__(self, study: Study, server: Endpoint, versions: dict, answers: dict) -> None:
+        self.study, self.server, self.versions, self.answers = study, server, versions, answers
         self.retrieval = Retrieval.objects.filter(study=study).first()
         self._agreed = {}
         described = Attribute.objects.filter(persona__study=study)
         self.described = set(described.values_list("persona_id", flat=True))
         self.people = study.personas.filter(dropped_at=None).count()
 
-    def answer(self, query: Query, strategy: Strategy) -> bool:
-        """Whether ``strategy`` can answer ``query``."""
+    def sources(self, query: Query, strategy: Strategy) -> list[Candidate | None]:
+        """The answers to ``query`` to rewrite; [None] where ``strategy`` can answer it itself."""
+        if strategy.rewrites:
+            return self.answers.get(query.pk, [])
+        return [None] if self._suffice(query, strategy) else []
+
+    def _suffice(self, query: Query, strategy: Strategy) -> bool:
         if strategy.needs_persona and query.persona_id not in self.versions:
             return False
         if strategy.needs_attributes and query.persona_id not in self.described:
@@ -137,6 +152,11 @@ class _Means:
         if owner not in self._agreed:
             self._agreed[owner] = retrieve.agreed(self.study, owner, self.server.name)
         return self._agreed[owner]
+
+
+def planned(rows: Sequence[Candidate]) -> dict:
+    """What ``rows``, which were just asked for, are expected to take (spending.estimate)."""
+    return rows[0].run.planned if rows and rows[0].run else spending.NOTHING
 
 
 def request_text(
@@ -172,34 +192,6 @@ def request_text(
     return row
 
 
-def request_rewrites(
-    sources: list[Candidate],
-    how: str,
-    *,
-    endpoint: str = "",
-    limit: int | None = None,
-    by: User | None = None,
-) -> list[Candidate]:
-    """Ask for an improved or degraded version (``how``) of each of ``sources``, of one study.
-
-    Returns the new rows. Raises DomainError where a source has no text or ``how`` is no rewrite.
-    """
-    server = endpoints.get(endpoint)
-    if how not in rewrites():
-        raise DomainError(_("Choose between improve and degrade."), code="strategy")
-    if not sources or any(source.status != DONE for source in sources):
-        raise DomainError(_("Only answers that are written can be rewritten."), code="no_source")
-    study = sources[0].study
-    with transaction.atomic():
-        _lock(study)
-        rows = []
-        for source in sources:
-            row = _row(source.query, how, server, None, source)
-            row.parameters |= {"source": str(source.pk)}
-            rows.append(row)
-        return _insert(study, server, rows, by, limit)
-
-
 def request_personalised(
     study: Study,
     *,
@@ -223,13 +215,6 @@ def request_personalised(
             version = versions.get(query.persona_id)
             rows.append(_row(query, FROM_ATTRIBUTES, server, version, attribute=attribute))
         return _insert(study, server, rows, by, limit)
-
-
-def sources_of(study: Study, strategy: str) -> list[Candidate]:
-    """The answers of ``strategy`` in ``study`` that can be rewritten."""
-    shown = Candidate.objects.filter(study=study, strategy=strategy, status=DONE)
-    shown = shown.filter(query__replaced_at=None, review__in=("", Candidate.Review.ACCEPTED))
-    return list(shown.select_related("query", "study").order_by("query", "pk"))
 
 
 def retry(study: Study, *, by: User | None = None) -> int:
@@ -288,7 +273,7 @@ def _row(
         status=REQUESTED,
         endpoint=server.name,
         persona_version=version if rule and rule.needs_persona else None,
-        parameters={"seed": int(digest[:8], 16)},
+        parameters={"seed": int(digest[:8], 16)} | ({"source": str(source.pk)} if source else {}),
     )
 
 
@@ -321,7 +306,7 @@ def _insert(
             step="answer",
             endpoint=server.name,
             options={"strategies": sorted({row.strategy for row in new})},
-            planned=_estimate(study, server, new).as_json(),
+            planned=_estimate(study, server, new),
             created_by=by,
         )
         versions = wording.of_answers(study)
@@ -357,7 +342,8 @@ def write(candidate: Candidate) -> None:
     cleaned = clean.clean(answer.text, draft.tag)
     if not cleaned.text:
         raise CallFailed("empty")
-    if _misses_length(draft.parameters.get("words_before"), cleaned.text, candidate.study):
+    before, tolerance = draft.parameters.get("words_before"), rules_of(candidate.study)
+    if before and not keeps_length(before, cleaned.text, tolerance.length_tolerance):
         raise CallFailed("length")
     results.store(Written(candidate, server, draft, answer, cleaned))
 

@@ -46,16 +46,16 @@ def step_of(name: str) -> Step:
     return STEPS[name]
 
 
-def plan(study: Study, name: str, options: dict, *, endpoint: str = "") -> spending.Estimate:
+def plan(study: Study, name: str, options: dict, *, endpoint: str = "") -> dict:
     """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
     step, server = step_of(name), endpoints.get(endpoint)
     count = sum(1 for _row in step.plan(study, options | {"endpoint": server.name}))
     return _estimate(study, step, server, count)
 
 
-def _estimate(study: Study, step: Step, server: Endpoint, count: int) -> spending.Estimate:
+def _estimate(study: Study, step: Step, server: Endpoint, count: int) -> dict:
     earlier = Proposal.objects.filter(study=study, step=step.name)
-    return spending.estimate(server, count * step.calls, earlier, rows=count)
+    return spending.estimate(server, count * step.calls, earlier, count)
 
 
 @transaction.atomic
@@ -90,7 +90,7 @@ def request(
         step=name,
         endpoint=server.name,
         options=stored,
-        planned=_estimate(study, step, server, len(rows)).as_json(),
+        planned=_estimate(study, step, server, len(rows)),
         created_by=by,
     )
     review = PENDING if step.reviewed or rules_of(study).review_answers else ""

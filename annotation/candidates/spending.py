@@ -7,7 +7,7 @@ may have been charged.
 
 import json
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -35,18 +35,8 @@ class Reservation:
     cost: Decimal
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What a plan expects: calls, tokens, cost, seconds; ``measured`` rows it is based on."""
-
-    calls: int
-    tokens: int
-    cost: float
-    seconds: float
-    measured: int
-
-    def as_json(self) -> dict:
-        return asdict(self)
+# What no call takes.
+NOTHING = {"calls": 0, "tokens": 0, "cost": 0.0, "seconds": 0.0, "measured": 0}
 
 
 def call(
@@ -138,39 +128,28 @@ def spent(study_id: int) -> dict:
     return {key: value or 0 for key, value in total.items()}
 
 
-def estimate(
-    server: Endpoint | None, calls: int, earlier: QuerySet | None = None, *, rows: int = 0
-) -> Estimate:
-    """What ``calls`` calls for ``rows`` results will take (one call a result where 0).
+def estimate(server: Endpoint, calls: int, earlier: QuerySet, rows: int) -> dict:
+    """What ``calls`` calls for ``rows`` results will take, with the keys of NOTHING.
 
-    Measured on ``earlier`` rows of the same work where there are any, assumed otherwise.
+    Measured on ``earlier`` rows of the same work where there are any, assumed otherwise;
+    ``measured`` is on how many.
     """
-    if server is None:
-        return Estimate(calls=0, tokens=0, cost=0.0, seconds=0.0, measured=0)
-    last = []
-    if earlier is not None:
-        rows_done = earlier.filter(endpoint=server.name, status="done", tokens_out__gt=0)
-        fields = ("tokens_in", "tokens_out", "seconds")
-        last = list(rows_done.order_by("-answered_at").values_list(*fields)[:MEASURED_CALLS])
+    done = earlier.filter(endpoint=server.name, status="done", tokens_out__gt=0)
+    fields = ("tokens_in", "tokens_out", "seconds")
+    last = list(done.order_by("-answered_at").values_list(*fields)[:MEASURED_CALLS])
     if last:
         means = [sum(column) / len(last) for column in zip(*last, strict=True)]
-        read, wrote, seconds = (mean * (rows or calls) for mean in means)
+        read, wrote, seconds = (mean * rows for mean in means)
     else:
         read, wrote, seconds = (number * calls for number in ASSUMED)
         wrote = min(wrote, calls * (server.max_tokens or ASSUMED[1]))
-    return Estimate(
-        calls=calls,
-        tokens=round(read + wrote),
-        cost=float(server.cost(round(read), round(wrote))),
-        seconds=round(seconds / server.concurrency, 1),
-        measured=len(last),
-    )
-
-
-def together(plans: list[Estimate]) -> Estimate:
-    """What several runs are expected to take, one after the other."""
-    rows = [plan.as_json() for plan in plans]
-    return Estimate(**{name: sum(row[name] for row in rows) for name in asdict(estimate(None, 0))})
+    return {
+        "calls": calls,
+        "tokens": round(read + wrote),
+        "cost": float(server.cost(round(read), round(wrote))),
+        "seconds": round(seconds / server.concurrency, 1),
+        "measured": len(last),
+    }
 
 
 def in_words(amounts: dict) -> str:

@@ -170,11 +170,6 @@ def answers() -> list[str]:
     return [name for name, strategy in by_name().items() if not strategy.rewrites]
 
 
-def rewrites() -> list[str]:
-    """The strategies that rewrite an answer."""
-    return [name for name, strategy in by_name().items() if strategy.rewrites]
-
-
 def without_persona() -> list[str]:
     """What a study may declare as its own: ways to answer any query, also where nobody has a
     profile.

@@ -14,7 +14,6 @@ from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
-from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import (
     attributes,
@@ -43,7 +42,6 @@ from annotation.candidates.forms import (
 from annotation.candidates.models import Budget, Candidate, PromptTemplate, Retrieval, Run
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import OPTIONS
-from annotation.candidates.strategies import rewrites
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
@@ -75,7 +73,7 @@ def candidates(request: UserRequest, slug: str) -> HttpResponse:
         )
     if form.is_valid():
         with refusals.as_message(request):
-            new = len(_ask(study, form.cleaned_data, request.user))
+            new = len(generate.request(study, **form.cleaned_data, by=request.user))
             text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", new)
             messages.success(request, text % {"n": new})
             return redirect("candidates", study.slug)
@@ -111,29 +109,13 @@ def configured_servers(request: UserRequest) -> list[endpoints.Endpoint]:
         return []
 
 
-def _planned(request: UserRequest, study: Study, data: dict) -> spending.Estimate | None:
+def _planned(request: UserRequest, study: Study, data: dict) -> dict | None:
     """What the choice would take; nothing is asked for. None, with a message, where it cannot."""
     with refusals.as_message(request), transaction.atomic():
-        asked = _ask(study, data, request.user)
-        runs = {row.run_id: row.run for row in asked if row.run}
+        rows = generate.request(study, **data)
         transaction.set_rollback(True)
-        return spending.together([spending.Estimate(**run.planned) for run in runs.values()])
+        return generate.planned(rows)
     return None
-
-
-def _ask(study: Study, data: dict, by: User) -> list[Candidate]:
-    """Ask for the answers and the rewrites among the chosen strategies, all or none."""
-    names = {"endpoint": data["endpoint"], "by": by}
-    answers = [name for name in data["strategies"] if name not in rewrites()]
-    new = []
-    with transaction.atomic():
-        if answers:
-            new += generate.request(study, strategies=answers, **names)
-        for how in rewrites():
-            if how in data["strategies"]:
-                sources = generate.sources_of(study, "A1")
-                new += generate.request_rewrites(sources, how, **names)
-    return new
 
 
 def _progress(request: UserRequest, study: Study) -> HttpResponse:
@@ -165,7 +147,7 @@ def _page(
     study: Study,
     form: BaseForm,
     servers: list[Endpoint],
-    plan: spending.Estimate | None = None,
+    plan: dict | None = None,
 ) -> HttpResponse:
     rows = Candidate.objects.filter(study=study)
     failed = calls.stopped(rows).filter(status="failed")

@@ -87,7 +87,7 @@ def test_long_ids_stay_within_the_column_and_apart(tea, cast, fake):
     [
         ({"endpoint": "gone"}, "There is no endpoint “gone”"),
         ({"strategies": ["A9"]}, "Choose among the strategies A1, A2, A3"),
-        ({"strategies": ["improve"]}, "Choose among the strategies A1, A2, A3"),
+        ({"strategies": ["improve"]}, "Only answers that are written"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_with_a_sentence(asked, tea, options, sentence):
@@ -185,11 +185,9 @@ def test_the_gold_need_is_in_no_request(asked, tea, cast, fake):
     fake.replies = [Reply("one two three <improved>x y z</improved><degraded>a b c</degraded>")]
     for candidate in generate.request(tea, endpoint="fake"):
         assert written(candidate).status == "done"
-    sources = list(Candidate.objects.filter(strategy="A3"))
     Candidate.objects.filter(strategy="A3").update(text="one two three")
-    for how in ("improve", "degrade"):
-        for candidate in generate.request_rewrites(sources, how, endpoint="fake"):
-            assert written(candidate).status == "done"
+    for candidate in generate.request(tea, strategies=["improve", "degrade"], of="A3"):
+        assert written(candidate).status == "done"
     assert len(fake.requests) == 6
     used = {row.strategy.split("-")[0] for row in Candidate.objects.filter(status="done")}
     assert used == {"A1", "A2", "A3", "improve", "degrade"}
@@ -227,8 +225,9 @@ def test_a_small_model_gets_short_prompts(asked, tea, fake, settings):
 def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
     fake.replies = [Reply("one two three four five")]
     source = written(one(tea))
-    (better,) = generate.request_rewrites([source], "improve", endpoint="fake")
-    assert generate.request_rewrites([source], "improve", endpoint="fake") == []
+    assert source.strategy == "A3"
+    (better,) = generate.request(tea, strategies=["improve"], of="A3")
+    assert generate.request(tea, strategies=["improve"], of="A3") == []
     fake.replies = [
         Reply("<improved>far too short</improved>"),
         Reply("no tags at all, which is no answer"),
@@ -238,10 +237,9 @@ def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
     assert written(overdue(better)).error_code == "empty"
     assert (written(overdue(better)).status, better.text) == ("done", "one two 3 four five")
     assert better.template == "improve/1"
-    with pytest.raises(DomainError, match="Choose between"):
-        generate.request_rewrites([source], "A1")
+    one(tea, "A2")
     with pytest.raises(DomainError, match="Only answers that are written"):
-        generate.request_rewrites([one(tea, "A2")], "degrade")
+        generate.request(tea, strategies=["degrade"], of="A2")
 
 
 # --- Failing ----------------------------------------------------------------------------------
@@ -533,9 +531,8 @@ def test_a_mismatch_is_written_for_another_persona_and_shown_with_its_own(asked,
 def test_rewrites_are_one_strategy_with_their_source_beside_it(asked, tea, fake):
     fake.replies = [Reply("one two three four five six seven eight nine ten")]
     sources = [written(one(tea, name)) for name in ("A1", "A2")]
-    rows = generate.request_rewrites(sources, "degrade", endpoint="fake")
+    rows = [generate.request(tea, strategies=["degrade"], of=of)[0] for of in ("A1", "A2")]
     assert [(row.strategy, row.source) for row in rows] == [("degrade", one) for one in sources]
-    assert generate.sources_of(tea, "A2") == [sources[1]]
     fake.replies = [Reply("<degraded>one two three four five six seven eight</degraded>")]
     assert written(rows[0]).error_code == "length"  # 20 % off, 10 % are allowed
     GenerationRules.objects.create(study=tea, length_tolerance=0.2)

@@ -106,7 +106,7 @@ def test_a_study_without_queries_and_a_site_without_endpoints_say_so(
     settings.ENDPOINTS = []
     assert "No endpoint is configured." in client.get(PAGE).content.decode()
     settings.ENDPOINTS = [{"name": "x"}]
-    assert "Endpoint x needs base_url, a text." in client.get(PAGE).content.decode()
+    assert "Endpoint x, base_url: Field required." in client.get(PAGE).content.decode()
 
 
 def test_the_key_is_on_no_page(carol, fake):

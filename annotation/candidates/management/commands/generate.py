@@ -60,7 +60,7 @@ class Command(StudyCommand):
             rows = _ask(study, options)
             self._warn(study)
             transaction.set_rollback(True)
-        planned = rows[0].run.planned if rows else spending.estimate(None, 0).as_json()
+        planned = generate.planned(rows)
         self.stdout.write(json.dumps(planned) if options["json"] else spending.in_words(planned))
 
     def _note_alone(self) -> None:
@@ -76,12 +76,14 @@ class Command(StudyCommand):
 
 
 def _ask(study: Study, options: dict) -> list:
-    endpoint, limit = options["endpoint"], options["limit"]
-    if how := options["rewrite"]:
-        sources = generate.sources_of(study, options["of"])
-        return generate.request_rewrites(sources, how, endpoint=endpoint, limit=limit)
-    strategies = [name for name in options["strategies"].split(",") if name]
-    return generate.request(study, endpoint=endpoint, strategies=strategies, limit=limit)
+    strategies = [options["rewrite"]] if options["rewrite"] else options["strategies"].split(",")
+    return generate.request(
+        study,
+        endpoint=options["endpoint"],
+        strategies=[name for name in strategies if name],
+        of=options["of"],
+        limit=options["limit"],
+    )
 
 
 def _as_json(counts: dict) -> str:

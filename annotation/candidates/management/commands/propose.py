@@ -42,7 +42,7 @@ class Command(StudyCommand):
         server = endpoints.get(options["endpoint"])
         wanted = _options(step, server.name, options)
         if options["dry_run"]:
-            self._tell(proposals.plan(study, step, wanted, endpoint=server.name).as_json(), options)
+            self._tell(proposals.plan(study, step, wanted, endpoint=server.name), options)
             return
         run = proposals.request(
             study, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer

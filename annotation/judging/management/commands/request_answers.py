@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from annotation.candidates import spending
+from annotation.candidates import generate
 from annotation.core.commands import RefusingCommand
 from annotation.judging.batches.answers import request_answers
 from annotation.studies.models import TaskDefinition
@@ -51,8 +51,7 @@ class Command(RefusingCommand):
         with transaction.atomic():
             rows = request_answers(newest.study, newest, endpoint=endpoint, limit=limit)
             transaction.set_rollback(dry_run)
-        run = rows[0].run if rows else None
-        planned = run.planned if run else spending.estimate(None, 0).as_json()
+        planned = generate.planned(rows)
         words = "{answers:,} answers: {calls:,} calls, about {tokens:,} tokens, cost {cost:.4f}"
         result = {"answers": len(rows), **planned}
         self.stdout.write(json.dumps(result) if options["json"] else words.format(**result))
