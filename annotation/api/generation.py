@@ -15,7 +15,7 @@ from annotation.accounts.models import User
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.candidates import generate, proposals, results, review, spending, wording
 from annotation.candidates.models import Budget, Run
-from annotation.candidates.steps.base import OPTIONS, checked
+from annotation.candidates.steps import STEPS
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.schema import serializer_of
 from annotation.studies.access import study_for
@@ -25,7 +25,7 @@ ANSWERS = review.ANSWER
 PAGE = 100
 
 
-STEP_NAMES = [*OPTIONS, ANSWERS]
+STEP_NAMES = [*STEPS, ANSWERS]
 
 
 class GenerationBody(serializers.Serializer):
@@ -142,7 +142,6 @@ def _request(study: Study, wanted: dict, by: User | None) -> Run:
     options, endpoint = wanted["options"], wanted["endpoint"]
     rest = {"endpoint": endpoint, "limit": wanted.get("limit"), "by": by}
     if wanted["step"] != ANSWERS:
-        options = checked(wanted["step"], options)
         return proposals.request(study, wanted["step"], options, **rest)
     if unknown := options.keys() - {"strategies", "rewrite", "of"}:
         raise DomainError(f"There is no option “{min(unknown)[:40]}” of answers.", code="option")
@@ -178,7 +177,7 @@ def _run(run: Run, counts: dict | None = None) -> dict:
     }
 
 
-KINDS = [*OPTIONS, ANSWERS]
+KINDS = [*STEPS, ANSWERS]
 
 
 class ReviewedBody(serializers.Serializer):

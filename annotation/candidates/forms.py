@@ -10,7 +10,8 @@ from django.utils.translation import gettext_lazy
 
 from annotation.candidates import attributes, endpoints, generate, retrieve
 from annotation.candidates.results import Limits, ReviewRules
-from annotation.candidates.steps.base import OPTIONS, Options
+from annotation.candidates.steps import STEPS
+from annotation.candidates.steps.base import Options
 from annotation.candidates.strategies import Strategy, by_name
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
@@ -47,7 +48,7 @@ class StepForm(form_of(Options)):  # type: ignore[misc]
 
     def __init__(self, *args: Any, step: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        shown = {"endpoint", "newest", *OPTIONS[step]}
+        shown = {"endpoint", "newest", *STEPS[step].options}
         shown |= {"file"} if "texts" in shown else set()
         for name in self.fields.keys() - shown:
             del self.fields[name]

@@ -29,7 +29,7 @@ from annotation.candidates.strategies import (
 )
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
+from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion, held_on
 from annotation.queries.models import Query
 from annotation.queries.scenarios import FEWEST
 from annotation.studies.models import Study
@@ -359,7 +359,7 @@ def _brief(candidate: Candidate, server: Endpoint, strategy: Strategy) -> Brief:
     """What the strategy may see of the row. The gold need is read for "oracle" and nowhere else."""
     version = _written_for(candidate, strategy)
     memories = (
-        Memory.objects.filter(persona=version.persona_id)
+        Memory.objects.filter(held_on(candidate.query.asked_on), persona=version.persona_id)
         .order_by("pk")
         .values_list("text", flat=True)
         if version
@@ -432,9 +432,13 @@ def _note_shown(candidate: Candidate, sessions: Iterable[str]) -> None:
 
 
 def _statements(candidate: Candidate) -> tuple[str, ...]:
-    rows = Attribute.objects.filter(persona=candidate.query.persona_id).order_by("pk")
+    """The attribute that the answer is to be written from, else all that hold when it is asked."""
+    query = candidate.query
+    rows = Attribute.objects.filter(persona=query.persona_id).order_by("pk")
     if candidate.attribute_id:
         rows = rows.filter(pk=candidate.attribute_id)
+    else:
+        rows = rows.filter(held_on(query.asked_on))
     return tuple(rows.values_list("text", flat=True))
 
 

@@ -22,7 +22,13 @@ from annotation.candidates.models import Proposal, Run
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.results import rules_of
 from annotation.candidates.steps import STEPS, Step
-from annotation.candidates.steps.base import NEAR_DUPLICATE, Result, UnfitError
+from annotation.candidates.steps.base import (
+    NEAR_DUPLICATE,
+    Result,
+    UnfitError,
+    as_json,
+    checked,
+)
 from annotation.core import audit, jobs
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
@@ -49,7 +55,7 @@ def step_of(name: str) -> Step:
 def plan(study: Study, name: str, options: dict, *, endpoint: str = "") -> dict:
     """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
     step, server = step_of(name), endpoints.get(endpoint)
-    count = sum(1 for _row in step.plan(study, options | {"endpoint": server.name}))
+    count = sum(1 for _row in step.plan(study, checked(step.options, options), server.name))
     return _estimate(study, step, server, count)
 
 
@@ -77,12 +83,13 @@ def request(
     """
     step, server = step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    stored = {key: value for key, value in options.items() if key != "texts"}
-    if newest is not None and "texts" not in options:
+    chosen = checked(step.options, options)
+    stored = as_json(chosen, {*step.options} - {"texts"})
+    if newest is not None and "texts" not in step.options:
         same = study.runs.filter(step=name, endpoint=server.name, options=stored, created_by=by)
         if run := same.filter(pk__gt=newest).first():
             return run
-    rows = list(islice(step.plan(study, options | {"endpoint": server.name}), limit))
+    rows = list(islice(step.plan(study, chosen, server.name), limit))
     if not rows:
         raise DomainError(_("There is nothing new to ask for."), code="nothing")
     run = Run.objects.create(
@@ -170,7 +177,6 @@ def _store(proposal: Proposal, result: Result) -> None:
     if similarity is not None and similarity >= rules_of(proposal.study).similarity:
         flags.append(NEAR_DUPLICATE)
     last = next(reversed(proposal.parameters.values()), {})
-    step = step_of(proposal.step)
     with transaction.atomic():
         stored = jobs.end(
             proposal,
@@ -188,8 +194,8 @@ def _store(proposal: Proposal, result: Result) -> None:
             error_code="",
             error="",
         )
-        if stored and step.stored:
-            step.stored(proposal, result)
+        if stored:
+            step_of(proposal.step).store(proposal, result)
     if not stored:
         log.warning("proposal %s: attempt %s came too late", proposal.pk, proposal.attempts)
 

@@ -21,7 +21,7 @@ from annotation.core import audit, jobs, records
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.core.schema import asked
-from annotation.personas.models import Attribute
+from annotation.personas.models import Attribute, held_on
 from annotation.studies.bundle_rows import Score
 from annotation.studies.models import Study
 
@@ -122,7 +122,7 @@ def _looked_over(result: Written) -> tuple[list[str], str]:
     if row.purpose != Candidate.Purpose.ANSWER:
         return [], ""
     others = Candidate.objects.filter(query=query, status=Candidate.Status.DONE).exclude(pk=row.pk)
-    attributes = Attribute.objects.filter(persona=query.persona_id)
+    attributes = Attribute.objects.filter(held_on(query.asked_on), persona=query.persona_id)
     flags = clean.check(
         result.cleaned.text,
         question=query.text,

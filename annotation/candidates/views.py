@@ -41,7 +41,6 @@ from annotation.candidates.forms import (
 )
 from annotation.candidates.models import Budget, Candidate, PromptTemplate, Retrieval, Run
 from annotation.candidates.steps import STEPS
-from annotation.candidates.steps.base import OPTIONS
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
@@ -174,7 +173,7 @@ def generation(request: UserRequest, slug: str) -> HttpResponse:
     study = study_for(request.user, slug, policies.generation.may_run)
     context = _runs(study) | {
         "study": study,
-        "steps": [STEPS[name] for name in OPTIONS],
+        "steps": list(STEPS.values()),
         "funnel": review.funnel(study),
         "queue": review.counts(study),
         "spent": spending.spent(study.pk),
@@ -212,7 +211,7 @@ def _label(step: str) -> str:
 def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """One step: POST "plan" says what it would take, POST "start" asks for it."""
     study = study_for(request.user, slug, policies.generation.may_run)
-    if name not in OPTIONS:
+    if name not in STEPS:
         raise Http404
     form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
     context = {"study": study, "step": STEPS[name], "form": form}
@@ -382,7 +381,7 @@ def _ids(values: list[str]) -> list[UUID]:
 
 
 def _check(kind: str) -> None:
-    if kind != review.ANSWER and kind not in proposals.STEPS:
+    if kind != review.ANSWER and kind not in STEPS:
         raise Http404
 
 

@@ -6,17 +6,20 @@ That is their memories and attributes: short statements with the conversations t
 import json
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date
 
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
+from annotation.core.schema import asked
 from annotation.personas.models import Attribute, Evidence, Memory, Persona, PersonaVersion
 from annotation.studies.models import Study
 
@@ -170,10 +173,37 @@ def judged(study: Study) -> set[str]:
     return set(rows.values_list("external_id", flat=True).distinct())
 
 
+@schema(frozen=True)
+class Times:
+    """From which day on something holds of a person, and from which day it does no longer."""
+
+    since: date | None = asked(_("Holds since"), None)
+    until: date | None = asked(_("Holds no longer from"), None)
+
+    def __post_init__(self) -> None:
+        if self.since and self.until and self.until <= self.since:
+            raise ValueError(gettext("It must end after it begins."))
+
+
+ALWAYS = Times()
+
+
 @transaction.atomic
-def remember(persona: Persona, text: str, *, by: User | None = None) -> tuple[Memory, bool]:
+def set_times(attribute: Attribute, times: Times, *, by: User | None = None) -> None:
+    """Say when an attribute holds; its text stays as people may have seen it."""
+    Attribute.objects.filter(pk=attribute.pk).update(since=times.since, until=times.until)
+    days = {name: day and day.isoformat() for name, day in vars(times).items()}
+    audit.record(by, "attribute.times", attribute.persona, attribute=attribute.pk, **days)
+
+
+@transaction.atomic
+def remember(
+    persona: Persona, text: str, times: Times = ALWAYS, *, by: User | None = None
+) -> tuple[Memory, bool]:
     """Add a memory; it, and whether it is new: the persona may have had the text already."""
-    memory, made = Memory.objects.get_or_create(persona=persona, text=text)
+    memory, made = Memory.objects.get_or_create(
+        persona=persona, text=text, defaults={"since": times.since, "until": times.until}
+    )
     if made:
         audit.record(by, "memory.add", persona, memory=memory.pk)
     return memory, made
@@ -213,8 +243,8 @@ def save_attributes(
 ) -> tuple[int, set[str]]:
     """Add the attributes that the study does not have; how many, and the ids that clash.
 
-    Records as of the bundle's attributes.jsonl, their personas there already. An attribute is never
-    edited: a record whose id the study has with other words is left out, and its id returned. Call
+    Records as of the bundle's attributes.jsonl, their personas there already. Of an attribute that
+    is there only its times change: a record with other words is left out, and its id returned. Call
     it with a few thousand at a time.
     """
     personas = dict(study.personas.values_list("external_id", "pk"))
@@ -238,12 +268,22 @@ def save_attributes(
     )
     if made:
         audit.record(by, "attributes.add", study, attributes=len(made))
+    there = [(stored[record["id"]], record) for record in records if record["id"] in stored]
+    for before, record in there:
+        times = {name: record.get(name) for name in TIMES}
+        if any(times.values()) and before | times != before:
+            rows = Attribute.objects.filter(persona__study=study, external_id=record["id"])
+            rows.update(**times)
     return len(made), {
         record["id"]
-        for record in records
-        if record["id"] in stored
-        and stored[record["id"]] != dict.fromkeys(TIMES) | record | {"source": _source(record)}
+        for before, record in there
+        if _words(before) != _words(record | {"source": _source(record)})
     }
+
+
+def _words(record: dict) -> dict:
+    """What of an attribute never changes."""
+    return {name: value for name, value in record.items() if name not in TIMES}
 
 
 def _source(record: dict) -> str:

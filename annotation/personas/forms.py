@@ -9,7 +9,7 @@ from annotation.core.records import check_json
 from annotation.core.schema import form_of
 from annotation.personas import conversations, models, schema, splitting
 from annotation.personas.board import BOTH, FIRST, SECOND
-from annotation.personas.curate import ROUNDS
+from annotation.personas.curate import ROUNDS, Times
 from annotation.studies.bundle import BundleError, read_rows
 from annotation.studies.bundle_rows import Attribute, Persona, Row, check_id
 from annotation.studies.models import Study
@@ -92,15 +92,26 @@ class DropForm(forms.Form):
     )
 
 
-class MemoryForm(forms.Form):
+class MemoryForm(form_of(Times)):  # type: ignore[misc]
     text = forms.CharField(
         label=_("A public text that this person would be interested in"),
         max_length=TEXT_LIMIT,
         widget=forms.Textarea(attrs={"rows": 3}),
     )
 
+    field_order = ("text",)
+
     def clean_text(self) -> str:
         return schema.tidy(self.cleaned_data["text"])
+
+
+TimesForm = form_of(Times)
+
+
+class DayForm(forms.Form):
+    """The day as of which a persona is shown."""
+
+    on = forms.DateField(label=_("As of"), required=False, widget=forms.DateInput({"type": "date"}))
 
 
 class UploadForm(forms.Form):

@@ -13,6 +13,9 @@ of_study = [
     path("personas/<int:pk>/drop/", views.drop, name="persona-drop"),
     path("personas/<int:pk>/restore/", views.restore, name="persona-restore"),
     path("personas/<int:pk>/memories/", views.remember, name="persona-remember"),
+    path(
+        "personas/<int:pk>/attributes/<int:attribute>/times/", views.set_times, name="persona-times"
+    ),
     path("personas/<int:pk>/memories/<int:memory>/remove/", views.forget, name="persona-forget"),
 ]
 urlpatterns = [

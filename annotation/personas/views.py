@@ -3,7 +3,7 @@
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, OuterRef, Q, Subquery
 from django.forms import BaseForm
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,14 +18,16 @@ from annotation.core.rows import chunks
 from annotation.personas import conversations, curate, splitting
 from annotation.personas.forms import (
     AttributesForm,
+    DayForm,
     DropForm,
     FiltersForm,
     MemoryForm,
     PersonaForm,
     SplitForm,
+    TimesForm,
     UploadForm,
 )
-from annotation.personas.models import Persona, PersonaVersion
+from annotation.personas.models import Persona, PersonaVersion, held_on
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -144,7 +146,21 @@ def remember(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     form = MemoryForm(request.POST)
     if not form.is_valid():
         return _page(request, study, row, memory=form)
-    curate.remember(row, form.cleaned_data["text"], by=request.user)
+    curate.remember(row, form.cleaned_data["text"], form.schema, by=request.user)
+    return redirect("persona", slug, pk)
+
+
+@require_POST
+def set_times(request: UserRequest, slug: str, pk: int, attribute: int) -> HttpResponse:
+    """Say when an attribute holds."""
+    _study, row = _study_and_persona(request, slug, pk)
+    statement = get_object_or_404(row.attributes, pk=attribute)
+    form = TimesForm(request.POST)
+    if form.is_valid():
+        curate.set_times(statement, form.schema, by=request.user)
+        messages.success(request, _("Saved."))
+    else:
+        messages.error(request, " ".join(form.errors.get("__all__", [_("This is no date.")])))
     return redirect("persona", slug, pk)
 
 
@@ -174,14 +190,19 @@ def _page(
         "drop": drop or DropForm(),
         "memory": memory or MemoryForm(),
     }
+    day = DayForm(request.GET)
+    held = held_on(day.cleaned_data["on"]) if day.is_valid() else Q()
     current = persona.current
     context = forms | {
         "study": study,
         "persona": persona,
         "current": current,
         "why": curate.REASONS.get(persona.dropped_because, persona.dropped_because),
-        "memories": persona.memories.order_by("pk")[:200],
-        "attributes": persona.attributes.order_by("pk").prefetch_related("evidence")[:200],
+        "day": day,
+        "memories": persona.memories.filter(held).order_by("pk")[:200],
+        "attributes": persona.attributes.filter(held)
+        .order_by("pk")
+        .prefetch_related("evidence")[:200],
         "queries": persona.queries.filter(replaced_at=None).order_by("pk")[:200],
     }
     wrong = any(form.errors for form in forms.values())

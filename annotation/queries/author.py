@@ -10,7 +10,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.characters import transcript
 from annotation.core.errors import Conflict
-from annotation.queries.models import Query
+from annotation.queries.models import Example, Query
 from annotation.studies.models import Study
 
 FIELDS = (
@@ -26,6 +26,7 @@ FIELDS = (
     "guide",
     "ready",
 )
+EXAMPLE = ("person", "text", "memories")
 # Of queries that curators write: they have no owner.
 PLAIN: dict[str, Any] = {
     "owner_id": None,
@@ -113,6 +114,20 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
     if new:
         audit.record(by, "queries.add", study, queries=len(new))
     return len(new) + changed
+
+
+@transaction.atomic
+def set_examples(study: Study, records: list[dict], *, by: User | None = None) -> None:
+    """Let ``records`` (rows of bundle_rows.Example) be the study's pool of example questions.
+
+    Proposals keep the example that was drawn for them.
+    """
+    study.examples.all().delete()
+    Example.objects.bulk_create(
+        Example(study=study, external_id=record["id"], **{key: record[key] for key in EXAMPLE})
+        for record in records
+    )
+    audit.record(by, "examples.set", study, examples=len(records))
 
 
 def _replace(current: Query, fields: dict) -> Query:

@@ -42,12 +42,19 @@ class QueryForm(forms.Form):
         help_text=_("For example: %(names)s") % {"names": ", ".join(SCENARIOS)},
     )
 
+    asked_on = forms.DateField(
+        label=_("Asked on"),
+        required=False,
+        help_text=_("The persona is shown as of that day."),
+        widget=forms.DateInput({"type": "date"}),
+    )
+
     def __init__(
         self, data: Mapping[str, Any] | None = None, *, study: Study, query: Query | None = None
     ) -> None:
         initial = {}
         if query:
-            names = ("persona", "text", "need", "type", "scenario")
+            names = ("persona", "text", "need", "type", "scenario", "asked_on")
             initial = {name: getattr(query, name) for name in names}
         super().__init__(data, initial=initial)
         cast(forms.ModelChoiceField, self.fields["persona"]).queryset = study.personas.order_by(
@@ -71,7 +78,15 @@ class QueryForm(forms.Form):
             "need": data["need"].replace("\r\n", "\n"),
             "type": data["type"],
             "scenario": data["scenario"],
+            "asked_on": data["asked_on"],
         }
+
+
+class ExamplesForm(UploadForm):
+    """An examples.jsonl."""
+
+    row_type = bundle_rows.Example
+    prefix = "examples"  # the page has another upload
 
 
 class QueriesUpload(UploadForm):

@@ -65,6 +65,26 @@ class Query(models.Model):
         return f"{self.external_id}: {self.text[:60]}"
 
 
+class Example(models.Model):
+    """A hand-made question of a real person: shown to a model as one good question."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="examples")
+    external_id = models.CharField(max_length=100)
+    # A pseudonym of whoever asks.
+    person = models.CharField(max_length=100, blank=True)
+    text = models.TextField()
+    # What was known of the person when they asked, as texts.
+    memories = models.JSONField(default=list)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "external_id"], name="example_of_study")
+        ]
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
 class Ground(models.Model):
     """A session of the owner's history that a query grew out of."""
 

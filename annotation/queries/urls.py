@@ -4,6 +4,7 @@ from annotation.queries import views
 
 of_study = [
     path("queries/", views.queries, name="queries"),
+    path("queries/examples/", views.examples, name="examples"),
     path("queries/add/", views.add, name="query-add"),
     path("queries/<int:pk>/", views.query, name="query"),
     path("my-queries/", views.own_queries, name="own-queries"),

@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
+from django.forms import BaseForm
 from django.forms.models import model_to_dict
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
@@ -24,7 +25,7 @@ from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
 from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
-from annotation.queries.forms import QueriesUpload, QueryForm
+from annotation.queries.forms import ExamplesForm, QueriesUpload, QueryForm
 from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_for
@@ -44,6 +45,22 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         _import(request, study, form.cleaned_data["file"])
         return redirect("queries", slug)
+    return _list(request, study, form, ExamplesForm())
+
+
+@require_POST
+def examples(request: UserRequest, slug: str) -> HttpResponse:
+    """Import an examples.jsonl: it becomes the study's pool."""
+    study = study_for(request.user, slug, policies.query.may_change)
+    form = ExamplesForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _list(request, study, QueriesUpload(study=study), form)
+    author.set_examples(study, form.cleaned_data["file"], by=request.user)
+    messages.success(request, _("Saved."))
+    return redirect("queries", slug)
+
+
+def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) -> HttpResponse:
     rows = (
         study.queries.filter(replaced_at=None)
         .order_by("pk")
@@ -55,7 +72,9 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     left = study.candidates.filter(purpose="answer", status="done", query__text="").count()
     context = {"study": study, "page": page, "form": form, "left": left}
-    return render(request, "queries/queries.html", context, status=400 if form.errors else 200)
+    context |= {"examples_form": pool, "examples": study.examples.order_by("pk")}
+    status = 400 if form.errors or pool.errors else 200
+    return render(request, "queries/queries.html", context, status=status)
 
 
 @require_http_methods(["GET", "POST"])

@@ -256,6 +256,15 @@ class Query(Row):
     asked_on: Day | None = None
 
 
+class Example(Row):
+    """A hand-made question of a real person, and what was known of them."""
+
+    id: Id
+    text: Text
+    person: Up100 = ""
+    memories: Annotated[list[Text], TEXTS] = []
+
+
 class Candidate(Row):
     id: Annotated[Id, AfterValidator(_no_answer)]
     query: Reference

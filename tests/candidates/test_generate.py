@@ -1,7 +1,7 @@
 import hashlib
 import json
 import threading
-from datetime import timedelta
+from datetime import date, timedelta
 
 import pytest
 from django.db import connection
@@ -515,6 +515,22 @@ def test_an_answer_from_attributes_sees_these_and_nothing_else(asked, tea, fake)
     assert "Walks before dawn." in str(body["messages"])
     assert "baker" not in str(body["messages"])
     assert candidate.parameters["attributes"] == ["Walks before dawn."]
+
+
+@pytest.mark.parametrize("strategy", ["A1", "attributes"])
+def test_what_does_not_hold_when_it_is_asked_is_not_shown(asked, tea, fake, strategy):
+    for table in (asked.persona.memories, asked.persona.attributes):
+        key = {"external_id": "%s"} if table.model is Attribute else {}
+        for n, (since, until) in enumerate([(1, None), (2, None), (None, 1), (None, 2)]):
+            days = {
+                "since": since and date(2026, 5, since),
+                "until": until and date(2026, 5, until),
+            }
+            table.create(text=f"Fact-{n}.", **days, **{name: str(n) for name in key})
+    type(asked).objects.update(asked_on=date(2026, 5, 1))
+    written(one(tea, strategy))
+    sent = str(fake.bodies()[0])
+    assert [f"Fact-{n}." in sent for n in range(4)] == [True, False, False, True]
 
 
 def test_a_mismatch_is_written_for_another_persona_and_shown_with_its_own(asked, cast, tea, fake):

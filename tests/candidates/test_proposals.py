@@ -1,8 +1,11 @@
+from datetime import date
+
 import pytest
 
 from annotation.accounts.models import User
 from annotation.candidates import calls, clean, pool, proposals, review
 from annotation.candidates.models import Candidate, GenerationRules, Proposal
+from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import checked
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
@@ -15,7 +18,7 @@ from tests.scripted_endpoint import GARBAGE, prompt_of
 def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script):
     carol = cast.person("Carol")
     script.values = [person("Ole Berg"), person("Ada Lind", "baker"), person("Bo Ek", "nurse")]
-    assert proposals.plan(tea, "persona", {"count": 3}).calls == 3
+    assert proposals.plan(tea, "persona", {"count": 3})["calls"] == 3
     run = expand(tea, 3, languages=["English", "Korean"], hints=["lives at a canal"])
     done = proposals.progress(run)
     assert (done["total"], done["done"], done["rate"]) == (3, 3, 3)
@@ -131,21 +134,31 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
     shown = Memory.objects.get(pk=row.input["memories"][0])
     assert feature.evidence.get().messages == [{"role": "user", "text": shown.text}]
 
+    feature.since = date(2026, 5, 1)
+    feature.save()
+    with pytest.raises(DomainError, match="Infer features"):
+        proposals.request(tea, "question", {"asked_on": "2026-04-30"})
+    example = {"external_id": "e1", "person": "r1", "text": "Which lamp?", "memories": ["Reads."]}
+    tea.examples.create(**example)
     leaky = "As a baker of 31, which night train shall I take in winter?"
     plain = "Which night train is worth it in winter?"
     script.values = [
         lambda request: {"scenario": scenario_of(request), "question": leaky},
         {"leaked": ["31"], "rewrite": False, "question": plain},
     ]
-    proposals.request(tea, "question", {"per_persona": 1})
+    run = proposals.request(tea, "question", {"per_persona": 1, "asked_on": "2026-05-01"})
+    assert run.options == {"per_persona": 1, "language": "English", "asked_on": "2026-05-01"}
     write_all()
     (row,) = Proposal.objects.filter(step="question")
     assert row.output["question"] == plain  # rewritten: "baker" was found without the model's help
     assert (row.output["original"], row.output["leaked"]) == (leaky, ["31", "baker"])
     assert row.flags == ["rewritten"]
+    assert row.input["example"] == example
+    shown = "Known of that person:\n- Reads.\nTheir question:\nWhich lamp?\n"
+    assert shown in prompt_of(model.requests[-2])
     review.decide(tea, "question", [row.pk], accepts=True, by=carol)
     query = Query.objects.get(study=tea, persona=mina)
-    assert (query.text, query.type) == (plain, "specific")
+    assert (query.text, query.type, str(query.asked_on)) == (plain, "specific", "2026-05-01")
     assert any(query.scenario in names for _share, names in TAXONOMY.values())
 
 
@@ -209,11 +222,11 @@ def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
 def test_a_plan_learns_from_what_was_measured(tea, mina, model, script):
     script.values = [person()]
     before = proposals.plan(tea, "persona", {"count": 10})
-    assert (before.calls, before.measured) == (10, 0)
+    assert (before["calls"], before["measured"]) == (10, 0)
     expand(tea, 2)
     after = proposals.plan(tea, "persona", {"count": 10})
-    assert (after.tokens, after.measured) == (120, 2)
-    assert after.cost == pytest.approx(120 / 1_000_000)
+    assert (after["tokens"], after["measured"]) == (120, 2)
+    assert after["cost"] == pytest.approx(120 / 1_000_000)
 
 
 def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
@@ -234,7 +247,7 @@ def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
 )
 def test_options_out_of_their_bounds_are_refused(options):
     with pytest.raises(DomainError):
-        checked("persona", options)
+        checked(STEPS["persona"].options, options)
 
 
 @pytest.mark.parametrize(

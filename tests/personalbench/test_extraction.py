@@ -163,7 +163,7 @@ def test_a_model_is_asked_about_a_conversation_once_and_another_model_again(
     with pytest.raises(DomainError, match="nothing new"):
         proposals.request(extracted, "attribute", {})
     settings.ENDPOINTS = [*settings.ENDPOINTS, model.config(name="second")]
-    assert proposals.plan(extracted, "attribute", {}, endpoint="second").calls == 2
+    assert proposals.plan(extracted, "attribute", {}, endpoint="second")["calls"] == 2
 
 
 def test_low_confidence_is_dropped_and_one_meaning_is_one_attribute(extracted, ada):

@@ -38,6 +38,33 @@ def test_attributes_are_imported_once_and_seen_on_their_personas_page(carol, tea
     assert "<strong>ferns</strong>" in page
 
 
+def test_times_change_by_file_and_on_the_page_and_a_day_shows_what_held_on_it(carol, tea):
+    def times():
+        return [str(day) for day in Attribute.objects.values_list("since", "until").get()]
+
+    persona = tea.personas.get()
+    persona.memories.create(text="A text on tea.", until=date(2026, 5, 1))
+    upload(carol, ROW)
+    assert upload(carol, ROW | {"since": "2026-05-01"}).status_code == 302
+    assert upload(carol, ROW).status_code == 302  # says nothing of times
+    assert times() == ["2026-05-01", "None"]
+    page = f"/studies/tea/personas/{persona.pk}/"
+    address = f"{page}attributes/{Attribute.objects.get().pk}/times/"
+    for wrong in ({"since": "x"}, {"since": "2026-05-02", "until": "2026-05-02"}):
+        carol.post(address, wrong)
+        assert times() == ["2026-05-01", "None"]
+    carol.post(address, {"since": "2026-05-01", "until": "2026-05-03"})
+    assert times() == ["2026-05-01", "2026-05-03"]
+
+    def shown(day):
+        text = carol.get(page, {"on": day}).content.decode()
+        return ["A text on tea." in text, "Grows &lt;b&gt;" in text]
+
+    days = ("", "2026-04-30", "2026-05-01", "2026-05-02", "2026-05-03", "x")
+    expected = [[True, True], [True, False], [False, True], [False, True], [False, False]]
+    assert [shown(day) for day in days] == [*expected, [True, True]]
+
+
 def test_a_changed_attribute_is_refused_and_nothing_of_its_file_is_stored(carol):
     upload(carol, ROW)
     answer = upload(carol, {**ROW, "id": "a0"}, ROW | {"text": "Grows roses."})

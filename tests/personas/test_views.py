@@ -155,9 +155,11 @@ def test_a_persona_is_dropped_with_a_reason_and_brought_back(carol, mina):
 def test_memories_are_added_once_and_removed(carol, mina):
     url = f"{URL}{mina.pk}/"
     for _ in range(2):
-        carol.post(f"{url}memories/", {"text": "Five **quiet** paths."})
+        carol.post(f"{url}memories/", {"text": "Five **quiet** paths.", "since": "2026-05-01"})
     memory = mina.memories.get()
+    assert (str(memory.since), memory.until) == ("2026-05-01", None)
     assert "Five <strong>quiet</strong> paths." in carol.get(url).content.decode()
-    assert carol.post(f"{url}memories/", {"text": "  "}).status_code == 400
+    for wrong in ({"text": "  "}, {"text": "x", "since": "2026-05-01", "until": "2026-05-01"}):
+        assert carol.post(f"{url}memories/", wrong).status_code == 400
     carol.post(f"{url}memories/{memory.pk}/remove/")
     assert not mina.memories.exists()

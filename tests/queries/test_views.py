@@ -31,6 +31,7 @@ def test_a_query_is_written_in_the_form(carol, cast, tea):
         "need": "near",
         "type": "general",
         "scenario": "leisure",
+        "asked_on": "2026-05-01",
     }
     assert carol.post(f"{URL}add/", data).url == URL
     query = Query.objects.get()
@@ -45,6 +46,7 @@ def test_a_query_is_written_in_the_form(carol, cast, tea):
         "leisure",
         1,
     )
+    assert str(query.asked_on) == "2026-05-01"
     assert "q7" in carol.get(URL).content.decode()
     assert "<em>to</em>" in carol.get(f"{URL}{query.pk}/").content.decode()
     again = carol.post(f"{URL}add/", data)
@@ -115,10 +117,29 @@ def test_a_file_is_imported_with_its_faults_by_line(carol, asked):
     assert (query.persona.external_id, query.type) == ("p1", "general")
 
 
+def test_a_file_of_examples_becomes_the_pool_and_is_shown(carol, tea):
+    def upload(*rows):
+        data = "\n".join(json.dumps(row) for row in rows).encode()
+        file = SimpleUploadedFile("examples.jsonl", data)
+        return carol.post(f"{URL}examples/", {"examples-file": file})
+
+    row = {"id": "e1", "person": "r1", "text": "Which <b>lamp</b>?", "memories": ["Reads late."]}
+    assert upload(row | {"id": "old"}).status_code == 302
+    assert upload(row).status_code == 302
+    answer = upload(row, row)
+    assert answer.status_code == 400
+    assert "examples.jsonl, line 2" in answer.content.decode()
+    stored = tea.examples.values_list("external_id", "person", "text", "memories")
+    assert list(stored) == [tuple(row.values())]
+    page = carol.get(URL).content.decode()
+    assert "Which &lt;b&gt;lamp&lt;/b&gt;?" in page
+    assert "Reads late." in page
+
+
 def test_the_list_takes_the_same_statements_for_one_query_and_for_many(
     carol, cast, tea, asked, django_assert_num_queries
 ):
-    with django_assert_num_queries(6) as captured:
+    with django_assert_num_queries(7) as captured:
         carol.get(URL)
     for n in range(2, 60):
         cast.query(tea, f"q{n}", asked.persona)

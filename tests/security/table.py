@@ -228,11 +228,11 @@ def _file(record) -> SimpleUploadedFile:
     return SimpleUploadedFile("rows.jsonl", json.dumps(record).encode())
 
 
-def _memory() -> dict:
-    """A memory's address names its persona too: each of them may be foreign."""
+def _of_persona(what: str) -> dict:
+    """The address of a memory or attribute names its persona too: each of them may be foreign."""
 
-    def of(persona, memory, w):
-        return {"slug": w.tea.slug, "pk": persona.persona.pk, "memory": memory.memory.pk}
+    def of(persona, thing, w):
+        return {"slug": w.tea.slug, "pk": persona.persona.pk, what: getattr(thing, what).pk}
 
     return {
         "args": lambda w: of(w.mine, w.mine, w),
@@ -279,6 +279,7 @@ WORDS = {"text": "What now?", "type": "general"}
 PERSONA = {"id": "p9", "profile": {"Name": "Noa"}}
 ATTRIBUTE = {"id": "a9", "persona": "p1", "text": "Grows ferns."}
 QUERY = {"id": "q9", "text": "What now?"}
+EXAMPLE = {"id": "e1", "text": "Which book shall I read?", "memories": ["Reads at night."]}
 # Nobody's: who sent a release sees its import, and nobody else.
 UPLOAD = "00000000-0000-4000-8000-000000000000"
 STUDY = {"title": "New", "slug": "new-one", "languages": ["en"], "consent": "I agree."}
@@ -806,7 +807,14 @@ TABLE = {
     "persona-remember": page(
         persona.may_change, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"text": "A walk."}
     ),
-    "persona-forget": page(persona.may_change, **_memory(), POST=302),
+    "persona-forget": page(persona.may_change, **_of_persona("memory"), POST=302),
+    "persona-times": page(
+        persona.may_change,
+        **_of_persona("attribute"),
+        POST=302,
+        data=lambda w: {"since": "2026-05-01"},
+    ),
+    "examples": page(query.may_change, POST=302, data=lambda w: {"examples-file": _file(EXAMPLE)}),
     "queries": page(query.may_change, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
     "query-add": page(
         query.may_change, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}

@@ -18,7 +18,7 @@ POSTED = [name for name in NAMES if "POST" in TABLE[name].methods]
 # Pages and calls that read a form with files, and who may send it.
 FORMS = {
     **dict.fromkeys(("history-uploads", "api-histories"), "ann"),
-    **dict.fromkeys(("personas", "attributes", "queries", "sources-upload"), "curator"),
+    **dict.fromkeys(("personas", "attributes", "examples", "queries", "sources-upload"), "curator"),
     **dict.fromkeys(("imports", "verifier", "api-imports", "api-documents"), "curator"),
     **dict.fromkeys(("step", "api-attributes-verify"), "curator"),
     "release-import": "site",

@@ -1,18 +1,18 @@
-"""The steps of generation: a new one is a module here and a line of the table."""
+"""The steps of generation: a new one is a class here and a line of the table."""
 
 from annotation.candidates.steps import extraction, personas, questions
 from annotation.candidates.steps.base import Step
 
 STEPS: dict[str, Step] = {
-    step.name: step
+    step.name: step()
     for step in (
-        personas.PERSONAS,
-        personas.MEMORIES,
-        personas.FEATURES,
-        questions.SPECIFIC,
-        questions.POOL,
-        questions.MATCH,
-        extraction.EXTRACT,
-        extraction.VERIFY,
+        personas.Personas,
+        personas.Memories,
+        personas.Features,
+        questions.Specific,
+        questions.Pool,
+        questions.Match,
+        extraction.Extract,
+        extraction.Verify,
     )
 }

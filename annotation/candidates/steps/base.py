@@ -2,22 +2,29 @@
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
+from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass as schema
 
+from annotation.accounts.models import User
+from annotation.candidates import wording
 from annotation.candidates.models import Proposal
 from annotation.candidates.prompts import Prompt
 from annotation.core.errors import DomainError
 from annotation.core.schema import LINES_LIMIT, asked, built
 from annotation.personas.models import Persona
+from annotation.studies.models import Study
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
-# ask(name, wording's name, schema, values): the value of a call before the last, asked once.
+# ask(name, prompt, schema): the value of one call, asked for once.
 Ask = Callable[[str, Prompt, dict], dict]
+Plan = Iterator[tuple[Persona | None, dict]]
 
 NEAR_DUPLICATE = "near-duplicate"
 REASONS = {NEAR_DUPLICATE: _("too similar to another"), "other": _("another reason")}
@@ -25,7 +32,7 @@ REASONS = {NEAR_DUPLICATE: _("too similar to another"), "other": _("another reas
 
 @schema
 class Options:
-    """What steps are asked for; each takes some of it (OPTIONS)."""
+    """What steps are asked for; each takes some of it (``Step.options``)."""
 
     count: int = asked(_("How many"), 20, ge=1, le=5_000)
     languages: list[str] = asked(_("Languages, one a line"), ["English"], unit="lines")
@@ -35,41 +42,31 @@ class Options:
     )
     constraints: str = asked(_("What holds for all of them"), "", unit="text", max_length=2_000)
     texts: list[str] = asked(_("Texts, one a line (or JSON lines with text)"), [], unit="lines")
-    examples: list[str] = asked(
-        _("Good questions of real people, one a line; one is drawn for each call"),
-        [],
-        unit="lines",
-    )
     per_persona: int = asked(_("Calls a persona"), 1, ge=1, le=200)
     size: int = asked(_("Memories a call"), 6, ge=1, le=30)
     chats: int = asked(_("Conversations a call"), 1, ge=1, le=20)
+    asked_on: date | None = asked(_("Asked on"), None, _("The persona is shown as of that day."))
     least: int = asked(_("Fewest words"), 4, ge=1, le=1_000)
     most: int = asked(_("Most words"), 60, ge=1, le=1_000)
 
 
-# The options of each step.
-OPTIONS = {
-    "persona": ("count", "languages", "hints", "constraints"),
-    "memory": ("texts", "per_persona"),
-    "feature": ("size", "per_persona", "language"),
-    "question": ("per_persona", "language", "examples"),
-    "general": ("texts", "least", "most"),
-    "match": ("per_persona",),
-    "attribute": ("chats", "language"),
-    "verify": ("language",),
-}
+def checked(names: Collection[str], options: dict) -> Options:
+    """``options`` of a step that takes ``names``, of their types and within their bounds.
 
-
-def checked(step: str, options: dict) -> dict:
-    """``options`` of a step, of their types and within their bounds; DomainError otherwise."""
-    if unknown := options.keys() - set(OPTIONS[step]):
-        names = ", ".join(OPTIONS[step])
-        sentence = f"There is no option “{min(unknown)[:40]}” of {step}. Known: {names}."
+    DomainError otherwise.
+    """
+    if unknown := options.keys() - set(names):
+        sentence = f"There is no option “{min(unknown)[:40]}”. Known: {', '.join(names)}."
         raise DomainError(sentence, code="option")
     model = built(Options, options)
     if sum(map(len, model.texts)) > LINES_LIMIT:
         raise DomainError("The texts are too long: 5 MB at most.", code="option")
-    return {name: getattr(model, name) for name in options}
+    return model
+
+
+def as_json(options: Options, names: Collection[str]) -> dict:
+    """Those ``names`` of the options, as a run stores them."""
+    return TypeAdapter(Options).dump_python(options, mode="json", include=set(names))
 
 
 class UnfitError(ValueError):
@@ -85,29 +82,47 @@ class Result:
     flags: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
 class Step:
-    """One step. ``plan`` yields inputs, ``write`` asks the model, ``accept`` makes what it is for.
+    """One step of generation; its ``options`` are those of Options that it takes.
 
-    ``plan(study, options)`` yields ``(persona or None, input)``; ``write(proposal, ask)`` returns a
-    Result; ``accept(proposal, by)`` returns the id of what was made, ``undo(proposal, by)`` takes
-    it back or raises DomainError; ``calls`` is how many calls a proposal takes.
-    ``options`` of ``plan`` also name the ``endpoint``. ``stored(proposal, result)`` runs in the
-    transaction that stores a result. What is not ``reviewed`` waits for a curator only where the
-    study has answers reviewed: raters judge it anyway.
+    ``calls`` is how many calls a proposal takes. What is not ``reviewed`` waits for a curator only
+    where the study has answers reviewed: raters judge it anyway.
     """
 
     name: str
     label: "StrOrPromise"
-    plan: Callable[..., Iterator[tuple]]
-    write: Callable[[Proposal, Ask], Result]
-    accept: Callable[..., str]
-    undo: Callable[..., None]
-    reasons: dict
-    flags: dict = field(default_factory=dict)
-    calls: int = 1
-    stored: Callable[[Proposal, Result], None] | None = None
-    reviewed: bool = True
+    options: tuple[str, ...]
+    reasons: dict = REASONS
+    flags: dict = {}
+    calls = 1
+    reviewed = True
+
+    def plan(self, study: Study, options: Options, endpoint: str) -> Plan:
+        """Yield (persona or None, input) of each proposal."""
+        raise NotImplementedError
+
+    def write(self, proposal: Proposal, ask: Ask) -> Result:
+        """Ask the model."""
+        raise NotImplementedError
+
+    def asked(self, study: Study) -> QuerySet[Proposal]:
+        """What the step asked for already, unless that failed."""
+        earlier = Proposal.objects.filter(study=study, step=self.name)
+        return earlier.exclude(status__in=("failed", "cancelled"))
+
+    def said(self, proposal: Proposal, ask: Ask, schema: dict, **values: str) -> dict:
+        """What the model says to the step's prompt with ``values`` in its places."""
+        return ask(self.name, wording.of(proposal.study, self.name).prompt(**values), schema)
+
+    def store(self, proposal: Proposal, result: Result) -> None:
+        """Store more of a result, in its transaction."""
+
+    def accept(self, proposal: Proposal, by: User) -> str:
+        """Make what the step is for; the id of what was made."""
+        return ""
+
+    def undo(self, proposal: Proposal, by: User) -> None:
+        """Take back what was made. DomainError where it is in use."""
 
 
 def persona_of(proposal: Proposal) -> Persona:

@@ -2,17 +2,17 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.accounts.models import User
-from annotation.candidates import wording
 from annotation.candidates.models import JUDGED, Proposal
 from annotation.candidates.steps.base import (
     REASONS,
     Ask,
+    Options,
+    Plan,
     Result,
     Step,
     UnfitError,
@@ -65,43 +65,6 @@ PERSONA = record(
 )
 
 
-def _plan_personas(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
-    """``options``: count, languages, constraints, hints. Each kept persona may be a seed."""
-    seeds = list(study.personas.filter(dropped_at=None).order_by("pk"))
-    if not seeds:
-        raise DomainError(
-            _("Import or write at least one persona as a seed first."), code="no_seeds"
-        )
-    languages = options.get("languages") or ["English"]
-    hints = options.get("hints") or [""]
-    chance = random.Random(1)  # noqa: S311 - no secret
-    for number in range(options.get("count", 20)):
-        drawn = {
-            "seed": chance.choice(seeds).pk,
-            "hint": "; ".join(chance.sample(hints, min(2, len(hints)))),
-            "language": languages[number % len(languages)],
-            "constraints": options.get("constraints", ""),
-        }
-        yield None, drawn
-
-
-def _write_persona(proposal: Proposal, ask: Ask) -> Result:
-    drawn = proposal.input
-    seed = Persona.objects.filter(study=proposal.study_id, pk=drawn["seed"]).first()
-    if seed is None:
-        raise UnfitError("no seed")
-    constraints = f"Also: {drawn['constraints']}" if drawn["constraints"] else ""
-    prompt = wording.of(proposal.study, "persona").prompt(
-        language=drawn["language"],
-        constraints=constraints,
-        seed=profiles.as_text(seed.current.profile),
-        hint=drawn["hint"] or "(none)",
-        present=_present(proposal),
-    )
-    profile = ask("persona", prompt, PERSONA)
-    return Result(profile, profiles.as_text(profile))
-
-
 def _present(proposal: Proposal) -> str:
     """Who was written last, in a line each: so that a model does not write the same again."""
     written = Proposal.objects.filter(study=proposal.study_id, step="persona", status="done")
@@ -112,163 +75,187 @@ def _present(proposal: Proposal) -> str:
     return "\n".join(names) or "(nobody)"
 
 
-def _accept_persona(proposal: Proposal, by: User) -> str:
-    key = f"g-{proposal.pk.hex[:12]}"
-    curate.save(proposal.study, key, proposal.output, by=by)
-    return key
-
-
-def _undo_persona(proposal: Proposal, by: User) -> None:
-    persona = Persona.objects.filter(
-        study=proposal.study_id, external_id=proposal.made, dropped_at=None
-    ).first()
-    if persona is None:
-        return
-    users = (persona.queries, persona.proposals, persona.memories, persona.attributes)
-    if persona.split or any(rows.exists() for rows in users):
-        raise Conflict(_("The persona is in use already: drop it on its own page."), code="used")
-    persona.delete()
-
-
-def _plan_memories(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
-    """``options``: texts (a collection), per_persona calls, each with a sample of the texts."""
-    collection = options.get("texts") or []
-    if not collection:
-        raise DomainError(_("Give a collection of texts to choose from."), code="no_texts")
-    chance = random.Random(1)  # noqa: S311 - no secret
-    for persona in study.personas.filter(dropped_at=None).order_by("pk"):
-        for _call in range(options.get("per_persona", 1)):
-            some = chance.sample(collection, min(SHOWN_TEXTS, len(collection)))
-            yield persona, {"texts": some}
-
-
-def _write_memories(proposal: Proposal, ask: Ask) -> Result:
-    shown = proposal.input["texts"]
-    prompt = wording.of(proposal.study, "memory").prompt(
-        persona=profiles.as_text(persona_of(proposal).current.profile),
-        texts=numbered([text[:TEXT_CHARACTERS] for text in shown]),
-    )
-    numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": SHOWN_TEXTS}
-    chosen = ask("memory", prompt, record(numbers=numbers))["numbers"]
-    chosen = sorted({n for n in chosen if 1 <= n <= len(shown)})
-    picked = [shown[n - 1] for n in chosen]
-    return Result({"texts": picked}, "\n".join(picked))
-
-
-def _accept_memories(proposal: Proposal, by: User) -> str:
-    texts = proposal.output["texts"]
-    memories = [curate.remember(persona_of(proposal), text, by=by) for text in texts]
-    # Texts that the persona had already stay where the decision is taken back.
-    output = proposal.output | {"memories": [memory.pk for memory, made in memories if made]}
-    Proposal.objects.filter(pk=proposal.pk).update(output=output)
-    return ""
-
-
-def _undo_memories(proposal: Proposal, by: User) -> None:
-    made = proposal.output.get("memories", [])
-    Memory.objects.filter(persona=proposal.persona, pk__in=made).delete()
-
-
-def _plan_features(study: Study, options: dict) -> Iterator[tuple[Persona | None, dict]]:
-    """``options``: size (memories a sample), per_persona samples, language."""
-    chance = random.Random(1)  # noqa: S311 - no secret
-    people = study.personas.filter(dropped_at=None, memories__isnull=False).distinct()
-    for persona in people.order_by("pk"):
-        memories = list(persona.memories.order_by("pk").values_list("pk", flat=True))
-        for _sample in range(options.get("per_persona", 1)):
-            size = min(options.get("size", 6), len(memories))
-            drawn = chance.sample(memories, size)
-            yield persona, {"memories": drawn, "language": options.get("language", "English")}
-
-
 FEATURE = record(
     text=text(300),
     evidence={"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 10},
 )
 
 
-def _write_features(proposal: Proposal, ask: Ask) -> Result:
-    memories = Memory.objects.in_bulk(proposal.input["memories"])
-    shown = [memories[pk] for pk in proposal.input["memories"] if pk in memories]
-    if not shown:
-        raise UnfitError("no memories")
-    prompt = wording.of(proposal.study, "feature").prompt(
-        most=str(MOST_FEATURES),
-        language=proposal.input["language"],
-        texts=numbered([feature.text[:TEXT_CHARACTERS] for feature in shown]),
-    )
-    schema = record(features={"type": "array", "items": FEATURE, "maxItems": MOST_FEATURES})
-    features = []
-    for feature in ask("feature", prompt, schema)["features"]:
-        evidence = sorted({n for n in feature["evidence"] if 1 <= n <= len(shown)})
-        if evidence:  # without any there is nothing to show for it
-            ids = [shown[n - 1].pk for n in evidence]
-            features.append({"text": feature["text"], "evidence": ids})
-    if not features:
-        raise UnfitError("no feature with evidence")
-    return Result({"features": features}, "\n".join(feature["text"] for feature in features))
+class Personas(Step):
+    """Each kept persona may be a seed."""
+
+    name = "persona"
+    label = gettext_lazy("Personas from seeds")
+    options = ("count", "languages", "hints", "constraints")
+    reasons = curate.REASONS | REASONS
+
+    def plan(self, study: Study, options: Options, endpoint: str) -> Plan:
+        seeds = list(study.personas.filter(dropped_at=None).order_by("pk"))
+        if not seeds:
+            raise DomainError(
+                _("Import or write at least one persona as a seed first."), code="no_seeds"
+            )
+        languages, hints = options.languages or ["English"], options.hints
+        chance = random.Random(1)  # noqa: S311 - no secret
+        for number in range(options.count):
+            drawn = {
+                "seed": chance.choice(seeds).pk,
+                "hint": "; ".join(chance.sample(hints, min(2, len(hints)))),
+                "language": languages[number % len(languages)],
+                "constraints": options.constraints,
+            }
+            yield None, drawn
+
+    def write(self, proposal: Proposal, ask: Ask) -> Result:
+        drawn = proposal.input
+        seed = Persona.objects.filter(study=proposal.study_id, pk=drawn["seed"]).first()
+        if seed is None:
+            raise UnfitError("no seed")
+        constraints = f"Also: {drawn['constraints']}" if drawn["constraints"] else ""
+        profile = self.said(
+            proposal,
+            ask,
+            PERSONA,
+            language=drawn["language"],
+            constraints=constraints,
+            seed=profiles.as_text(seed.current.profile),
+            hint=drawn["hint"] or "(none)",
+            present=_present(proposal),
+        )
+        return Result(profile, profiles.as_text(profile))
+
+    def accept(self, proposal: Proposal, by: User) -> str:
+        key = f"g-{proposal.pk.hex[:12]}"
+        curate.save(proposal.study, key, proposal.output, by=by)
+        return key
+
+    def undo(self, proposal: Proposal, by: User) -> None:
+        persona = Persona.objects.filter(
+            study=proposal.study_id, external_id=proposal.made, dropped_at=None
+        ).first()
+        if persona is None:
+            return
+        users = (persona.queries, persona.proposals, persona.memories, persona.attributes)
+        if persona.split or any(rows.exists() for rows in users):
+            raise Conflict(
+                _("The persona is in use already: drop it on its own page."), code="used"
+            )
+        persona.delete()
 
 
-def _accept_features(proposal: Proposal, by: User) -> str:
-    texts_of = dict(Memory.objects.filter(persona=proposal.persona).values_list("pk", "text"))
-    records = [
-        {
-            "id": f"f-{proposal.pk.hex[:12]}-{number}",
-            "persona": persona_of(proposal).external_id,
-            "text": feature["text"],
-            "confidence": None,
-            "model": proposal.model,
-            "conversations": [
-                [{"role": "user", "text": texts_of[pk]}]
-                for pk in feature["evidence"]
-                if pk in texts_of
-            ],
-        }
-        for number, feature in enumerate(proposal.output["features"], start=1)
-    ]
-    curate.save_attributes(proposal.study, records, by=by)
-    return f"f-{proposal.pk.hex[:12]}"
+class Memories(Step):
+    """Each call shows a sample of the texts."""
+
+    name = "memory"
+    label = gettext_lazy("Memories from a collection")
+    options = ("texts", "per_persona")
+    reasons = {"unfitting": gettext_lazy("does not fit the persona"), **REASONS}
+
+    def plan(self, study: Study, options: Options, endpoint: str) -> Plan:
+        if not options.texts:
+            raise DomainError(_("Give a collection of texts to choose from."), code="no_texts")
+        chance = random.Random(1)  # noqa: S311 - no secret
+        for persona in study.personas.filter(dropped_at=None).order_by("pk"):
+            for _call in range(options.per_persona):
+                size = min(SHOWN_TEXTS, len(options.texts))
+                yield persona, {"texts": chance.sample(options.texts, size)}
+
+    def write(self, proposal: Proposal, ask: Ask) -> Result:
+        shown = proposal.input["texts"]
+        numbers = {"type": "array", "items": {"type": "integer"}, "maxItems": SHOWN_TEXTS}
+        chosen = self.said(
+            proposal,
+            ask,
+            record(numbers=numbers),
+            persona=profiles.as_text(persona_of(proposal).current.profile),
+            texts=numbered([text[:TEXT_CHARACTERS] for text in shown]),
+        )
+        picked = [shown[n - 1] for n in sorted(set(chosen["numbers"])) if 1 <= n <= len(shown)]
+        return Result({"texts": picked}, "\n".join(picked))
+
+    def accept(self, proposal: Proposal, by: User) -> str:
+        person = persona_of(proposal)
+        memories = [curate.remember(person, text, by=by) for text in proposal.output["texts"]]
+        # Texts that the persona had already stay where the decision is taken back.
+        output = proposal.output | {"memories": [memory.pk for memory, made in memories if made]}
+        Proposal.objects.filter(pk=proposal.pk).update(output=output)
+        return ""
+
+    def undo(self, proposal: Proposal, by: User) -> None:
+        made = proposal.output.get("memories", [])
+        Memory.objects.filter(persona=proposal.persona, pk__in=made).delete()
 
 
-def _undo_features(proposal: Proposal, by: User) -> None:
-    rows = Attribute.objects.filter(
-        persona=proposal.persona, external_id__startswith=f"{proposal.made}-"
-    )
-    if proposal.made and rows.filter(JUDGED).exists():
-        raise Conflict(_("People judge one of these features already."), code="used")
-    rows.delete()
+class Features(Step):
+    """Each call shows a sample of the memories."""
 
-
-PERSONAS = Step(
-    name="persona",
-    label=gettext_lazy("Personas from seeds"),
-    plan=_plan_personas,
-    write=_write_persona,
-    accept=_accept_persona,
-    undo=_undo_persona,
-    reasons=curate.REASONS | REASONS,
-)
-MEMORIES = Step(
-    name="memory",
-    label=gettext_lazy("Memories from a collection"),
-    plan=_plan_memories,
-    write=_write_memories,
-    accept=_accept_memories,
-    undo=_undo_memories,
-    reasons={"unfitting": gettext_lazy("does not fit the persona"), **REASONS},
-)
-FEATURES = Step(
-    name="feature",
-    label=gettext_lazy("Features from memories"),
-    plan=_plan_features,
-    write=_write_features,
-    accept=_accept_features,
-    undo=_undo_features,
-    reasons={
+    name = "feature"
+    label = gettext_lazy("Features from memories")
+    options = ("size", "per_persona", "language")
+    reasons = {
         "overgeneralised": gettext_lazy("overgeneralised"),
         "no-evidence": gettext_lazy("the evidence does not show it"),
         "task": gettext_lazy("a task taken for a trait"),
         "not-standalone": gettext_lazy("cannot be understood alone"),
         **REASONS,
-    },
-)
+    }
+
+    def plan(self, study: Study, options: Options, endpoint: str) -> Plan:
+        chance = random.Random(1)  # noqa: S311 - no secret
+        people = study.personas.filter(dropped_at=None, memories__isnull=False).distinct()
+        for persona in people.order_by("pk"):
+            memories = list(persona.memories.order_by("pk").values_list("pk", flat=True))
+            for _sample in range(options.per_persona):
+                drawn = chance.sample(memories, min(options.size, len(memories)))
+                yield persona, {"memories": drawn, "language": options.language}
+
+    def write(self, proposal: Proposal, ask: Ask) -> Result:
+        memories = Memory.objects.in_bulk(proposal.input["memories"])
+        shown = [memories[pk] for pk in proposal.input["memories"] if pk in memories]
+        if not shown:
+            raise UnfitError("no memories")
+        answer = self.said(
+            proposal,
+            ask,
+            record(features={"type": "array", "items": FEATURE, "maxItems": MOST_FEATURES}),
+            most=str(MOST_FEATURES),
+            language=proposal.input["language"],
+            texts=numbered([feature.text[:TEXT_CHARACTERS] for feature in shown]),
+        )
+        features = []
+        for feature in answer["features"]:
+            evidence = sorted({n for n in feature["evidence"] if 1 <= n <= len(shown)})
+            if evidence:  # without any there is nothing to show for it
+                ids = [shown[n - 1].pk for n in evidence]
+                features.append({"text": feature["text"], "evidence": ids})
+        if not features:
+            raise UnfitError("no feature with evidence")
+        return Result({"features": features}, "\n".join(feature["text"] for feature in features))
+
+    def accept(self, proposal: Proposal, by: User) -> str:
+        texts_of = dict(Memory.objects.filter(persona=proposal.persona).values_list("pk", "text"))
+        records = [
+            {
+                "id": f"f-{proposal.pk.hex[:12]}-{number}",
+                "persona": persona_of(proposal).external_id,
+                "text": feature["text"],
+                "confidence": None,
+                "model": proposal.model,
+                "conversations": [
+                    [{"role": "user", "text": texts_of[pk]}]
+                    for pk in feature["evidence"]
+                    if pk in texts_of
+                ],
+            }
+            for number, feature in enumerate(proposal.output["features"], start=1)
+        ]
+        curate.save_attributes(proposal.study, records, by=by)
+        return f"f-{proposal.pk.hex[:12]}"
+
+    def undo(self, proposal: Proposal, by: User) -> None:
+        rows = Attribute.objects.filter(
+            persona=proposal.persona, external_id__startswith=f"{proposal.made}-"
+        )
+        if proposal.made and rows.filter(JUDGED).exists():
+            raise Conflict(_("People judge one of these features already."), code="used")
+        rows.delete()

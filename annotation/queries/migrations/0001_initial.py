@@ -44,6 +44,20 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Example',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('external_id', models.CharField(max_length=100)),
+                ('person', models.CharField(blank=True, max_length=100)),
+                ('text', models.TextField()),
+                ('memories', models.JSONField(default=list)),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='examples', to='studies.study')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'external_id'), name='example_of_study')],
+            },
+        ),
+        migrations.CreateModel(
             name='Ground',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

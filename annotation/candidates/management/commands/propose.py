@@ -11,7 +11,7 @@ from annotation.accounts.models import User
 from annotation.candidates import endpoints, pool, proposals, review, spending
 from annotation.candidates.forms import StepForm
 from annotation.candidates.models import Run
-from annotation.candidates.steps.base import OPTIONS
+from annotation.candidates.steps import STEPS
 from annotation.core.rows import chunks
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -25,7 +25,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        parser.add_argument("step", metavar="STEP", choices=list(OPTIONS), help=", ".join(OPTIONS))
+        parser.add_argument("step", metavar="STEP", choices=list(STEPS), help=", ".join(STEPS))
         parser.add_argument("--endpoint", default="", metavar="NAME", help="default: the first")
         parser.add_argument(
             "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the step"
@@ -85,10 +85,8 @@ def _options(step: str, endpoint: str, options: dict) -> dict:
     values = {name: form[name].value() or "" for name in form.fields} | {"endpoint": endpoint}
     for pair in options["set"]:
         name, equals, value = pair.partition("=")
-        if not equals or name not in OPTIONS[step]:
-            raise CommandError(
-                f"--set takes {', '.join(OPTIONS[step])}, as NAME=VALUE.", returncode=2
-            )
+        if not equals or name not in (names := STEPS[step].options):
+            raise CommandError(f"--set takes {', '.join(names)}, as NAME=VALUE.", returncode=2)
         values[name] = value.replace("\\n", "\n")
     if path := options["texts"]:
         try:
