@@ -34,6 +34,7 @@ EMPTY = {
     "evaluation.Reply",
     "histories.HistoryConsent",
     "live.Talk",
+    "queries.Example",
     "studies.Provenance",
 }
 # So often the short fields of the whole run get other texts.

@@ -103,7 +103,7 @@ class World:
             batch=batch,
             persona=persona,
             memory=persona.memories.create(text=f"A memory of {study}"),
-            attribute=persona.attributes.create(external_id="a1", text=f"Likes {study}."),
+            attribute=persona.attributes.create(external_id="held", text=f"Likes {study}."),
             query=study.queries.first(),
             candidate=study.candidates.first(),
             slot=self._claim(study, judge),
