@@ -5,7 +5,7 @@ from typing import cast
 from uuid import UUID
 
 from annotation.accounts.models import User
-from annotation.agreement.task_votes import TaskVotes
+from annotation.agreement.board import Board
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import Answer, config_of_task, kind_of
 from annotation.judging.models import Handback, Item, ItemQuerySet, Judgment
@@ -14,7 +14,7 @@ from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 
 
-def find(board: TaskVotes, pk: UUID) -> Item | None:
+def find(board: Board, pk: UUID) -> Item | None:
     """The item of the board's task; None where there is none that others may look at.
 
     What only its owner judges is shown to nobody else.

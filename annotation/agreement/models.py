@@ -22,7 +22,7 @@ class AgreementResult(models.Model):
     agreement = models.JSONField()
     # Of selections; empty for other kinds.
     tiers = models.JSONField()
-    # Of tasks with very many votes, what its page is drawn from (``task_votes.TaskVotes.columns``):
+    # Of tasks with very many votes, what its page is drawn from (``board.Board.columns``):
     # sums of all votes, and the single votes of the first items, packed.
     sums = models.JSONField(null=True)
     sample = models.BinaryField(null=True)

@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, OuterRef, Prefetch
 
 from annotation.accounts.models import Consent
+from annotation.agreement.board import Board
 from annotation.agreement.models import (
     AgreementResult,
     EarlyStop,
@@ -19,7 +20,6 @@ from annotation.agreement.models import (
 )
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.statistics import kendall
-from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers import collection, rules
 from annotation.agreement.tiers.rules import DEFAULT, TierRule
 from annotation.judging.kinds import kind_of
@@ -184,7 +184,7 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
         collection.collecting(study, task, state.closed),
         collection.topped(study, task),
     )
-    board = TaskVotes(study, definition, afresh=True, withdrawn=state.withdrawn)
+    board = Board(study, definition, afresh=True, withdrawn=state.withdrawn)
     board.counted_labels = labels = state.labels[task]
     measure, k = board.counted, len(labels)
     read = stored.task_votes(definition, measure.name, columns=board.votes, declared=labels)

@@ -1,6 +1,5 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
-from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
@@ -17,14 +16,12 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import item_views, scoring, wording
-from annotation.agreement.figures import planning, summary
-from annotation.agreement.figures.board import Board, Figure
-from annotation.agreement.figures.dashboard import SelectionBoard
-from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.board import CAP, Board
+from annotation.agreement.figures import page, planning, summary
+from annotation.agreement.figures.base import Figure
 from annotation.agreement.figures.progress import tier_rows
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.forms import PlanForm, RuleForm
-from annotation.agreement.task_votes import CAP, TaskVotes
 from annotation.agreement.tiers import collection, easy_audit, rules
 from annotation.agreement.wording import translated
 from annotation.core import downloads, refusals
@@ -75,61 +72,56 @@ def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
     board = _board(study, task)
     if request.GET.get("format") == "csv":
         key = request.GET.get("chart", "")
-        return _download(board.figure(key) if key in board.makers else None, study, task)
+        return _download(_figure_of(study, board, key), study, task)
     digest = board.result.digest if board.result else ""
     seen = request.GET.get("votes"), request.GET.get("of")
     if request.htmx and seen == (str(board.totals["votes"]), digest):
         return HttpResponse(status=204)
-    if isinstance(board, KindBoard):
-        compared = bool(board.measures)
-        context = _page(request, study, board, digest) | {
-            "formulas": wording.of_levels(board.levels) if compared else None,
-            "drawn_intervals": wording.DRAWN_INTERVALS,
-            "tier_rule": wording.TIER_RULE if counting.has_tiers(board.definition) else None,
-        }
-        return whole_or_part(request, "agreement/kind.html", "live", context)
-    context = _page(request, study, board, digest) | {
-        "has_scores": scoring.any_scores(study),
-        "capped": CAP if board.last is not None else None,
-        "formulas": wording.FORMULAS,
-        "tier_rule": wording.TIER_RULE,
-    }
+    context = _figures_context(study, board) | _disputed_context(request, study, board, digest)
     return whole_or_part(request, "agreement/results.html", "live", context)
 
 
-def _page(request: UserRequest, study: Study, board: Board, digest: str) -> dict[str, Any]:
-    """What the pages of results of all tasks show: figures, disputed items, tiers."""
-    task, tiered = board.task, counting.has_tiers(board.definition)
-    tier = request.GET.get("tier", "")
-    tier = tier if tiered and tier in rules.TIERS else ""
-    page, number = None, request.GET.get("page")
-    if tier:
-        page = page_of(cast(Any, TaskVotes.disputed(board, tier)), PAGE, number)
-    elif board.measures:
-        page = Paginator(cast(Any, board.disputed()), PAGE).get_page(number)
-    votes_of = partial(TaskVotes.votes_of, board) if tier else board.votes_of
-    member = member_of(request.user, study)
-    tops_up = tier == "borderline" and policies.batch.may_change(member)
-    stops = tiered and policies.task.may_change(member)
-    shown = {"votes": board.totals["votes"], "of": digest, "page": page.number if page else ""}
+def _figures_context(study: Study, board: Board) -> dict[str, Any]:
     return {
         "study": study,
-        "task": task,
+        "task": board.task,
         "board": board,
-        "tiered": tiered,
-        "tier": tier,
-        "reserve": collection.reserve(study, task).count() if tops_up else 0,
         "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
-        "top_up": rules.DEFAULT.top_up,
-        "early": collection.stop_state(study, task) if stops else None,
-        "address": reverse("results", args=[study.slug, task]),
-        "shown": urlencode(shown | ({"tier": tier} if tier else {})),
-        "figures": [board.figure(key) for key in board.makers],
-        "page": page,
-        "disputed": [(row, votes_of(row)) for row in page or ()],
-        "headline": _headline(board),
+        "figures": [page.figure_of(board, key) for key in page.names(board)],
+        "headline": summary.headline(board),
+        "has_scores": board.kind.chooses and scoring.any_scores(study),
+        "capped": CAP if board.kind.chooses and board.last is not None else None,
+        "formulas": wording.of_levels(board.levels) if board.measures else None,
         "interval": wording.INTERVAL,
-        "keys": scoring.compared(study, task),
+        "drawn_intervals": wording.DRAWN_INTERVALS,
+        "tier_rule": wording.TIER_RULE if board.has_tiers else None,
+        "keys": scoring.compared(study, board.task),
+    }
+
+
+def _disputed_context(
+    request: UserRequest, study: Study, board: Board, digest: str
+) -> dict[str, Any]:
+    """Disputed items or those of a tier, and what can be done about the votes of items."""
+    tier, number, rows = request.GET.get("tier", ""), request.GET.get("page"), None
+    tier = tier if board.has_tiers and tier in rules.TIERS else ""
+    if tier:
+        rows = page_of(cast(Any, board.disputed(tier)), PAGE, number)
+    elif board.measures:
+        rows = Paginator(cast(Any, board.disputed()), PAGE).get_page(number)
+    member = member_of(request.user, study)
+    tops_up = tier == "borderline" and policies.batch.may_change(member)
+    stops = board.has_tiers and policies.task.may_change(member)
+    shown = {"votes": board.totals["votes"], "of": digest, "page": rows.number if rows else ""}
+    return {
+        "tier": tier,
+        "reserve": collection.reserve(study, board.task).count() if tops_up else 0,
+        "top_up": rules.DEFAULT.top_up,
+        "early": collection.stop_state(study, board.task) if stops else None,
+        "address": reverse("results", args=[study.slug, board.task]),
+        "shown": urlencode(shown | ({"tier": tier} if tier else {})),
+        "page": rows,
+        "disputed": [board.line(row) for row in rows or ()],
     }
 
 
@@ -151,8 +143,8 @@ def figure(request: UserRequest, slug: str, task: str, name: str, ending: str) -
 
 def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
     """A figure of the task's page or of its scores; None where there is none of this name."""
-    if name in board.makers:
-        return board.figure(name)
+    if name in page.names(board):
+        return page.figure_of(board, name)
     if not board.kind.chooses:
         return None
     figures = rating_figures(scoring.rated(study, board.task))
@@ -182,14 +174,6 @@ def stop_early(request: UserRequest, slug: str, task: str) -> HttpResponse:
         collection.choose_stop(study, task, request.POST.get("below", ""), by=request.user)
         messages.success(request, _("Saved."))
     return redirect("results", slug, task)
-
-
-def _headline(board: Board) -> list:
-    """Groups of figures for the head of a task's page, from the most asked for on."""
-    # Claims are one person's own.
-    agreement = summary.coefficients(board) if "agreement" in board.makers else []
-    tiers = summary.tiers(board)
-    return [group for group in (summary.progress(board) + agreement, tiers) if group]
 
 
 @require_safe
@@ -302,7 +286,7 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
     context = {"study": study, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
-        board = TaskVotes(study, _definition(study, pilot)) if pilot else None
+        board = Board(study, _definition(study, pilot)) if pilot else None
         try:
             context["plan"] = planning.plan(form.cleaned_data, board)
         except ValueError as error:
@@ -317,10 +301,10 @@ def _board(study: Study, task: str) -> Board:
     if newest is None:
         raise Http404
     if kind_of(newest.kind).chooses:
-        return SelectionBoard(study, newest)
+        return Board(study, newest)
     # A version on another scale that nobody has judged yet shows nothing.
     judged = [*counting.newest(study, [task]), *counting.newest_judged(study, task), newest]
-    return KindBoard(study, judged[0])
+    return Board(study, judged[0])
 
 
 def _definition(study: Study, task: str) -> TaskDefinition:

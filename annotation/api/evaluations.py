@@ -16,7 +16,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation import policies
-from annotation.agreement.task_votes import CAP
+from annotation.agreement.board import CAP
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of

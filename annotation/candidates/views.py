@@ -436,7 +436,7 @@ def _chart(values: Tally) -> str:
     desc = _("How many personas have each value; ▲ marks what is over-represented.")
     key = f"board-{values.dimension.name}"
     axes = (_("Personas"), label)
-    return charts.bars(key, label, desc, rows, marked=values.over, axes=axes)
+    return charts.bars((key, label, desc), rows, marked=values.over, axes=axes)
 
 
 @require_safe

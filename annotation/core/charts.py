@@ -37,6 +37,10 @@ SHADES = (0.0, 0.2, 0.4, 0.6, 0.8)
 # Room of an axis title.
 TITLE = 18
 Axes = tuple[str, str]
+# Of a chart: its name in the page, its title, and what it shows.
+Heading = tuple[str, str, str]
+# Of a matrix: {(row, column): value}.
+Cells = dict[tuple[int, int], float | None]
 # Of a line: (x, value, low, high).
 Point = tuple[float, float | None, float | None, float | None]
 Place = Callable[[float], float]
@@ -84,9 +88,7 @@ def number(value: float | None) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.2f}"
 
 
-def columns(
-    key: str, title: str, desc: str, rows: list[tuple[str, float]], *, axes: Axes = UNTITLED
-) -> SafeString:
+def columns(head: Heading, rows: list[tuple[str, float]], *, axes: Axes = UNTITLED) -> SafeString:
     """Upright bars for ``rows`` of (label, value from 0 on)."""
     most = max(max(value for _, value in rows), 1)
     wide = (100 - GUTTER) / len(rows)
@@ -102,13 +104,11 @@ def columns(
         if place % every == 0:
             line = place // every % lines
             parts.append(_text(left + wide / 2, TOP + PLOT + 16 + 14 * line, label, "middle"))
-    return _svg(key, title, desc, TOP + PLOT + 10 + 14 * lines, parts, axes)
+    return _svg(head, TOP + PLOT + 10 + 14 * lines, parts, axes)
 
 
 def bars(
-    key: str,
-    title: str,
-    desc: str,
+    head: Heading,
     rows: list[tuple[str, float]],
     *,
     marked: Collection[str] = (),
@@ -128,17 +128,10 @@ def bars(
         )
         parts.append(_rect(kind, left, bottom - ROW + 5, wide * value / most, ROW - 9, words))
         parts.append(_text(100, bottom - 8, number(value) + sign, "end"))
-    return _svg(key, title, desc, len(rows) * tall + 4, parts, axes)
+    return _svg(head, len(rows) * tall + 4, parts, axes)
 
 
-def band(
-    key: str,
-    title: str,
-    desc: str,
-    points: list[Point],
-    *,
-    axes: Axes = UNTITLED,
-) -> SafeString:
+def band(head: Heading, points: list[Point], *, axes: Axes = UNTITLED) -> SafeString:
     """A line with its band for ``points`` of (x, value, low, high), x rising; None leaves a gap."""
     values = [y for point in points for y in point[1:] if y is not None]
     low, high = min([*values, 0.0]), max([*values, 1.0])
@@ -157,17 +150,11 @@ def band(
     for x, anchor in {middle: "middle", last: "end", first: "start"}.items():
         place = GUTTER + (100 - GUTTER) * across(x)
         parts.append(_text(place, TOP + PLOT + 16, number(x), anchor))
-    return _svg(key, title, desc, TOP + PLOT + 24, parts, axes)
+    return _svg(head, TOP + PLOT + 24, parts, axes)
 
 
 def dots(
-    key: str,
-    title: str,
-    desc: str,
-    rows: list[Dot],
-    *,
-    reference: float | None = None,
-    axes: Axes = UNTITLED,
+    head: Heading, rows: list[Dot], *, reference: float | None = None, axes: Axes = UNTITLED
 ) -> SafeString:
     """One row a value, with its interval, its band and a ``reference`` line for all of them."""
     values = [x for row in rows for x in (row.value, row.low, row.high, *(row.band or ()))]
@@ -190,18 +177,10 @@ def dots(
     parts.append(names)
     middle = tall - ROW / 2
     parts += [_dot(row, place * tall + middle, across) for place, row in enumerate(rows)]
-    return _svg(key, title, desc, height + 24, parts, axes)
+    return _svg(head, height + 24, parts, axes)
 
 
-def heat(
-    key: str,
-    title: str,
-    desc: str,
-    names: list[str],
-    cells: dict[tuple[int, int], float | None],
-    *,
-    axes: Axes = UNTITLED,
-) -> SafeString:
+def heat(head: Heading, names: list[str], cells: Cells, *, axes: Axes = UNTITLED) -> SafeString:
     """The lower half of a symmetric matrix: ``cells`` (row, column) with column < row."""
     size = len(names)
     wide, tall = (100 - NAMES) / size, 24 if size <= 12 else 15
@@ -217,18 +196,11 @@ def heat(
         place = NAMES + (column + 0.5) * wide
         parts.append(_text(place, size * tall + 14, str(column + 1), "middle"))
     parts.append(_legend(size * tall + 26))
-    return _svg(key, title, desc, size * tall + 58, parts, axes)
+    return _svg(head, size * tall + 58, parts, axes)
 
 
 def grid(
-    key: str,
-    title: str,
-    desc: str,
-    names: list[str],
-    heads: list[str],
-    cells: dict[tuple[int, int], float | None],
-    *,
-    axes: Axes = UNTITLED,
+    head: Heading, names: list[str], heads: list[str], cells: Cells, *, axes: Axes = UNTITLED
 ) -> SafeString:
     """A whole matrix of values: ``cells`` (row, column), rows ``names``, columns ``heads``."""
     wide = (100 - NAMES) / len(heads)
@@ -239,20 +211,18 @@ def grid(
         parts.append(_rect(shade(value), left, top, wide * 0.96, ROW - 1.5, words))
         kind = "on-dark" if value is not None and value >= SHADES[3] else "on-light"
         parts.append(_text(left + wide * 0.48, top + 16, _two(value), "middle", kind))
-    for column, head in enumerate(heads):
+    for column, name in enumerate(heads):
         # Every second one a line lower: on a phone neighbours would run into one another.
         place, line = NAMES + (column + 0.48) * wide, 14 + 14 * (column % 2)
         # Centred, the last would run over the edge.
         at = (100, "end") if column and column == len(heads) - 1 else (place, "middle")
-        parts.append(_text(at[0], len(names) * ROW + line, head, at[1]))
+        parts.append(_text(at[0], len(names) * ROW + line, name, at[1]))
     parts.append(_legend(len(names) * ROW + 40))
-    return _svg(key, title, desc, len(names) * ROW + 72, parts, axes)
+    return _svg(head, len(names) * ROW + 72, parts, axes)
 
 
 def stacked(
-    key: str,
-    title: str,
-    desc: str,
+    head: Heading,
     rows: list[tuple[str, list[int], str]],
     heads: list[str],
     *,
@@ -263,24 +233,23 @@ def stacked(
     parts = [_labels([label for label, _counts, _words in rows])]
     for place, (label, counts, words) in enumerate(rows):
         left = NAMES
-        for shade_, (head, count) in enumerate(zip(heads, counts, strict=True)):
+        for shade_, (name, count) in enumerate(zip(heads, counts, strict=True)):
             share = wide * count / (sum(counts) or 1)
-            title = f"{label}, {head}: {number(count)}"
+            title = f"{label}, {name}: {number(count)}"
             parts.append(_rect(f"heat-{shade_}", left, place * ROW + 4, share, ROW - 8, title))
             left += share
         parts.append(_text(100, place * ROW + 16, words, "end"))
-    entries = [(f"heat-{n}", head) for n, head in enumerate(heads)]
+    entries = [(f"heat-{n}", name) for n, name in enumerate(heads)]
     parts.append(_key(entries, len(rows) * ROW + 6))
-    return _svg(key, title, desc, len(rows) * ROW + 38, parts, axes)
+    return _svg(head, len(rows) * ROW + 38, parts, axes)
 
 
 def _two(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _svg(
-    key: str, title: str, desc: str, height: float, parts: list[SafeString], axes: Axes = UNTITLED
-) -> SafeString:
+def _svg(head: Heading, height: float, parts: list[SafeString], axes: Axes) -> SafeString:
+    key, title, desc = head
     if any(axes):
         inner = format_html('<g transform="translate(0 {})">{}</g>', TITLE, _all(parts))
         height += 2 * TITLE

@@ -35,7 +35,7 @@ def chart(stage: dict) -> str:
     desc = _("Mean Cohen's kappa with 95 % intervals over items; the line is chance.")
     axes = (_("Cohen's kappa"), _("Who"))
     key = f"gap-{stage['task'].name}"
-    return charts.dots(key, title, desc, rows, reference=0, axes=axes)
+    return charts.dots((key, title, desc), rows, reference=0, axes=axes)
 
 
 def measures(stage: dict) -> list[tuple]:

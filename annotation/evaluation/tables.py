@@ -303,6 +303,5 @@ def _bold(text: str, bold: bool) -> str:
 def as_svg(key: str, title: str, desc: str, rows: list[charts.Dot], chance: float) -> SafeString:
     """The standings as a picture of its own, for papers and pages elsewhere."""
     axes = (str(_("Accuracy (%)")), str(_("Model")))
-    return charts.svg(
-        charts.dots(key, title, desc, rows, reference=chance, axes=axes), f"{title}. {desc}."
-    )
+    chart = charts.dots((key, title, desc), rows, reference=chance, axes=axes)
+    return charts.svg(chart, f"{title}. {desc}.")

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.agreement.task_votes import CAP
+from annotation.agreement.board import CAP
 from annotation.candidates.views import configured_servers
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
@@ -286,15 +286,9 @@ def _of_aspects(release: Release) -> dict:
 
 
 def _chart(dots: list) -> str:
-    title, desc = _("Accuracy"), _("Per cent of pairs with 95 % intervals; the line is chance.")
-    return charts.dots(
-        "standings",
-        title,
-        desc,
-        dots,
-        reference=leaderboard.CHANCE,
-        axes=(_("Accuracy (%)"), _("Model")),
-    )
+    desc = _("Per cent of pairs with 95 % intervals; the line is chance.")
+    head, axes = ("standings", _("Accuracy"), desc), (_("Accuracy (%)"), _("Model"))
+    return charts.dots(head, dots, reference=leaderboard.CHANCE, axes=axes)
 
 
 @require_POST

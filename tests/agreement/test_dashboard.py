@@ -8,10 +8,8 @@ import io
 import math
 import re
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import numpy as np
 import pytest
 from django.db import connection
 from django.db.models import F
@@ -19,10 +17,11 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.agreement import recompute, task_votes
-from annotation.agreement.figures import raters, summary
-from annotation.agreement.figures.board import About
-from annotation.agreement.figures.dashboard import FIGURES, SelectionBoard
+from annotation.agreement import board as boards
+from annotation.agreement import recompute
+from annotation.agreement.board import Board
+from annotation.agreement.figures import summary
+from annotation.agreement.figures.page import FIGURES, figure_of
 from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Judgment, recounted
@@ -72,7 +71,7 @@ def judged(cast, tea):
 
 @pytest.fixture
 def board(judged):
-    return SelectionBoard(judged, judged.tasks.get(name="better"))
+    return Board(judged, judged.tasks.get(name="better"))
 
 
 @pytest.fixture
@@ -91,24 +90,24 @@ def workers(board, cast):
 
 
 def test_days_without_work_are_days_too(board):
-    rows = board.figure("days").rows
+    rows = figure_of(board, "days").rows
     assert rows == [("2026-05-01", 6, 6), ("2026-05-02", 0, 6), ("2026-05-03", 5, 11)]
 
 
 def test_every_annotator_has_a_count_and_a_median_time(board, cast):
     name = workers(board, cast)
-    rows = board.figure("raters").rows
+    rows = figure_of(board, "raters").rows
     assert rows == [(name["Ann"], 4, 10.0), (name["Bo"], 4, 20.0), (name["Chen"], 3, 30.0)]
 
 
 def test_complete_items_are_counted_by_the_split_of_their_votes(board):
-    figure = board.figure("patterns")
+    figure = figure_of(board, "patterns")
     assert figure.rows == [("3–0", 2, 2 / 3), ("2–1", 1, 1 / 3)]
     assert (figure.votes, figure.items) == (9, 3)
 
 
 def test_agreement_over_time_ends_with_all_votes_and_begins_with_a_reason(board):
-    rows = board.figure("time").rows
+    rows = figure_of(board, "time").rows
     assert rows[0] == (1, 1, None, None, None, "no item has two votes")
     # Own kappas 1, -1/3, 1 and -1: mean 1/6, standard deviation 1; ± t(3) / 2 is more than -1 to 1.
     assert rows[-1] == (11, 4, pytest.approx(1 / 6), -1.0, 1.0, "")
@@ -119,14 +118,14 @@ def test_agreement_over_time_ends_with_all_votes_and_begins_with_a_reason(board)
 
 def test_the_matrix_holds_cohens_kappa_of_every_two(board, cast):
     name = workers(board, cast)
-    rows = {(a, b): (n, value) for a, b, n, value, *_ in board.figure("matrix").rows}
+    rows = {(a, b): (n, value) for a, b, n, value, *_ in figure_of(board, "matrix").rows}
     # Ann and Bo: 3 of 4 agree, chance 1/2. Ann and Chen: 2 of 3, chance 4/9.
     assert rows[name["Ann"], name["Bo"]] == (4, pytest.approx(0.5))
     assert rows[name["Ann"], name["Chen"]] == (3, pytest.approx(0.4))
 
 
 def test_side_bias_is_told_for_all_and_for_each(board, cast):
-    rows = {row[0]: row[1:] for row in board.figure("sides").rows}
+    rows = {row[0]: row[1:] for row in figure_of(board, "sides").rows}
     assert rows["all"][:3] == (11, 7, pytest.approx(7 / 11))
     name = workers(board, cast)
     choices, first, share, _low, _high, p, holm, _reason = rows[name["Ann"]]
@@ -135,7 +134,7 @@ def test_side_bias_is_told_for_all_and_for_each(board, cast):
 
 
 def test_times_have_quartiles_and_a_histogram(board):
-    figure = board.figure("seconds")
+    figure = figure_of(board, "seconds")
     rows = dict(figure.rows)
     assert (rows["10–20 s"], rows["20–30 s"], rows["30–60 s"]) == (4, 4, 3)
     assert (rows["lower quartile, s"], rows["median, s"], rows["upper quartile, s"]) == (10, 20, 25)
@@ -143,15 +142,15 @@ def test_times_have_quartiles_and_a_histogram(board):
 
 
 def test_a_strategys_share_is_the_mean_over_its_items(board):
-    first, second = board.figure("wins").rows
+    first, second = figure_of(board, "wins").rows
     assert first[:4] == ("A1", 4, 11, pytest.approx((1 + 2 / 3 + 0 + 1 / 2) / 4))
     assert second[3] == pytest.approx(1 - first[3])
 
 
 def test_a_control_is_the_generic_answer_and_its_share_is_told_for_all_and_for_each(judged, cast):
     Candidate.objects.filter(strategy="A2").update(strategy="A3")
-    board = SelectionBoard(judged, judged.tasks.get(name="better"))
-    figure = board.figure("control")
+    board = Board(judged, judged.tasks.get(name="better"))
+    figure = figure_of(board, "control")
     (_all, items, votes, share, *_limits), *each = figure.rows
     assert (items, votes, share) == (4, 11, pytest.approx((0 + 1 / 3 + 1 + 1 / 2) / 4))
     name = workers(board, cast)
@@ -165,7 +164,7 @@ def test_a_control_is_the_generic_answer_and_its_share_is_told_for_all_and_for_e
 
 def test_strengths_are_those_of_the_votes_with_the_side_taken_off(board):
     # A1 wins 3 of 4 when shown first and 3 of 7 when not: two equations for two unknowns.
-    rows = {row[0]: row[2] for row in board.figure("strategies").rows}
+    rows = {row[0]: row[2] for row in figure_of(board, "strategies").rows}
     assert rows["A1"] == pytest.approx(math.log(2.25) / 4)
     assert rows["A2"] == pytest.approx(-math.log(2.25) / 4)
     assert rows["shown first"] == pytest.approx(math.log(2))
@@ -173,16 +172,16 @@ def test_strengths_are_those_of_the_votes_with_the_side_taken_off(board):
 
 def test_without_a_known_order_strengths_are_the_plain_log_odds(board):
     Judgment.objects.update(shown=[])
-    rows = {row[0]: row[2] for row in board.figure("strategies").rows}
+    rows = {row[0]: row[2] for row in figure_of(board, "strategies").rows}
     assert rows == {
         "A1": pytest.approx(math.log(6 / 5) / 2),
         "A2": pytest.approx(-math.log(6 / 5) / 2),
     }
-    assert "in which order" in board.figure("sides").reason
+    assert "in which order" in figure_of(board, "sides").reason
 
 
 def test_one_model_alone_has_no_rank_but_a_reason(board):
-    assert board.figure("models").reason == "No vote compares two of them."
+    assert figure_of(board, "models").reason == "No vote compares two of them."
 
 
 def test_disputed_items_come_first(board):
@@ -196,9 +195,9 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
     item = tea.items.get()
     give(item, cast.person("Ann"), "2", shown=[3, 1, 2])
     give(item, cast.person("Bo"), "tie", shown=[1, 2, 3])
-    board = SelectionBoard(tea, tea.tasks.get())
-    assert board.figure("sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
-    assert "three answers" in board.figure("strategies").reason
+    board = Board(tea, tea.tasks.get())
+    assert figure_of(board, "sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
+    assert "three answers" in figure_of(board, "strategies").reason
     assert board.votes_of(board.items.get()) == "2: 1, tie: 1"
 
 
@@ -210,52 +209,23 @@ def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
     new = old.__class__.objects.create(
         study=tea, name=old.name, version=2, kind=old.kind, config={**old.config, "tie": False}
     )
-    board = SelectionBoard(tea, new)
+    board = Board(tea, new)
     assert board.labels == ["1", "2", "tie"]
     assert sorted(board.rows.category.tolist()) == [0, 2]
     assert recompute.recompute(tea, "better").agreement["categories"] == ["1", "2", "tie"]
 
 
-def test_someone_who_clicks_on_one_side_against_all_others_shows_signs():
-    """Nine careful people and a tenth who is fast, always on the left and mostly alone."""
-    items, people = 80, 10
-    item = np.repeat(np.arange(items), people)
-    worker = np.tile(np.arange(people), items)
-    left = np.tile([1, 2], items // 2)  # the number shown first alternates by item
-    number = np.where(worker == 9, left[item], 1 + (item // 2) % 2)
-    seconds = np.where(worker == 9, 0.5, 20.0 + (item + worker) % 7)
-    place = np.where(number == left[item], 1, 2)
-    rows = task_votes.Rows(
-        list(range(items)), [f"w{n}" for n in range(people)], item, worker, number - 1,
-        number, place, left[item], seconds,
-    )  # fmt: skip
-    definition = SimpleNamespace(config={"options": 2})
-    made = SimpleNamespace(
-        rows=rows,
-        labels=["1", "2"],
-        definition=definition,
-        of_rows=lambda **found: found,
-        # A thousand characters an item.
-        pace=seconds,
-    )
-    found = raters.rater_flags(made, About("flags", "", "", ""))
-    name, compared, agreed, p, z, fast, holm, signs = found["rows"][0]
-    assert (name, compared, agreed, signs) == ("w9", 80, 40, "disagrees, fast, one side")
-    assert (p < 0.001, z < -3, fast, holm < 1e-10) == (True, True, 1.0, True)
-    assert [row[-1] for row in found["rows"][1:]] == [""] * 9
-
-
 def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
     cast.open(tea, items=1, options=2)
-    board = SelectionBoard(tea, tea.tasks.get())
-    assert {board.figure(key).reason for key in FIGURES} == {"There are no votes yet."}
+    board = Board(tea, tea.tasks.get())
+    assert {figure_of(board, key).reason for key in FIGURES} == {"There are no votes yet."}
 
 
 def test_one_vote_gives_values_or_reasons_and_never_an_error(cast, tea):
     cast.open(tea, items=1, options=2)
     give(tea.items.get(), cast.person("Ann"), "1")
-    board = SelectionBoard(tea, tea.tasks.get())
-    figures = {key: board.figure(key) for key in FIGURES}
+    board = Board(tea, tea.tasks.get())
+    figures = {key: figure_of(board, key) for key in FIGURES}
     reasons = {key for key, one in figures.items() if one.reason}
     # Of the two answers' strategies A1 and A2 one has won: that can be ranked, with care.
     waiting = {"agreement", "patterns", "tiers", "matrix", "sides", "seconds"}
@@ -283,7 +253,7 @@ def test_the_page_draws_every_figure_with_its_table_and_download(judged, page):
 @pytest.mark.parametrize("name", ["tiers", "wins", "strategies", "strategy_wins", "days"])
 def test_a_figure_leaves_as_svg_png_and_csv_with_method_and_n(judged, page, name):
     recompute.recompute(judged, "better")
-    figure = SelectionBoard(judged, judged.tasks.get(name="better")).figure(name)
+    figure = figure_of(Board(judged, judged.tasks.get(name="better")), name)
     files = {end: page(f"results/better/figures/{name}.{end}") for end in ("svg", "png", "csv")}
     kinds = [answer["Content-Type"] for answer in files.values()]
     assert kinds == ["image/svg+xml", "image/png", "text/csv; charset=utf-8"]
@@ -303,7 +273,7 @@ def test_a_figure_leaves_as_svg_png_and_csv_with_method_and_n(judged, page, name
 
 
 def test_the_win_matrix_counts_what_each_strategy_won(board):
-    figure = board.figure("strategy_wins")
+    figure = figure_of(board, "strategy_wins")
     assert figure.rows == [("A1", "A2", 11, 6 / 11), ("A2", "A1", 11, 5 / 11)]
     assert (figure.votes, figure.items) == (11, 4)
     cells = re.findall(r"<title>(\d  A\d × \d: [\d.]+)</title>", figure.svg)
@@ -463,37 +433,37 @@ def test_every_coefficient_of_the_overview_leads_to_its_formula(judged, page):
 
 def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch):
     """What a page computes from the stored votes is what it would compute from the votes."""
-    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 5)
+    monkeypatch.setattr(boards, "READ_AT_ONCE", 5)
     recompute.recompute(judged, "better")
     definition = judged.tasks.get(name="better")
-    kept = SelectionBoard(judged, definition)
-    afresh = SelectionBoard(judged, definition, afresh=True)
+    kept = Board(judged, definition)
+    afresh = Board(judged, definition, afresh=True)
     for key in FIGURES:
-        assert kept.figure(key) == afresh.figure(key), key
+        assert figure_of(kept, key) == figure_of(afresh, key), key
     with CaptureQueriesContext(connection) as asked:
-        again = SelectionBoard(judged, definition)
-        [again.figure(key) for key in FIGURES]
+        again = Board(judged, definition)
+        [figure_of(again, key) for key in FIGURES]
     assert not any("judging_answer" in one["sql"] for one in asked)
 
 
 def test_votes_are_not_kept_where_there_are_few(judged, monkeypatch):
-    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 5)
+    monkeypatch.setattr(boards, "READ_AT_ONCE", 5)
     recompute.recompute(judged, "better")
     assert AgreementResult.objects.get().sums["totals"]["votes"] == 11
-    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 11)
+    monkeypatch.setattr(boards, "READ_AT_ONCE", 11)
     recompute.recompute(judged, "better")
     assert AgreementResult.objects.get().sums is None
 
 
 def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
     consent.withdraw(cast.person("Chen"), judged.consent_text)
-    board = SelectionBoard(judged, judged.tasks.get(name="better"))
+    board = Board(judged, judged.tasks.get(name="better"))
     assert board.totals == {"votes": 8, "wanted": 12, "items": 4, "complete": 0}
     disputed = [(item.position, item.judged, board.votes_of(item)) for item in board.disputed()]
     assert disputed[0][1:] == (2, "1: 1, 2: 1")
     assert sum(n * sum(votes) for votes, _done, n in board.patterns) == 8
     for key in ("days", "raters", "time"):
-        assert board.figure(key).votes == 8
+        assert figure_of(board, key).votes == 8
     assert ">8 <" in page("").content.decode()
     first = judged.items.order_by("position").first()
     assert ">2 <" in page(f"results/better/items/{first.pk}/").content.decode()
@@ -511,15 +481,15 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
     assert recompute.due() == [(judged, "better")]
     result = recompute.recompute(judged, "better")
     assert result.votes == 11
-    board = SelectionBoard(judged, judged.tasks.get(name="better"))
-    assert sum(row[1] for row in board.figure("raters").rows) == 11
-    assert [row[0] for row in board.figure("patterns").rows] == ["3–0", "2–1"]
+    board = Board(judged, judged.tasks.get(name="better"))
+    assert sum(row[1] for row in figure_of(board, "raters").rows) == 11
+    assert [row[0] for row in figure_of(board, "patterns").rows] == ["3–0", "2–1"]
 
 
 def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeypatch, page):
-    monkeypatch.setattr(task_votes, "CAP", 8)
+    monkeypatch.setattr(boards, "CAP", 8)
     monkeypatch.setattr("annotation.agreement.views.CAP", 8)
-    board = SelectionBoard(judged, judged.tasks.get(name="better"))
+    board = Board(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)
     assert "first 2 items" in page("results/better/").content.decode()
 

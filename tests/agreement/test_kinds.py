@@ -10,7 +10,8 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement import recompute
-from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.board import Board
+from annotation.agreement.figures.page import figure_of
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
 from annotation.judging.imports import bundles
@@ -52,7 +53,7 @@ def page(login, cast):
 
 
 def board(study, task):
-    return KindBoard(study, newest_judged(study, task)[0])
+    return Board(study, newest_judged(study, task)[0])
 
 
 def disputed(study, task):
@@ -202,12 +203,12 @@ def test_a_preference_for_a_side_is_told_from_one_for_an_answer(computed, cast):
     for slot in Slot.objects.filter(item__external_id="i-rate", status="done"):
         prefers_own = slot.annotator != cast.person("Chen")
         first += (slot.judgments.get().shown[0] == own.number) == prefers_own
-    row = board(computed, "rate").figure("sides").rows[0]
+    row = figure_of(board(computed, "rate"), "sides").rows[0]
     assert row[1:3] == (3, first)
 
 
 def test_the_answers_of_a_scale_have_a_row_each(computed):
-    rows = board(computed, "rate").figure("answers").rows
+    rows = figure_of(board(computed, "rate"), "answers").rows
     assert [row[0][:2] for row in rows] == ["1:", "2:", "3:", "4:", "5:"]
     # Canonically, "own" is the first answer: much better, much better, a little worse.
     assert [row[1] for row in rows] == [2, 0, 0, 1, 0]
@@ -334,18 +335,18 @@ def test_the_raters_have_a_place_in_the_navigation(computed, page):
 
 def test_scores_and_preferences_have_means_by_strategy_over_people(computed):
     """Of 1 to 5: twice "own" much better, once a little worse than "generic"."""
-    rows = board(computed, "rate").figure("strategy_means").rows
+    rows = figure_of(board(computed, "rate"), "strategy_means").rows
     # 1, 1 and a quarter: one of 27 resamples is the third person alone, more than 2.5 per cent.
     assert rows == [("A1", 3, 3, 0.75, 0.25, 1.0), ("generic", 3, 3, 0.25, 0.0, 0.75)]
     # Two people gave one answer 4 and 5, and both 2; nobody said which model wrote it.
-    rows = board(computed, "feel").figure("strategy_means").rows
+    rows = figure_of(board(computed, "feel"), "strategy_means").rows
     assert rows == [("A1", "Depth", 2, 2, 2.0, 2.0, 2.0), ("A1", "Tone", 2, 2, 4.5, 4.0, 5.0)]
-    rows = board(computed, "feel").figure("model_means").rows
+    rows = figure_of(board(computed, "feel"), "model_means").rows
     assert [row[0] for row in rows] == ["not named", "not named"]
 
 
 def test_one_person_has_a_mean_without_interval(computed, cast):
     voids.void(computed, cast.person("Chen"), cause="Reads nothing.")
-    rows = board(computed, "feel").figure("strategy_means").rows
+    rows = figure_of(board(computed, "feel"), "strategy_means").rows
     assert {row[2] for row in rows} <= {1, 2}
     assert all((row[5] is None) == (row[2] == 1) for row in rows)

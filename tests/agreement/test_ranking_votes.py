@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from scipy.stats import friedmanchisquare, spearmanr
 
 from annotation.agreement import recompute
-from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.board import Board
+from annotation.agreement.figures.page import figure_of
 from annotation.agreement.statistics.kendall import concordance, mean_over_items
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
@@ -76,11 +77,11 @@ def test_the_report_has_w_and_the_page_shows_it(ordered, cast, login):
 
 def test_strategies_have_mean_places_and_strengths(ordered):
     definition = ordered.tasks.get(name="order")
-    board = KindBoard(ordered, definition)
-    places = {row[0]: row[2:4] for row in board.figure("answers").rows}
+    board = Board(ordered, definition)
+    places = {row[0]: row[2:4] for row in figure_of(board, "answers").rows}
     assert places["A1"] == (3, 1)
     assert places["A2"] == (0, pytest.approx(2.5)) and places["generic"] == (0, pytest.approx(2.5))
-    strengths = {row[0]: row[2] for row in board.figure("strategies").rows}
+    strengths = {row[0]: row[2] for row in figure_of(board, "strategies").rows}
     assert strengths["A1"] > strengths["A2"] == pytest.approx(strengths["generic"])
 
 

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.agreement import ratings, recompute, scoring
-from annotation.agreement.figures.kinds import KindBoard
+from annotation.agreement.board import Board
+from annotation.agreement.figures.page import figure_of
 from annotation.agreement.ratings import NEVER_DIFFER, NO_PAIR_SCORED, rate
 from annotation.candidates.models import AspectScore
 from annotation.judging.models import Judgment
@@ -262,8 +263,8 @@ def test_peoples_own_scores_are_a_source_as_any_other(criticised):
 
 
 def test_scores_spread_by_criterion_in_the_tasks_order(criticised, login, cast):
-    board = KindBoard(criticised, criticised.tasks.get(name="score"))
-    rows = {row[0]: row[-5:] for row in board.figure("answers").rows}
+    board = Board(criticised, criticised.tasks.get(name="score"))
+    rows = {row[0]: row[-5:] for row in figure_of(board, "answers").rows}
     assert rows == {"Tone": (0, 1, 0, 0, 1), "Content Depth": (0, 0, 2, 0, 0)}
     assert list(rows) == ["Tone", "Content Depth"]
     page = login(cast.person("Rui")).get("/studies/tea/results/score/").content.decode()
@@ -274,8 +275,8 @@ def test_scores_of_who_withdrew_do_not_count(criticised, cast):
     from annotation.accounts import consent
 
     consent.withdraw(cast.person("Bo"), criticised.consent_text)
-    board = KindBoard(criticised, criticised.tasks.get(name="score"))
-    assert board.figure("answers").rows[0][-5:] == (0, 0, 0, 0, 1)
+    board = Board(criticised, criticised.tasks.get(name="score"))
+    assert figure_of(board, "answers").rows[0][-5:] == (0, 0, 0, 0, 1)
 
 
 def bundle(tmp_path, scores):

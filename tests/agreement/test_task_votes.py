@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.agreement.task_votes import TaskVotes
+from annotation.agreement.board import Board
 from annotation.agreement.tiers.rules import item_kappa
 from annotation.judging.models import Item
 
@@ -46,7 +46,7 @@ def in_order(rows) -> list[tuple]:
 def test_every_part_of_the_list_is_that_part_of_all_items_in_order(study, rows, start, size):
     with transaction.atomic():
         count(study, rows)
-        disputed = TaskVotes(study, study.tasks.get()).disputed()
+        disputed = Board(study, study.tasks.get()).disputed()
         expected = in_order(rows)
         assert len(disputed) == len(expected)
         part = disputed[start : start + size]
@@ -58,7 +58,7 @@ def test_every_part_of_the_list_is_that_part_of_all_items_in_order(study, rows, 
 
 def test_a_part_of_many_groups_takes_two_statements(study):
     count(study, [(1, 1, 0), (2, 0, 0), (2, 1, 0), (3, 0, 0), (3, 1, 0), (3, 2, 1), (1, 1, 1)])
-    disputed = TaskVotes(study, study.tasks.get()).disputed()
+    disputed = Board(study, study.tasks.get()).disputed()
     with CaptureQueriesContext(connection) as asked:
         assert len(disputed[0:6]) == 6
     assert len(asked) == 2
@@ -67,7 +67,7 @@ def test_a_part_of_many_groups_takes_two_statements(study):
 
 def test_an_item_that_changes_while_its_page_is_read_comes_last(study):
     count(study, [(1, 1, 0), (2, 0, 0), (2, 1, 0), *[(0, 0, 0)] * 4])
-    disputed, statements = TaskVotes(study, study.tasks.get()).disputed(), []
+    disputed, statements = Board(study, study.tasks.get()).disputed(), []
 
     def change(execute, sql, parameters, many, context):
         statements.append(sql)

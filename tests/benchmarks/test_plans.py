@@ -15,7 +15,7 @@ from django.test import Client
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.agreement import recompute, task_votes
+from annotation.agreement import board, recompute
 from annotation.judging.models import Batch, ItemOption, Judgment, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.studies.access import study_for
@@ -126,7 +126,7 @@ def both(items):
 
 
 def test_what_a_judgment_and_first_pages_of_results_read_does_not_grow_with_the_study(monkeypatch):
-    monkeypatch.setattr(task_votes, "READ_AT_ONCE", 50)
+    monkeypatch.setattr(board, "READ_AT_ONCE", 50)
     small = both(SMALL)
     with connection.cursor() as cursor:  # the ids of what is made are the same each time
         cursor.execute("TRUNCATE studies_study, accounts_user CASCADE")

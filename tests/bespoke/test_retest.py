@@ -7,7 +7,9 @@ import pytest
 from django.db.models import F
 from django.urls import reverse
 
-from annotation.agreement.figures.kinds import KindBoard, icc_of, kappa_of
+from annotation.agreement.board import Board
+from annotation.agreement.figures.kinds import icc_of, kappa_of
+from annotation.agreement.figures.page import figure_of
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Item, Judgment, Slot
 from annotation.judging.owner.checklist import checklist
@@ -19,7 +21,7 @@ REPEAT = Batch.Purpose.REPEAT
 
 
 def board_of(study, name):
-    return KindBoard(study, study.tasks.get(name=name))
+    return Board(study, study.tasks.get(name=name))
 
 
 def ask_again(study, **values):
@@ -90,10 +92,10 @@ def test_what_everybody_judges_does_not_come_again_as_an_own_item(cast, tea):
 
 
 def test_a_second_judgment_is_not_among_those_that_count(bespoke, judged, ann):
-    before = board_of(bespoke, "score").figure("answers").rows
+    before = figure_of(board_of(bespoke, "score"), "answers").rows
     ask_again(bespoke, retest_share=1.0, retest_days=0)
     judge_again(bespoke, ann, 1)
-    assert board_of(bespoke, "score").figure("answers").rows == before
+    assert figure_of(board_of(bespoke, "score"), "answers").rows == before
     work = Item.objects.filter(batch__purpose=Batch.Purpose.WORK)
     assert list(work.values_list("done", flat=True)) == [1, 1]
 
@@ -111,7 +113,7 @@ def test_the_owner_reads_that_items_come_again(bespoke, judged, ann):
 
 def test_the_results_show_how_far_both_judgments_agree(bespoke, judged, ann, cast, login):
     board = board_of(bespoke, "score")
-    assert "Nobody has judged an own item twice" in board.figure("retest").reason
+    assert "Nobody has judged an own item twice" in figure_of(board, "retest").reason
     ask_again(bespoke, retest_share=1.0, retest_days=0)
     former = {}
     for _n in range(2):
@@ -120,7 +122,7 @@ def test_the_results_show_how_far_both_judgments_agree(bespoke, judged, ann, cas
         answer = Judgment.objects.get(slot__item=old)
         former[old.pk] = answer.answers.order_by("pk").first().value
         submit.submit(bespoke, slot, ann, scores(slot, former[old.pk]), key=f"r{slot}")
-    figure = board_of(bespoke, "score").figure("retest")
+    figure = figure_of(board_of(bespoke, "score"), "retest")
     assert [row[:3] for row in figure.rows] == [
         (name, "ICC(2,1)", 1.0)
         for name in ("Need Alignment", "Content Depth", "Tone", "Explanation Style")

@@ -9,16 +9,17 @@ from annotation.core import charts
 from annotation.core.charts import Dot
 
 SVG = {
-    "columns": charts.columns("c", "Days", "What it is.", [("1.5.", 4), ("2.5.", 1)]),
-    "bars": charts.bars("b", "Raters", "What it is.", [("ann", 10), ("bo", 5)]),
+    "columns": charts.columns(("c", "Days", "What it is."), [("1.5.", 4), ("2.5.", 1)]),
+    "bars": charts.bars(("b", "Raters", "What it is."), [("ann", 10), ("bo", 5)]),
     "band": charts.band(
-        "l", "Time", "What it is.", [(10, 0.5, 0.25, 0.75), (20, None, None, None), (30, 0.5, 0, 1)]
+        ("l", "Time", "What it is."),
+        [(10, 0.5, 0.25, 0.75), (20, None, None, None), (30, 0.5, 0, 1)],
     ),
     "dots": charts.dots(
-        "d", "Tiers", "What it is.", [Dot("hard", 0.5, 0.45, 0.55, (0.4, 0.6)), Dot("easy", None)]
+        ("d", "Tiers", "What it is."), [Dot("hard", 0.5, 0.45, 0.55, (0.4, 0.6)), Dot("easy", None)]
     ),
     "heat": charts.heat(
-        "h", "Pairs", "What it is.", ["ann", "bo", "chen"], {(1, 0): 0.25, (2, 0): None}
+        ("h", "Pairs", "What it is."), ["ann", "bo", "chen"], {(1, 0): 0.25, (2, 0): None}
     ),
 }
 
@@ -54,7 +55,7 @@ def test_columns_are_as_tall_as_their_values():
 
 def test_more_than_eight_columns_have_their_labels_on_two_lines():
     def labels(n):
-        svg = charts.columns("k", "t", "d", [(f"c{place}", 1) for place in range(n)])
+        svg = charts.columns(("k", "t", "d"), [(f"c{place}", 1) for place in range(n)])
         return re.findall(r'y="(\d+)" text-anchor="middle"[^>]*>(c\d+)<', svg)
 
     assert {y for y, _ in labels(8)} == {"184"}
@@ -69,8 +70,8 @@ def test_bars_are_as_wide_as_their_values():
 
 def test_long_names_stand_above_their_bars_and_short_ones_beside():
     short, long = "m" * charts.BESIDE, "m" * (charts.BESIDE + 1)
-    beside = charts.bars("b", "T", "D", [(short, 10)])
-    above = charts.bars("b", "T", "D", [(long, 10), ("bo", 5)])
+    beside = charts.bars(("b", "T", "D"), [(short, 10)])
+    above = charts.bars(("b", "T", "D"), [(long, 10), ("bo", 5)])
     assert [node.get("x") for node in shapes(beside, "rect", "mark")] == ["30%"]
     first, second = shapes(above, "rect", "mark")
     assert (first.get("x"), first.get("width"), second.get("width")) == ("0%", "88%", "44%")
@@ -80,19 +81,19 @@ def test_long_names_stand_above_their_bars_and_short_ones_beside():
 
 
 def test_letters_of_east_asia_take_the_room_of_two():
-    eight = charts.bars("b", "T", "D", [("가" * 8, 1)])
-    nine = charts.bars("b", "T", "D", [("가" * 9, 1)])
+    eight = charts.bars(("b", "T", "D"), [("가" * 8, 1)])
+    nine = charts.bars(("b", "T", "D"), [("가" * 9, 1)])
     assert (shapes(eight, "text", "name"), len(shapes(nine, "text", "name"))) == ([], 1)
 
 
 def test_a_dot_with_a_long_name_lies_below_it():
-    svg = charts.dots("d", "T", "D", [Dot("a model with a very long name", 0.5, 0.4, 0.6)])
+    svg = charts.dots(("d", "T", "D"), [Dot("a model with a very long name", 0.5, 0.4, 0.6)])
     (dot,), (name,) = shapes(svg, "circle", "mark"), shapes(svg, "text", "name")
     assert float(dot.get("cy")) > float(name.get("y"))
 
 
 def test_a_marked_bar_differs_by_colour_and_by_a_sign():
-    svg = charts.bars("b", "T", "D", [("ann", 10), ("bo", 5)], marked={"bo"})
+    svg = charts.bars(("b", "T", "D"), [("ann", 10), ("bo", 5)], marked={"bo"})
     assert [len(shapes(svg, "rect", kind)) for kind in ("mark", "mark over")] == [1, 1]
     assert [node.text for node in read(svg).findall("text")] == ["10", "5 ▲"]
 
@@ -103,7 +104,7 @@ def test_a_value_that_is_not_there_leaves_a_gap_in_the_line():
 
 
 def test_a_line_joins_values_and_its_band_goes_there_and_back():
-    svg = charts.band("l", "T", "D", [(0, 0.5, 0.25, 0.75), (10, 1, 0.5, 1)])
+    svg = charts.band(("l", "T", "D"), [(0, 0.5, 0.25, 0.75), (10, 1, 0.5, 1)])
     (line,) = shapes(svg, "line", "line")
     assert [line.get(name) for name in ("x1", "x2", "y1", "y2")] == ["10%", "100%", "93", "18"]
     (band,) = read(svg).iter("polygon")
@@ -137,6 +138,6 @@ def test_ticks_are_round_numbers():
 
 
 def test_names_are_escaped():
-    svg = charts.bars("b", "A & B", "<i>", [("<script>alert(1)</script>", 1)])
+    svg = charts.bars(("b", "A & B", "<i>"), [("<script>alert(1)</script>", 1)])
     assert "<script>" not in svg
     assert read(svg).find("title").text == "A & B"

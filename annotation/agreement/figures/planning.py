@@ -3,11 +3,11 @@
 import numpy as np
 from django.utils.translation import gettext as _
 
+from annotation.agreement.board import Board
 from annotation.agreement.statistics import kappas, sample_size
-from annotation.agreement.task_votes import TaskVotes
 
 
-def plan(wanted: dict, board: TaskVotes | None = None) -> dict:
+def plan(wanted: dict, board: Board | None = None) -> dict:
     """Items, judgments and hours for ``wanted``, the cleaned data of the form.
 
     ``board`` is the task whose votes are the pilot. The answer also says what was used: ``kappa``,
@@ -30,7 +30,7 @@ def plan(wanted: dict, board: TaskVotes | None = None) -> dict:
     return used | sample_size.workload(items, votes, inputs["seconds"], wanted["raters"])
 
 
-def _pilot(board: TaskVotes, wanted: dict) -> dict:
+def _pilot(board: Board, wanted: dict) -> dict:
     """Kappa, its spread over items and the median time of the pilot's votes."""
     counts = np.array([votes for votes, _complete, _items in board.patterns])
     weight = np.array([items for _votes, _complete, items in board.patterns])

@@ -5,12 +5,13 @@ from datetime import date, timedelta
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
+from annotation.agreement.board import MOST_RATERS, Board
 from annotation.agreement.figures import summary
-from annotation.agreement.figures.board import About, Board
+from annotation.agreement.figures.base import About
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.statistics import kappas
-from annotation.agreement.task_votes import MOST_RATERS
 from annotation.agreement.tiers.rules import TIERS
 from annotation.agreement.wording import tier_name, translated
 from annotation.core import charts
@@ -21,48 +22,48 @@ FILLED_DAYS = timedelta(days=120)
 EDGES = (0, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
-def words() -> dict[str, tuple]:
-    """{figure: title, lead and how} in the reader's language."""
-    return {
-        "patterns": (
-            _("Vote patterns"),
-            _("Items that have all their judgments, by the split of their votes."),
-            _("A count of complete items; the answers of a split are in order of their votes."),
+WORDS = {
+    "patterns": (
+        gettext_lazy("Vote patterns"),
+        gettext_lazy("Items that have all their judgments, by the split of their votes."),
+        gettext_lazy(
+            "A count of complete items; the answers of a split are in order of their votes."
         ),
-        "tiers": (
-            _("Tiers against their bands"),
-            _("Kappa of each tier with its interval; the shade is the band it must lie in."),
-            _(
-                "Rule kappa-bands, version 1. A band is checked in whole numbers, on 30 items or "
-                "more; so is the kappa that new annotators would show. Votes an item: least, "
-                "median, most. Fleiss' kappa and alpha depend on which answer is stored first, and "
-                "mean little within a tier."
-            ),
+    ),
+    "tiers": (
+        gettext_lazy("Tiers against their bands"),
+        gettext_lazy("Kappa of each tier with its interval; the shade is the band it must lie in."),
+        gettext_lazy(
+            "Rule kappa-bands, version 1. A band is checked in whole numbers, on 30 items or "
+            "more; so is the kappa that new annotators would show. Votes an item: least, "
+            "median, most. Fleiss' kappa and alpha depend on which answer is stored first, and "
+            "mean little within a tier."
         ),
-        "days": (
-            _("Progress by day"),
-            _("Judgments submitted on each day (UTC)."),
-            _("A count of all judgments by the day of their submission."),
+    ),
+    "days": (
+        gettext_lazy("Progress by day"),
+        gettext_lazy("Judgments submitted on each day (UTC)."),
+        gettext_lazy("A count of all judgments by the day of their submission."),
+    ),
+    "raters": (
+        gettext_lazy("Progress by annotator"),
+        gettext_lazy("Judgments of each annotator; drawn are the 40 with most."),
+        gettext_lazy("A count of all judgments, and the median of their active time."),
+    ),
+    "time": (
+        gettext_lazy("Agreement over time"),
+        gettext_lazy("Symmetric kappa of the first votes by time, with its 95 % band."),
+        gettext_lazy(
+            "κ = (K·P̄ − 1) / (K − 1) of the first k votes, at up to twenty k. An item counts "
+            "from its second vote on. The band is the t-interval over items."
         ),
-        "raters": (
-            _("Progress by annotator"),
-            _("Judgments of each annotator; drawn are the 40 with most."),
-            _("A count of all judgments, and the median of their active time."),
-        ),
-        "time": (
-            _("Agreement over time"),
-            _("Symmetric kappa of the first votes by time, with its 95 % band."),
-            _(
-                "κ = (K·P̄ − 1) / (K − 1) of the first k votes, at up to twenty k. An item counts "
-                "from its second vote on. The band is the t-interval over items."
-            ),
-        ),
-        "seconds": (
-            _("Time per item"),
-            _("Active seconds of a judgment."),
-            _("Quartiles and counts of the judgments whose time is known."),
-        ),
-    }
+    ),
+    "seconds": (
+        gettext_lazy("Time per item"),
+        gettext_lazy("Active seconds of a judgment."),
+        gettext_lazy("Quartiles and counts of the judgments whose time is known."),
+    ),
+}
 
 
 def by_day(board: Board, about: About) -> dict:
@@ -87,7 +88,7 @@ def by_day(board: Board, about: About) -> dict:
 
 def by_rater(board: Board, about: About) -> dict:
     """Judgments an annotator, with the median time."""
-    rows = board.raters
+    rows = [tuple(row) for row in board.raters]
     svg = about.draw(
         charts.bars, [row[:2] for row in rows[:MOST_RATERS]], axes=(_("Judgments"), _("Annotator"))
     )

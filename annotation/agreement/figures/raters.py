@@ -4,44 +4,33 @@ from typing import cast
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from annotation.agreement.figures.board import About, Board
+from annotation.agreement.board import Board
+from annotation.agreement.figures.base import About
 from annotation.agreement.statistics import cohen, rater_signs
 from annotation.agreement.statistics.coefficient import clopper_pearson
 from annotation.agreement.wording import translated
 from annotation.core import charts
 from annotation.core.charts import Dot
 
-HOLM = 0.05
-
-
-def words() -> dict[str, tuple]:
-    """{figure: title, lead and how} in the reader's language."""
-    return {
-        "matrix": (
-            _("Annotator by annotator"),
-            _("Cohen's kappa of every two; the 40 annotators with most votes, most first."),
-            _("κ = (pₒ − pₑ) / (1 − pₑ) on the items both judged; error: Fleiss, Cohen, Everitt."),
+WORDS = {
+    "matrix": (
+        gettext_lazy("Annotator by annotator"),
+        gettext_lazy("Cohen's kappa of every two; the 40 annotators with most votes, most first."),
+        gettext_lazy(
+            "κ = (pₒ − pₑ) / (1 − pₑ) on the items both judged; error: Fleiss, Cohen, Everitt."
         ),
-        "sides": (
-            _("Side bias"),
-            _("Share of choices that fell on the answer shown first."),
-            _(
-                "All: a z test clustered by item. Each annotator: the exact binomial test and "
-                "interval, p-values adjusted after Holm. Ties and unknown orders are left out."
-            ),
+    ),
+    "sides": (
+        gettext_lazy("Side bias"),
+        gettext_lazy("Share of choices that fell on the answer shown first."),
+        gettext_lazy(
+            "All: a z test clustered by item. Each annotator: the exact binomial test and "
+            "interval, p-values adjusted after Holm. Ties and unknown orders are left out."
         ),
-        "flags": (
-            _("Annotators to look at"),
-            _("A sign asks a person to look; it removes no vote."),
-            _(
-                "Disagrees: 50 votes or more, and so few with the majority of the others that the "
-                "pool's rate would give them with p < .001. Fast: median robust z of log time a "
-                "thousand characters under −3, or over 20 % of the last 50 under −3 and under 10 "
-                "seconds. One side: Holm's p under .05."
-            ),
-        ),
-    }
+    ),
+}
 
 
 def matrix(board: Board, about: About) -> dict:
@@ -113,36 +102,3 @@ def _places(board: Board, about: About, place: np.ndarray) -> dict:
     svg = about.draw(charts.bars, bars, axes=(_("Choices"), _("Place")))
     header: tuple[str, ...] = (_("Place"), _("Choices"), _("Share"))
     return {"header": header, "rows": table, "svg": svg, "votes": len(place)}
-
-
-def rater_flags(board: Board, about: About) -> dict:
-    """Signs that somebody does not read, with their evidence."""
-    rows, workers = board.rows, len(board.rows.workers)
-    shape = (len(rows.items), workers, len(board.labels))
-    agreed = rater_signs.agreement_flags(rows.item, rows.worker, rows.category, shape)
-    timed = board.pace > 0
-    speed = rater_signs.speed_flags(
-        rows.worker[timed], board.pace[timed], np.zeros(timed.sum(), dtype=int), workers
-    )
-    placed = rows.place > 0
-    side = rater_signs.annotator_side_bias(rows.worker[placed], rows.place[placed] == 1, workers)
-    pairs = board.definition.config["options"] == 2
-    table = []
-    for code, name in enumerate(rows.workers):
-        holm = float(side["p_holm"][code]) if pairs and side["votes"][code] else None
-        signs = [_("disagrees")] if agreed["flagged"][code] else []
-        signs += [_("fast")] if speed["flagged"][code] else []
-        signs += [_("one side")] if holm is not None and holm < HOLM else []
-        z = float(speed["median_z"][code])
-        table.append(
-            (name, int(agreed["votes"][code]), int(agreed["agreed"][code]),
-             float(agreed["p"][code]), None if np.isnan(z) else z,
-             float(speed["fast_share"][code]) if not np.isnan(z) else None, holm,
-             ", ".join(signs))
-        )  # fmt: skip
-    table.sort(key=lambda row: (not row[-1], row[3], row[0]))
-    header: tuple[str, ...] = (_("Annotator"), _("Votes compared"), _("with the majority"), _("p"))
-    header += (_("Time, robust z"), _("fast of the last 50"), _("one side, p (Holm)"), _("Signs"))
-    flagged = sum(bool(row[-1]) for row in table)
-    lead = _("%(n)d of %(all)d annotators show a sign.") % {"n": flagged, "all": len(table)}
-    return board.of_rows(header=header, rows=table, lead=f"{lead} {about.lead}")

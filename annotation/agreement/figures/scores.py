@@ -7,7 +7,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement import scoring
-from annotation.agreement.figures.board import About, Figure
+from annotation.agreement.figures.base import About, Figure
 from annotation.agreement.scoring import ALL, CHOICE, POINTS
 from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.tiers.rules import TIERS
@@ -51,7 +51,7 @@ def _accuracies(ratings: scoring.Rated, source: str, key: str) -> Figure:
         if tier == ALL:
             marks.append(Dot(aspect, *numbers[:3]))
     svg = charts.dots(
-        key, title, lead, marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
+        (key, title, lead), marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
     )
     header += (_("Reason"),)
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
@@ -70,7 +70,7 @@ def _tiers(ratings: scoring.Rated, source: str, key: str) -> Figure:
         for aspect, tier, rating in rated
     }
     heads = [_tier(tier) for tier in tiers]
-    svg = charts.grid(key, title, lead, aspects, heads, cells, axes=(_("Tier"), _("Aspect")))
+    svg = charts.grid((key, title, lead), aspects, heads, cells, axes=(_("Tier"), _("Aspect")))
     rows = [
         (name, *(cells.get((row, column)) for column in range(len(heads))))
         for row, name in enumerate(aspects)
@@ -93,7 +93,7 @@ def _aspects(ratings: scoring.Rated, source: str, key: str) -> Figure:
             label = _("choice") if left == CHOICE else left
             rows.append((label, right, coefficient.value, translated(coefficient.reason)))
     names[0] = _("choice")
-    svg = charts.heat(key, title, lead, names, cells, axes=(_("Aspect, by number"), _("Aspect")))
+    svg = charts.heat((key, title, lead), names, cells, axes=(_("Aspect, by number"), _("Aspect")))
     header: tuple[str, ...] = (_("Aspect"), _("and"), _("Pearson"), _("Reason"))
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
@@ -125,14 +125,8 @@ def spread_figure(counts: dict[str, list[int]]) -> dict:
         mean = sum(score * count for score, count in zip(scale, numbers, strict=True)) / n
         rows.append((criterion, n, mean, *([20 * mean] if papers else []), *numbers))
         bars.append((criterion, numbers, f"{mean:.2f}"))
-    svg = charts.stacked(
-        "answers",
-        title,
-        lead,
-        bars,
-        [str(score) for score in scale],
-        axes=(_("Share of scores"), _("Criterion")),
-    )
+    axes = (_("Share of scores"), _("Criterion"))
+    svg = charts.stacked(("answers", title, lead), bars, [*map(str, scale)], axes=axes)
     means = (_("Mean"), _("Mean × 20")) if papers else (_("Mean"),)
     header: tuple[str, ...] = (_("Criterion"), _("Scores"), *means, *map(str, scale))
     figure = {"title": title, "lead": lead, "how": how, "header": header}

@@ -2,12 +2,13 @@
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
-from annotation.agreement.figures.board import About, Board
+from annotation.agreement.board import MOST_RATERS, Board, Rows
+from annotation.agreement.figures.base import About
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.bradley_terry import BradleyTerry, bradley_terry
 from annotation.agreement.statistics.coefficient import clopper_pearson
-from annotation.agreement.task_votes import MOST_RATERS, Rows
 from annotation.agreement.wording import translated
 from annotation.candidates.strategies import GENERIC
 from annotation.core import charts
@@ -17,50 +18,52 @@ from annotation.core.charts import Dot
 WON_BY = {"strategy_wins": "strategies", "model_wins": "models"}
 
 
-def words() -> dict[str, tuple]:
-    """{figure: title, lead and how} in the reader's language."""
-    strengths = _(
-        "Bradley and Terry's model by maximum likelihood, sum of strengths 0; a tie is half a "
-        "win. The standard error is clustered by item, since votes on one item are not "
-        "independent. Where every order is known, being shown first has a term of its own."
-    )
-    wins = _("A count of the votes on pairs of the two; a tie is half a win for each.")
-    return {
-        "wins": (
-            _("Share of votes by strategy"),
-            _("How often an answer of each strategy was chosen where it was offered."),
-            _("The mean over items of the share of their votes, with the t-interval over items."),
+STRENGTHS = gettext_lazy(
+    "Bradley and Terry's model by maximum likelihood, sum of strengths 0; a tie is half a "
+    "win. The standard error is clustered by item, since votes on one item are not "
+    "independent. Where every order is known, being shown first has a term of its own."
+)
+WINS = gettext_lazy("A count of the votes on pairs of the two; a tie is half a win for each.")
+WORDS = {
+    "wins": (
+        gettext_lazy("Share of votes by strategy"),
+        gettext_lazy("How often an answer of each strategy was chosen where it was offered."),
+        gettext_lazy(
+            "The mean over items of the share of their votes, with the t-interval over items."
         ),
-        "control": (
-            _("Generic answers preferred"),
-            _("Share of votes for the generic answer where it stood among others, unmarked."),
-            _(
-                "All: the mean over items of the share of their votes, with the t-interval over "
-                "items. Each annotator: the exact binomial interval. Generic are the answers to "
-                "the question alone."
-            ),
+    ),
+    "control": (
+        gettext_lazy("Generic answers preferred"),
+        gettext_lazy(
+            "Share of votes for the generic answer where it stood among others, unmarked."
         ),
-        "strategies": (
-            _("Strategies ranked"),
-            _("Strength of each strategy, in log odds, with its 95 % interval."),
-            strengths,
+        gettext_lazy(
+            "All: the mean over items of the share of their votes, with the t-interval over "
+            "items. Each annotator: the exact binomial interval. Generic are the answers to "
+            "the question alone."
         ),
-        "models": (
-            _("Endpoints and models ranked"),
-            _("Strength of each endpoint or model, in log odds, with its 95 % interval."),
-            strengths,
-        ),
-        "strategy_wins": (
-            _("Strategies against one another"),
-            _("Share of votes that the strategy of the row won against that of the column."),
-            wins,
-        ),
-        "model_wins": (
-            _("Endpoints and models against one another"),
-            _("Share of votes that the model of the row won against that of the column."),
-            wins,
-        ),
-    }
+    ),
+    "strategies": (
+        gettext_lazy("Strategies ranked"),
+        gettext_lazy("Strength of each strategy, in log odds, with its 95 % interval."),
+        STRENGTHS,
+    ),
+    "models": (
+        gettext_lazy("Endpoints and models ranked"),
+        gettext_lazy("Strength of each endpoint or model, in log odds, with its 95 % interval."),
+        STRENGTHS,
+    ),
+    "strategy_wins": (
+        gettext_lazy("Strategies against one another"),
+        gettext_lazy("Share of votes that the strategy of the row won against that of the column."),
+        WINS,
+    ),
+    "model_wins": (
+        gettext_lazy("Endpoints and models against one another"),
+        gettext_lazy("Share of votes that the model of the row won against that of the column."),
+        WINS,
+    ),
+}
 
 
 def wins(board: Board, about: About) -> dict:

@@ -4,13 +4,13 @@ import math
 from dataclasses import dataclass
 
 from django.template.defaultfilters import floatformat
-from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop as _noop
 
-from annotation.agreement.figures.board import About
+from annotation.agreement.board import Board
+from annotation.agreement.figures.base import About
 from annotation.agreement.models import AgreementResult
-from annotation.agreement.task_votes import TaskVotes
 from annotation.agreement.tiers.rules import TIERS
 from annotation.agreement.wording import FORMULAS_OF, tier_name, translated
 from annotation.core import charts
@@ -133,7 +133,14 @@ def not_yet() -> str:
     return _("Not computed yet: the worker does it every ten seconds.")
 
 
-def progress(board: TaskVotes) -> list[Cell]:
+def headline(board: Board) -> list[list[Cell]]:
+    """Groups of figures for the head of a task's page, from the most asked for on."""
+    # Claims are one person's own.
+    agreement = coefficients(board) if board.measures else []
+    return [group for group in (progress(board) + agreement, tiers(board)) if group]
+
+
+def progress(board: Board) -> list[Cell]:
     """Judgments of those wanted, and complete items of all."""
     totals = board.totals
     wanted = _("of %(n)d wanted") % {"n": totals["wanted"]}
@@ -145,7 +152,7 @@ def progress(board: TaskVotes) -> list[Cell]:
     ]
 
 
-def coefficients(board: TaskVotes) -> list[Cell]:
+def coefficients(board: Board) -> list[Cell]:
     """The first coefficients with their intervals and n, or the reason why one has no value.
 
     Of feedback, alpha of each criterion. The figure ``agreement`` has all of them.
@@ -183,7 +190,7 @@ def _coefficient(name: str, key: str, coefficient: dict, report: dict) -> Cell:
     return Cell(str(name), f"#how-{key}", floatformat(coefficient["value"], 3), about)
 
 
-def tiers(board: TaskVotes) -> list[Cell]:
+def tiers(board: Board) -> list[Cell]:
     """Items of every tier that has any, leading to them, and whether it is in its band."""
     result = board.result
     if not result or not result.tiers or board.task == AUDIT_TASK:
@@ -209,7 +216,7 @@ def _tier(name: str, result: AgreementResult) -> Cell:
     return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
 
 
-def agreement(board: TaskVotes, about: About) -> dict:
+def agreement(board: Board, about: About) -> dict:
     """The figure of every coefficient, of every criterion, as last recomputed."""
     if board.result is None:
         return {"reason": not_yet()}
@@ -251,15 +258,13 @@ def _interval(coefficient: dict) -> tuple[tuple, str]:
     return (value, low, high), translated(coefficient.get("reason"))
 
 
-def words() -> dict[str, tuple]:
-    """Title, lead and making of the figure ``agreement``."""
-    return {
-        "agreement": (
-            _("Agreement"),
-            _("Each coefficient with its 95 % interval."),
-            _(
-                "As last recomputed. What each coefficient is stands at the page's end; a dash has "
-                "its reason."
-            ),
-        )
-    }
+WORDS = {
+    "agreement": (
+        gettext_lazy("Agreement"),
+        gettext_lazy("Each coefficient with its 95 % interval."),
+        gettext_lazy(
+            "As last recomputed. What each coefficient is stands at the page's end; a dash has "
+            "its reason."
+        ),
+    )
+}

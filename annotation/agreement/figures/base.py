@@ -1,6 +1,5 @@
-"""A figure of a task's page, and the votes that it is computed from."""
+"""A figure of a task's page."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -8,8 +7,6 @@ from typing import Any, NamedTuple
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-
-from annotation.agreement.task_votes import TaskVotes
 
 TABLE_ROWS = 50
 
@@ -24,7 +21,7 @@ class About(NamedTuple):
 
     def draw(self, chart: Callable[..., SafeString], *data: Any, **options: Any) -> SafeString:
         """``data`` as a ``chart`` (of core.charts) of this name."""
-        return chart(self.key, self.title, self.lead, *data, **options)
+        return chart((self.key, self.title, self.lead), *data, **options)
 
 
 @dataclass(frozen=True)
@@ -70,24 +67,3 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     return f"{value:,.3f}" if isinstance(value, float) else str(value)
-
-
-class Board(TaskVotes, ABC):
-    """The votes of one task with the figures of its page."""
-
-    def figure(self, key: str) -> Figure:
-        """Compute one figure; KeyError where there is none of this name."""
-        make = self.makers[key]
-        about = About(key, *self.words()[key])
-        if not self.totals["votes"]:
-            return Figure(*about, reason=_("There are no votes yet."))
-        return Figure(**about._asdict() | make(self, about))
-
-    @property
-    @abstractmethod
-    def makers(self) -> dict:
-        """{name: what makes the figure} of every figure of the task's page, in order."""
-
-    @abstractmethod
-    def words(self) -> dict[str, tuple]:
-        """{name: title, lead and how} of every figure."""
