@@ -24,20 +24,6 @@ def test_without_a_mail_server_no_page_claims_that_mail_was_sent(client, setting
         assert claim not in page
 
 
-@pytest.mark.django_db
-def test_with_a_mail_server_the_pages_say_that_mail_is_sent(client, settings):
-    settings.EMAIL_URL = "smtp://mail.example"
-    said = [client.get(reverse(name)).content.decode() for name in PAGES]
-    assert "A link to set a new password is sent there." in said[0]
-    assert "Look into your mail" in said[1]
-
-
-@pytest.mark.django_db
-def test_the_log_in_tells_a_stranger_what_this_is(client):
-    page = client.get(reverse("account_login")).content.decode()
-    assert "people judge how well answers of language models fit" in page
-
-
 def test_an_invitation_says_languages_time_and_pay(client, tea, cast):
     tea.languages, tea.pay_per_hour, tea.currency = ["ko", "xx-made-up"], 12, "EUR"
     tea.save()
@@ -46,18 +32,6 @@ def test_an_invitation_says_languages_time_and_pay(client, tea, cast):
     assert "한국어, xx-made-up" in page
     assert "EUR an hour" in page
     assert "you can stop after any item" in page
-
-
-def test_people_says_who_makes_a_reset_link_and_leads_operators_there(tea, cast, login):
-    carol = cast.person("Carol")
-    tea.memberships.filter(user=carol).update(role="administrator")
-    client, address = login(carol), reverse("people", args=[tea.slug])
-    page = client.get(address).content.decode()
-    assert "Whoever runs this server can make a reset link." in page
-    assert reverse("operations-accounts") not in page
-    carol.is_superuser = True
-    carol.save()
-    assert reverse("operations-accounts") in client.get(address).content.decode()
 
 
 def times(study, seconds):
@@ -101,9 +75,3 @@ def test_every_mail_of_the_log_in_has_a_subject_of_ours():
     assert names > switched_off
     origins = {name: get_template(name).origin.name for name in names - switched_off}
     assert [name for name, origin in origins.items() if folder in Path(origin).parents] == []
-
-
-def test_an_address_that_only_takes_a_form_says_so_when_it_is_opened(cast, login):
-    answer = login(cast.person("Ann")).get(reverse("history-forget"))
-    assert (answer.status_code, answer["Allow"]) == (405, "POST")
-    assert "This address only takes what a form sends." in answer.content.decode()

@@ -5,7 +5,7 @@ from django.urls import reverse
 
 from annotation.core import text
 from annotation.histories import browse
-from annotation.histories.models import Session, Upload
+from annotation.histories.models import Session
 from tests.histories.conftest import chat, search
 
 
@@ -66,14 +66,6 @@ def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, b
     assert Session.objects.filter(state="kept").count() == 2
 
 
-def test_many_that_were_all_opened_are_kept_without_a_question(ann, three, login):
-    client = login(ann)
-    for one in three:
-        client.post(reverse("history-opened", args=[one.pk]))
-    decide(client, "keep", *three)
-    assert Session.objects.filter(state="kept").count() == 3
-
-
 @pytest.mark.parametrize("method", ["get", "head"])
 def test_a_page_that_is_fetched_alone_notes_nothing(ann, three, login, method):
     client, address = login(ann), reverse("history-session", args=[three[0].pk])
@@ -84,25 +76,6 @@ def test_a_page_that_is_fetched_alone_notes_nothing(ann, three, login, method):
     assert first is not None and "data-opened" not in client.get(address).content.decode()
     client.post(reverse("history-opened", args=[three[0].pk]))
     assert Session.objects.get(pk=three[0].pk).opened_at == first
-
-
-def test_all_that_a_search_finds_can_be_dropped(ann, bring, login):
-    bring(ann, chat("c-1", "Where to drink oolong?"), chat("c-2", "Trains to the sea"))
-    decide(login(ann), "drop", all="1", q="oolong")
-    assert dict(Session.objects.values_list("external_id", "state"))["c-1"] == "dropped"
-
-
-def test_sessions_without_a_title_are_called_by_what_they_hold(ann, bring, login):
-    bring(ann, search("tea houses"), search("rain", 1), chat("c-1", "Why is tea green?", title=""))
-    page = login(ann).get(reverse("history")).content.decode()
-    assert "tea houses and 1 more" in page
-    assert "Why is tea green?" in page
-    assert "Untitled" not in page
-
-
-def test_the_name_of_a_file_is_shown_to_its_owner(ann, login, settings):
-    Upload.objects.create(owner=ann, size=1, status="failed", name="my-chats.zip")
-    assert "my-chats.zip" in login(ann).get(reverse("history-uploads")).content.decode()
 
 
 def test_a_message_is_rendered_with_its_marks_highlighted(ann, bring, login):

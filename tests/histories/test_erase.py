@@ -6,8 +6,6 @@ import threading
 import pytest
 from django.db import connection
 
-from annotation.accounts.models import ConsentText
-from annotation.core.models import AuditEvent
 from annotation.histories import browse, consent, erase, ingest, marks, models, receive, search
 from annotation.histories.models import (
     Alias,
@@ -70,19 +68,6 @@ def test_forgetting_leaves_nothing_of_a_person(filled, tea, bo, bring, settings)
     assert search.find(filled, CANARY) == []
     assert not consent.allows(filled, tea, "show_to_judges")
     assert HistoryConsent.objects.get().withdrawn_at is not None
-
-
-def test_forgetting_is_noted_by_numbers_alone(filled):
-    erase.forget(filled)
-    events = AuditEvent.objects.filter(action__startswith="history.forg").order_by("pk")
-    assert [event.action for event in events] == ["history.forget", "history.forgotten"]
-    assert {str(event.details) for event in events} == {str({"user": filled.pk})}
-
-
-def test_forgetting_twice_is_as_forgetting_once(filled):
-    erase.forget(filled)
-    assert erase.forget(filled).done_at is not None
-    assert [model.objects.count() for model in OWN] == [0] * len(OWN)
 
 
 def test_an_erased_file_comes_back_only_when_its_owner_says_so(filled, bring, settings):
@@ -163,18 +148,6 @@ def test_a_refused_file_may_come_again_unasked_after_its_line_is_gone(ann, conte
     assert ingest.run(refused.pk).status == "failed"
     erase.upload(ann, refused)
     assert bring(ann, chat("c-1"), name=b"one").status == "done"
-
-
-def test_nothing_can_be_sent_while_the_erasure_waits(ann):
-    Erasure.objects.create(owner=ann)
-    with pytest.raises(receive.Conflict):
-        receive.begin(ann, 5)
-
-
-def test_the_consent_texts_stay_as_evidence(filled):
-    before = ConsentText.objects.count()
-    erase.forget(filled)
-    assert ConsentText.objects.count() == before
 
 
 @pytest.mark.django_db(transaction=True)

@@ -90,19 +90,6 @@ def test_all_of_it_is_kept_hidden_at_once_and_nobody_elses(ann, old, login, cast
     assert hidden()[1][1:] == ("accepted", False)
 
 
-def test_showing_such_a_passage_decides_on_it(ann, old):
-    ingest.look_again(seconds=60)
-    marks.decide(ann, Mark.objects.get(is_late=True), "rejected")
-    assert hidden()[1][1:] == ("rejected", False)
-    assert marks.late(ann).count() == 0
-
-
-def test_a_dropped_session_is_looked_through_but_not_listed(ann, old):
-    Session.objects.update(state="dropped")
-    assert ingest.look_again(seconds=60) == 1
-    assert marks.late(ann).count() == 0
-
-
 def test_a_session_of_a_published_benchmark_is_left_as_it_was_published(ann, old):
     Session.objects.update(rules=None)
     assert ingest.look_again(seconds=60) == 0
@@ -116,10 +103,6 @@ def test_a_history_that_is_being_read_is_looked_through_another_time(ann, old, m
     assert ingest.look_again(seconds=60) == 0
     monkeypatch.setattr(ingest, "changing", changing)
     assert ingest.look_again(seconds=60) == 1
-
-
-def test_no_more_is_looked_through_once_the_time_is_over(ann, old):
-    assert ingest.look_again(seconds=0) == 0
 
 
 def test_new_figures_without_a_new_number_of_the_rules_are_refused(monkeypatch, tmp_path):

@@ -11,10 +11,8 @@ import pytest
 from django.db import connection
 from django.urls import reverse
 
-from annotation.accounts.models import Consent
 from annotation.core import jobs, uploads
 from annotation.core.errors import DomainError, NotFound
-from annotation.core.models import AuditEvent
 from annotation.histories import files, ingest, receive
 from annotation.histories.models import Message, Session, Upload
 from annotation.histories.records import Refused
@@ -52,13 +50,6 @@ def test_a_piece_sent_twice_counts_once_and_tells_where_to_go_on(ann):
         receive.append(ann, upload.pk, 0, b"abc")
     assert caught.value.offset == 3
     assert Upload.objects.get().received == 3
-
-
-def test_more_than_was_announced_is_refused(ann):
-    upload = receive.begin(ann, 4)
-    with pytest.raises(DomainError) as caught:
-        receive.append(ann, upload.pk, 0, b"abcde")
-    assert caught.value.code == "too_much"
 
 
 def test_somebody_else_cannot_add_to_it_or_cancel_it(ann, bo):
@@ -107,23 +98,11 @@ def test_nobody_can_fill_the_disk_with_beginnings(ann):
         receive.begin(ann, 4)
 
 
-def test_sending_is_agreeing_and_is_noted(ann):
-    receive.begin(ann, 4)
-    assert Consent.objects.get(user=ann).text.body == receive.STORING
-    assert AuditEvent.objects.get().action == "history.upload"
-
-
 def test_cancelling_deletes_the_bytes(ann, settings):
     upload = receive.begin(ann, 4)
     receive.append(ann, upload.pk, 0, b"ab")
     receive.cancel(ann, upload.pk)
     assert (Upload.objects.get().status, stored(settings)) == ("cancelled", [])
-
-
-def test_names_of_files_lead_nowhere_else():
-    for name in ("", "../x", "/etc/passwd", "a.b", "a\0b"):
-        with pytest.raises(ValueError):
-            files.path_of(name)
 
 
 # --- The API ----------------------------------------------------------------------------------
@@ -309,28 +288,6 @@ def test_a_reader_killed_in_the_middle_leaves_nothing_and_the_next_one_reads_all
     assert ingest.run(upload.pk).status == "done"
     assert Session.objects.count() == 2
     assert stored(settings) == []
-
-
-@pytest.mark.django_db(transaction=True)
-def test_progress_and_lease_are_written_while_the_file_is_read(cast, contents, monkeypatch):
-    ann, seen = cast.person("Ann"), []
-    upload = requested(ann)
-    monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
-
-    def records():
-        yield chat()
-        while not seen:
-            row = ingest_row(upload.pk)
-            if row[0]:
-                seen.append(row)
-
-    contents[b"made up"] = records()
-    assert ingest.run(upload.pk).status == "done"
-    assert seen[0] == (len(b"made up"), "running")
-
-
-def ingest_row(pk):
-    return Upload.objects.values_list("progress", "status").get(pk=pk)
 
 
 @pytest.mark.django_db(transaction=True)

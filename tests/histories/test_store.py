@@ -37,23 +37,12 @@ def test_a_file_becomes_sessions_that_nobody_uses_yet(ann, bring):
     assert list(browse.sessions(ann)) == []
 
 
-def test_the_bytes_of_a_file_are_gone_once_its_rows_are_there(ann, bring, settings):
-    bring(ann, chat())
-    assert list((settings.DATA / "histories").iterdir()) == []
-
-
 def test_the_same_bytes_twice_are_already_here(ann, bring):
     first = bring(ann, chat(), search(), name=b"file")
     second = bring(ann, chat(), search(), name=b"file")
     assert (first.status, second.status) == ("done", "duplicate")
     assert second.counts == {**first.counts, "duplicates": 2}
     assert (Session.objects.count(), Message.objects.count()) == (2, 3)
-
-
-def test_the_same_bytes_of_somebody_else_are_theirs(ann, bo, bring):
-    bring(ann, chat(), name=b"file")
-    assert bring(bo, chat(), name=b"file").status == "done"
-    assert Session.objects.filter(owner=bo).count() == 1
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
@@ -74,11 +63,6 @@ def test_the_newest_copy_wins_in_whatever_order_copies_come(ann, bring, order, a
         assert uploads[0].counts["messages"] == 4
 
 
-def test_two_providers_may_use_the_same_id(ann, bring):
-    bring(ann, chat("c-1"), chat("c-1", provider="claude"))
-    assert Session.objects.count() == 2
-
-
 def test_a_day_of_searches_is_one_session_and_each_search_is_there_once(ann, bring):
     late = 60 * 24
     first = bring(ann, search("tea"), search("tea"), search("tea", 1), search("rain", late))
@@ -88,15 +72,6 @@ def test_a_day_of_searches_is_one_session_and_each_search_is_there_once(ann, bri
     days = Session.objects.order_by("external_id")
     assert [(one.external_id, one.length) for one in days] == [("2026-03-14", 3), ("2026-03-15", 1)]
     assert [text for _role, text in texts(days[0])] == ["tea", "tea", "sun"]
-
-
-def test_searches_without_a_time_are_one_session_too(ann, bring):
-    bring(
-        ann,
-        search("a").__class__("google-search", "tea"),
-        search("b").__class__("google-search", "tea"),
-    )
-    assert Session.objects.get().length == 1
 
 
 def test_a_session_with_new_words_is_to_be_decided_on_again(ann, bring):
@@ -130,16 +105,6 @@ def test_decisions_on_marks_go_over_to_the_newer_copy(ann, bring):
     assert not Mark.objects.filter(pk__in=[mine.pk, other.pk]).exists()
 
 
-def test_a_refused_file_leaves_nothing_but_its_reason(ann, contents, bring, settings):
-    contents[b"bad"] = Refused("truncated_json")
-    upload = bring_bytes(ann, b"bad")
-    assert (upload.status, upload.error_code) == ("failed", "truncated_json")
-    assert upload.error == "The file ends in the middle: it was not downloaded completely. " + (
-        "Download it again."
-    )
-    assert list((settings.DATA / "histories").iterdir()) == []
-
-
 def bring_bytes(owner, data):
 
     upload = receive.begin(owner, len(data))
@@ -166,14 +131,6 @@ def test_what_was_left_out_is_listed_and_never_endless(ann, bring):
     assert len(upload.skipped) == 1_001
     assert upload.skipped[0] == {"where": "line 0", "reason": "junk: x"}
     assert upload.skipped[-1] == {"where": "…", "reason": "and 5 more"}
-
-
-def test_many_conversations_are_written_in_parts_and_counted_once(ann, bring):
-    records = [chat(f"c-{n % 150}", "y" * 9_000, "z", minutes=n) for n in range(300)]
-    upload = bring(ann, *records)
-    assert (upload.counts["sessions"], upload.counts["messages"]) == (150, 300)
-    assert upload.counts["duplicates"] == 150
-    assert (Session.objects.count(), Message.objects.count()) == (150, 300)
 
 
 def test_a_session_can_be_kept_only_after_it_was_looked_through(ann, bring, monkeypatch):

@@ -173,18 +173,6 @@ def test_a_session_is_shown_with_its_marks_and_as_others_would_see_it(client, lo
     )
 
 
-def test_marks_are_shown_and_hidden_again_by_the_owner(client, login, filled):
-    login(filled)
-    mark = Mark.objects.get()
-    address = reverse("history-mark", args=[mark.session_id])
-    client.post(address, {"mark": mark.pk, "state": "rejected"})
-    others = shown(page(client, "history-session", mark.session_id, **{"as": "others"}))
-    assert "Write to ann@example.org" in others
-    client.post(address, {"mark": mark.pk, "state": "accepted"})
-    others = shown(page(client, "history-session", mark.session_id, **{"as": "others"}))
-    assert "Write to [EMAIL_1]" in others
-
-
 def test_a_text_is_struck_out_by_writing_it(client, login, filled):
     login(filled)
     one = Session.objects.get(external_id="c-2")
@@ -259,12 +247,6 @@ def test_a_form_sends_a_file_without_any_script(client, login, ann, contents, se
     assert not path.exists()
 
 
-def test_a_form_without_a_file_says_so(client, login, ann):
-    login(ann)
-    response = client.post(reverse("history-uploads"), follow=True)
-    assert "Choose a file first." in shown(response)
-
-
 def test_the_page_of_files_says_what_each_held(client, login, ann, bring):
     bring(ann, chat(), search(), Skipped("entry 9", "junk: lacks what it needs"), name=b"one")
     bring(ann, chat(minutes=-9), name=b"two")
@@ -307,20 +289,6 @@ def test_a_file_beyond_the_limit_is_refused_with_a_sentence(client, login, ann, 
     assert not any((settings.DATA / "histories").glob("*"))
 
 
-def test_a_file_of_somebody_logged_out_is_not_stored(client, settings):
-    data = {"file": SimpleUploadedFile("a.zip", b"x")}
-    assert client.post(reverse("history-uploads"), data).status_code == 302
-    folder = settings.DATA / "histories"
-    assert not folder.exists() or list(folder.iterdir()) == []
-
-
-def test_the_list_of_uploads_is_a_fragment_for_htmx(client, login, filled):
-    login(filled)
-    part = client.get(reverse("history-uploads"), headers={"HX-Request": "true"})
-    assert "<html" not in shown(part)
-    assert shown(part).count("<article>") == 2
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_takes_as_many_queries_with_much_as_with_little(
     client, login, ann, bring, name, django_assert_num_queries
@@ -340,18 +308,3 @@ def test_a_page_takes_as_many_queries_with_much_as_with_little(
     for n in range(1, 4):
         bring(ann, chat(f"c-{n}", f"ann{n}@example.org", f"{n}"), search(f"tea {n}", n))
     assert count() == few
-
-
-def test_reading_a_session_takes_as_many_queries_with_many_marks(client, login, ann, bring):
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
-    login(ann)
-    bring(ann, chat("c-1", "ann@example.org"))
-    bring(ann, chat("c-2", *(f"a{n}@example.org b{n}@example.org" for n in range(30))))
-    counts = []
-    for external_id in ("c-1", "c-2"):
-        with CaptureQueriesContext(connection) as captured:
-            page(client, "history-session", Session.objects.get(external_id=external_id).pk)
-        counts.append(len(captured))
-    assert counts[0] == counts[1]

@@ -34,11 +34,6 @@ def test_the_study_comes_with_the_role_and_the_consent(tea, ann):
     assert (study, study.role, study.consented) == (tea, "annotator", True)
 
 
-def test_one_query_fetches_all_of_it(tea, ann, django_assert_num_queries):
-    with django_assert_num_queries(1):
-        study_for(ann, "tea", yes)
-
-
 def test_a_consent_that_was_withdrawn_is_none(tea, ann):
     Consent.objects.filter(user=ann).update(withdrawn_at=timezone.now())
     assert study_for(ann, "tea", yes).consented is False
@@ -63,12 +58,6 @@ def test_a_study_without_a_text_asks_for_no_consent(tea, cast):
     tea.consent_text = None
     tea.save()
     assert study_for(dana, "tea", yes).consented is True
-
-
-def test_a_policy_is_asked_of_the_role_here(tea, ann):
-    asked = []
-    study_for(ann, "tea", lambda member: asked.append(member) or True)
-    assert asked == [Member("annotator", is_superuser=False)]
 
 
 def test_a_policy_that_refuses_a_member_denies_the_page(tea, ann):

@@ -33,11 +33,6 @@ def test_a_good_bundle_is_read_with_its_counts(folder):
     assert [task.guideline for task in bundle.tasks] == ["Choose what fits the person."] * 2
 
 
-def test_a_missing_folder_and_a_missing_study_are_named(tmp_path):
-    assert faults(tmp_path / "gone") == [f"{tmp_path / 'gone'}: there is no such folder"]
-    assert faults(tmp_path) == [f"study.json: there is no such file in {tmp_path}"]
-
-
 ONE_FAULT = [
     ("personas", 1, {"id": None}, "personas.jsonl, line 2: “id” is missing"),
     ("personas", 1, {"profile": []}, "“profile” must be an object with at least one key"),
@@ -159,12 +154,6 @@ def test_twenty_faults_are_shown_and_no_more(folder):
     assert found[20] == "There may be more: the reading ended here."
 
 
-def test_a_file_that_is_none_is_named(folder):
-    (folder.write() / "memories.jsonl").unlink()
-    (folder.path / "memories.jsonl").mkdir()
-    assert faults(folder.path) == ["memories.jsonl: this is no regular file"]
-
-
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
@@ -243,13 +232,6 @@ def test_a_bundle_gives_texts_by_language(tmp_path):
         "One of two.",
         {"ko": {"guideline": "둘 중 하나."}},
     )
-
-
-def test_plain_texts_stay_what_they_were(tmp_path):
-    bundle = read(tmp_path, title="Walks", guideline="Choose.", consent="I take part.")
-    assert (bundle.study["title"], bundle.study["consent"]) == ("Walks", "I take part.")
-    assert (bundle.study["translations"], bundle.study["consent_translations"]) == ({}, {})
-    assert bundle.tasks[0].translations == {}
 
 
 def test_a_study_that_names_no_languages_has_those_of_its_texts(tmp_path):

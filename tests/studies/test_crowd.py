@@ -104,13 +104,6 @@ def test_somebody_elses_participant_id_in_another_browser_opens_nothing(source):
     assert who(client) == mine
 
 
-def test_a_forged_browser_cookie_is_no_cookie(source):
-    enter(source)
-    client = Client()
-    client.cookies["attune-crowd"] = f"{CrowdEntry.objects.get().pk}:guessed:guessed"
-    assert client.post(link(source, session="session-2")).status_code == 403
-
-
 @pytest.mark.parametrize(
     "change", [lambda t: t[:-1] + ("A" if t[-1] != "A" else "B"), str.swapcase, lambda t: "x" + t]
 )
@@ -158,13 +151,6 @@ def test_missing_and_odd_parameters_get_a_sentence(client, source, query):
     assert not CrowdEntry.objects.exists()
 
 
-def test_a_nul_in_the_address_is_refused_before_the_page(client, source):
-    query = f"PROLIFIC_PID={PID}%00&STUDY_ID=s1&SESSION_ID=x"
-    response = client.get(f"{reverse('crowd-enter', args=[crowd.token(source)])}?{query}")
-    assert response.status_code == 400
-    assert "This request cannot be read" in response.content.decode()
-
-
 def give_password(user):
     user.set_password("a long enough secret")
     user.save()
@@ -210,12 +196,6 @@ def test_an_account_with_a_history_is_never_opened_by_a_link(source, what):
     for browser in (client, Client()):
         response = browser.post(link(source))
         assert (response.status_code, who(browser)) == (409, None)
-
-
-def test_an_imported_worker_of_the_same_name_is_not_opened(client, source):
-    imported = User.objects.create(worker=f"tea:{PID}", is_active=False)
-    client.post(link(source))
-    assert who(client) not in (None, imported.pk)
 
 
 def test_whoever_is_logged_in_stays_who_they_are(login, cast, source):
@@ -292,30 +272,6 @@ def test_the_completion_code_is_due_at_the_quota_or_when_nothing_is_left(tea, so
     assert crowd.completion(cast.person("Ann"), tea, 99, nothing_left=True) is None
 
 
-def test_other_annotators_cost_no_query(tea, source, cast, django_assert_num_queries):
-    ann = cast.person("Ann")
-    with django_assert_num_queries(0):
-        crowd.completion(ann, tea, 5)
-
-
-def test_without_a_quota_the_code_is_due_when_nothing_is_left(tea, source):
-    tea.sources.update(quota=None, return_url="")
-    client, _ = enter(source)
-    user = User.objects.get(pk=who(client))
-    assert crowd.completion(user, tea, 500) is None
-    assert crowd.completion(user, tea, 1, nothing_left=True) == crowd.Completion("C 1&2", "")
-
-
-def test_the_fragment_shows_code_and_way_back():
-    from django.template.loader import render_to_string
-
-    shown = crowd.Completion("C1", "https://platform.example/?cc=C1")
-    page = render_to_string("studies/_completion.html", {"completion": shown})
-    assert "C1" in page
-    assert 'href="https://platform.example/?cc=C1"' in page
-    assert render_to_string("studies/_completion.html", {"completion": None}).strip() == ""
-
-
 def test_returning_ends_the_participation_and_frees_the_place(source):
     source.places = 1
     source.save()
@@ -331,17 +287,6 @@ def test_returning_ends_the_participation_and_frees_the_place(source):
     _, again = enter(source)
     _, next_one = enter(source, pid=OTHER)
     assert (again.status_code, next_one.status_code) == (409, 302)
-
-
-def test_what_a_participant_held_is_released_in_the_same_act(rf, source, tea):
-    from annotation.studies import views
-
-    client, _ = enter(source)
-    request = client.get(reverse("return", args=["tea"])).wsgi_request
-    request.method = "POST"
-    released = []
-    views.give_back(request, "tea", release=lambda study, user: released.append((study, user)))
-    assert released == [(tea, CrowdEntry.objects.get().user)]
 
 
 # --- The administrators' page ------------------------------------------------------------------

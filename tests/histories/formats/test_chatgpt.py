@@ -62,10 +62,6 @@ def test_shards_are_read_and_the_page_beside_them_is_not():
     assert [chat.id for chat in records(archive)] == ["c-1", "c-2"]
 
 
-def test_the_page_alone_in_an_archive_is_read():
-    assert records(zipped({"chat.html": CHAT_HTML})) == records(as_json([CHATGPT]))
-
-
 def test_the_portals_archive_of_archives_is_read():
     inner = zipped({"conversations.json": as_json([CHATGPT])})
     name = "User Online Activity/Conversations__0fe1-chatgpt-0001-part-0001.zip"
@@ -84,18 +80,6 @@ def test_a_missing_or_dangling_current_node_means_the_newest_leaf():
     for current in (None, "nowhere", 7, []):
         (chat,) = chats(as_json([{"mapping": nodes, "current_node": current}]))
         assert turns(chat) == [("user", "Q"), ("assistant", "new")]
-
-
-def test_a_circle_of_parents_ends():
-    nodes = tree(node("a", "b", ["b"], "user", "Q"), node("b", "a", ["a"], "assistant", "A"))
-    (chat,) = chats(as_json([{"mapping": nodes, "current_node": "b"}]))
-    assert turns(chat) == [("user", "Q"), ("assistant", "A")]
-
-
-def test_a_chain_of_many_nodes_is_read_in_order():
-    links = [node(str(n), str(n - 1) if n else None, [], "user", str(n)) for n in range(3_000)]
-    (chat,) = chats(as_json([{"mapping": tree(*links), "current_node": "2999"}]))
-    assert [message.text for message in chat.messages] == [str(n) for n in range(3_000)]
 
 
 def test_what_was_not_shown_is_no_message():
@@ -132,11 +116,6 @@ def test_speech_is_its_text_and_files_without_a_name_have_their_id():
     nodes = tree(node("1", None, [], "user", *parts, kind="multimodal_text"))
     (chat,) = chats(as_json([{"mapping": nodes}]))
     assert (chat.messages[0].text, chat.messages[0].attachments) == ("Hello", ("file_1", "file_2"))
-
-
-def test_conversations_without_messages_and_other_things_are_told():
-    data = as_json([{"mapping": {}}, 5, {"title": "no tree"}, CHATGPT])
-    assert skips(data) == [("entry 1", "empty"), ("entry 2", "junk"), ("entry 3", "junk")]
 
 
 def test_texts_are_kept_but_for_what_cannot_be_stored_or_seen():
