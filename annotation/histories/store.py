@@ -1,8 +1,7 @@
 """Records of one file into rows: the newest copy of a conversation counts, searches are joined.
 
-``store`` runs inside the transaction of its upload. Conversations are written some at a time, and
-searches and visits wait in a table of the transaction until they are sorted into days, so memory
-does not grow with the file.
+``store_records`` runs inside the transaction of its upload and writes some at a time, so memory
+does not hold the file.
 """
 
 import hashlib
@@ -10,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, cast
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -19,10 +17,17 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.histories.models import Mark, Message, Passage, Session, Tombstone, Upload
-from annotation.histories.records import Conversation, Search, Skipped, Visit
+from annotation.histories.records import Conversation, Refused, Search, Skipped, Visit
 
 # So many characters of conversations wait for being written.
 BATCH = 1_000_000
+# So many searches and visits are added to their days at once, and a file may hold.
+EVENTS_AT_ONCE, EVENTS_LIMIT = 20_000, 2_000_000
+# What changes of a day that has grown.
+GROWS = (
+    *("upload", "length", "characters", "started_at", "ended_at", "updated_at"),
+    *("time_zone_assumed", "marked_at", "state"),
+)
 # So many omissions are kept word for word; a file with more is no history.
 SKIPPED_LIMIT = 1_000
 # No single statement of an import runs longer.
@@ -90,22 +95,21 @@ def store_records(
 ) -> Counts:
     """Write all ``records`` for the upload's owner; what was counted.
 
-    Call it inside ``locks.changing``: whatever ``records`` or ``alive`` raise leaves nothing.
+    Call it inside ``changing``: whatever ``records`` or ``alive`` raise leaves nothing.
     """
     _limit_statements()
     counts = Counts()
     chats, events = _Conversations(upload, counts), _Events(upload, counts)
-    with events:
-        for record in records:
-            if isinstance(record, Conversation):
-                chats.add(record)
-            elif isinstance(record, Search | Visit):
-                events.add(record)
-            elif isinstance(record, Skipped):
-                counts.skip(record.where, record.reason)
-            alive()
-        chats.flush()
-    events.sort_into_days()
+    for record in records:
+        if isinstance(record, Conversation):
+            chats.add(record)
+        elif isinstance(record, Search | Visit):
+            events.add(record)
+        elif isinstance(record, Skipped):
+            counts.skip(record.where, record.reason)
+        alive()
+    chats.flush()
+    events.finish()
     return counts
 
 
@@ -215,9 +219,7 @@ def _fill(session: Session, upload: Upload, chat: Conversation) -> None:
     session.flags = list(chat.flags)
     session.length = length
     session.characters = sum(len(message.text) for message in chat.messages)
-    session.marked_at = None
-    if session.state == Session.State.RETAINED:
-        session.state = Session.State.PENDING
+    _reopen(session)
 
 
 def _write_messages(pairs: Iterable[tuple[Session, Conversation]]) -> None:
@@ -268,134 +270,99 @@ def _text_digest(text: str) -> bytes:
 
 # --- Searches and visits: one session a day and provider --------------------------------------
 
-_WAITING = """
-    CREATE TEMPORARY TABLE history_event (kind text, provider text, day text, at timestamptz,
-        text text, assumed boolean, place bigint GENERATED ALWAYS AS IDENTITY) ON COMMIT DROP"""
-# The same time and text is one search, within the file and beside what is here. Windows, not joins:
-# they sort, and stay n log n however many rows are equal.
-_REPEATED = """
-    DELETE FROM history_event WHERE place IN (
-        SELECT place FROM (
-            SELECT place, row_number() OVER (
-                PARTITION BY kind, provider, day, at, text COLLATE "C" ORDER BY place) AS copy
-            FROM history_event) AS numbered
-        WHERE copy > 1)"""
-_ERASED = """
-    DELETE FROM history_event e USING histories_tombstone t
-    WHERE t.owner_id = %(owner)s AND t.what = 'session' AND NOT %(again)s AND t.digest =
-        encode(sha256(convert_to(e.kind, 'UTF8') || '\\x00' || convert_to(e.provider, 'UTF8')
-                      || '\\x00' || convert_to(e.day, 'UTF8')), 'hex')"""
-_COUNT = """
-    SELECT count(*) FILTER (WHERE kind = 'search'), count(*) FILTER (WHERE kind = 'visit'),
-           coalesce(min(at) FILTER (WHERE kind = 'search'), min(at)),
-           coalesce(max(at) FILTER (WHERE kind = 'search'), max(at))
-    FROM history_event"""
-# Rows that are stored already come in with place 0, which no waiting row has.
-_STORED = """
-    DELETE FROM history_event WHERE place IN (
-        SELECT place FROM (
-            SELECT place, min(place) OVER (
-                PARTITION BY kind, provider, day, at, text COLLATE "C") AS first_place
-            FROM (
-                SELECT place, kind, provider, day, at, text FROM history_event
-                UNION ALL
-                SELECT 0, s.kind, s.provider, s.external_id, m.at, m.text
-                FROM histories_session s JOIN histories_message m ON m.session_id = s.id
-                WHERE s.owner_id = %(owner)s AND (s.kind, s.provider, s.external_id) IN (
-                    SELECT kind, provider, day FROM history_event)) AS both_places) AS compared
-        WHERE first_place = 0 AND place > 0)"""
-_DAYS = """
-    INSERT INTO histories_session (id, owner_id, upload_id, kind, provider, external_id, title,
-        time_zone_assumed, flags, length, characters, state)
-    SELECT DISTINCT ON (kind, provider, day) gen_random_uuid(), %(owner)s, %(upload)s, kind,
-        provider, day, '', false, '[]'::jsonb, 0, 0, 'pending' FROM history_event
-    ON CONFLICT (owner_id, kind, provider, external_id) DO NOTHING"""
-_ROWS = """
-    INSERT INTO histories_message (session_id, position, role, text, at, external_id, attachments,
-        model)
-    SELECT s.id, s.length - 1 + row_number() OVER (PARTITION BY s.id ORDER BY e.at, e.place),
-           'user', e.text, e.at, '', '[]', ''
-    FROM history_event e JOIN histories_session s
-      ON s.owner_id = %(owner)s AND (s.kind, s.provider, s.external_id) =
-         (e.kind, e.provider, e.day)"""
-# A day that has grown is to be decided on again.
-_SUMS = """
-    UPDATE histories_session s SET upload_id = %(upload)s, length = length + n,
-        characters = s.characters + e.characters, started_at = least(started_at, first),
-        ended_at = greatest(ended_at, last), updated_at = greatest(updated_at, last),
-        time_zone_assumed = time_zone_assumed OR assumed, marked_at = NULL,
-        state = CASE state WHEN 'kept' THEN 'pending' ELSE state END
-    FROM (SELECT kind, provider, day, count(*) n, sum(length(text)) characters, min(at) first,
-                 max(at) last, bool_or(assumed) assumed
-          FROM history_event GROUP BY kind, provider, day) e
-    WHERE s.owner_id = %(owner)s AND (s.kind, s.provider, s.external_id) =
-          (e.kind, e.provider, e.day)"""
-
 
 class _Events:
-    """Searches and visits on their way into days; a context manager around their arrival."""
+    """Searches and visits on their way into the sessions of their days."""
 
     def __init__(self, upload: Upload, counts: Counts) -> None:
-        self.upload, self.counts = upload, counts
-        self.rows: list[tuple] = []
-        self.seen = 0
-
-    def __enter__(self) -> Self:
-        with connection.cursor() as cursor:
-            cursor.execute("DROP TABLE IF EXISTS pg_temp.history_event")
-            cursor.execute(_WAITING)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self._flush()
+        self.upload, self.owner, self.counts = upload, upload.owner, counts
+        self.erased = set() if upload.again else _erased(self.owner)
+        self.waiting: dict[tuple, list[tuple]] = defaultdict(list)
+        # The same time and text is one search.
+        self.seen: set[int] = set()
+        self.times: dict[str, list[datetime]] = {"search": [], "visit": []}
+        self.in_erased_days = 0
 
     def add(self, event: Search | Visit) -> None:
-        """Let one search or visit wait."""
+        """Count a search or visit, and write those that wait where they are many."""
         kind = "search" if isinstance(event, Search) else "visit"
         day = event.at.astimezone(UTC).date().isoformat() if event.at else "undated"
-        row = (kind, event.provider, day, event.at, event.text, event.time_zone_assumed)
-        self.rows.append(row)
-        self.seen += 1
-        if len(self.rows) >= 5_000:
-            self._flush()
-
-    def _flush(self) -> None:
-        columns = "kind, provider, day, at, text, assumed"
-        with (
-            connection.cursor() as cursor,
-            cursor.copy(f"COPY history_event ({columns}) FROM STDIN") as copy,
-        ):
-            for row in self.rows:
-                copy.write_row(row)
-        self.rows = []
-
-    def sort_into_days(self) -> None:
-        """Join what waits with what is here, each search once, and count it."""
-        if not self.seen:
+        key = (kind, event.provider, day)
+        if digest_of(*key) in self.erased:
+            self.in_erased_days += 1
             return
-        values: dict[str, Any] = {
-            "owner": self.upload.owner_id,
-            "upload": self.upload.pk,
-            "again": self.upload.again,
-        }
-        with connection.cursor() as cursor:
-            cursor.execute("ANALYZE history_event")
-            cursor.execute(_ERASED, values)
-            if cursor.rowcount:
-                words = _("erased: %(n)d searches of days that you erased before")
-                self.counts.skip("…", words % {"n": cursor.rowcount})
-            cursor.execute(_REPEATED)
-            self.counts.duplicates += cursor.rowcount
-            cursor.execute(_COUNT)
-            self.counts.searches, self.counts.visits, first, last = cursor.fetchone()
-            self.counts.at(first, last)
-            cursor.execute(_STORED, values)
-            self.counts.duplicates += cursor.rowcount
-            for statement in (_DAYS, _ROWS, _SUMS):
-                cursor.execute(statement, values)
+        same = hash((*key, event.at, event.text))
+        if same in self.seen:
+            self.counts.duplicates += 1
+            return
+        self.seen.add(same)
+        if len(self.seen) > EVENTS_LIMIT:
+            raise Refused("too_large")
+        self.counts.searches += kind == "search"
+        self.counts.visits += kind == "visit"
+        if event.at:
+            known = [event.at, *self.times[kind]]
+            self.times[kind] = [min(known), max(known)]
+        self.waiting[key].append((event.at, event.text, event.time_zone_assumed))
+        if len(self.seen) % EVENTS_AT_ONCE == 0:
+            self.flush()
+
+    def finish(self) -> None:
+        """Write the rest, and count the time that the file covers."""
+        self.flush()
+        self.counts.at(*(self.times["search"] or self.times["visit"]))
+        if self.in_erased_days:
+            words = _("erased: %(n)d searches of days that you erased before")
+            self.counts.skip("…", words % {"n": self.in_erased_days})
+
+    def flush(self) -> None:
+        """Add what waits to its days, each search once beside those that are here."""
+        new = [Session(owner=self.owner, upload=self.upload, kind=kind, provider=provider,
+                       external_id=day) for kind, provider, day in self.waiting]  # fmt: skip
+        Session.objects.bulk_create(new, ignore_conflicts=True)
+        days = {key[2] for key in self.waiting}
+        here = Session.objects.filter(owner=self.owner, external_id__in=days).exclude(kind="chat")
+        sessions = {(row.kind, row.provider, row.external_id): row for row in here}
+        touched = [sessions[key] for key in self.waiting]
+        stored = set(
+            Message.objects.filter(session__in=touched).values_list("session_id", "at", "text")
+        )
+        rows: list[dict[str, Any]] = []
+        grown = []
+        for key, events in self.waiting.items():
+            session = sessions[key]
+            fresh = [event for event in events if (session.pk, *event[:2]) not in stored]
+            self.counts.duplicates += len(events) - len(fresh)
+            if fresh:
+                fresh.sort(key=lambda event: event[0] or EARLIEST)
+                rows += _grow(session, self.upload, fresh)
+                grown.append(session)
+        sql.copy(Message, rows)
+        Session.objects.bulk_update(grown, GROWS, batch_size=500)
+        self.waiting.clear()
+
+
+def _grow(session: Session, upload: Upload, events: list[tuple]) -> list[dict[str, Any]]:
+    """Messages of ``events`` (time, text, whether its zone is assumed) at the end of a day."""
+    rows = [
+        {"session_id": session.pk, "position": position, "role": "user", "text": text, "at": at}
+        | {"external_id": "", "attachments": [], "model": ""}
+        for position, (at, text, _assumed) in enumerate(events, session.length)
+    ]
+    times = [at for at, _text, _assumed in events if at]
+    session.upload = upload
+    session.length += len(events)
+    session.characters += sum(len(text) for _at, text, _assumed in events)
+    session.started_at = min([*times, *filter(None, [session.started_at])], default=None)
+    session.ended_at = max([*times, *filter(None, [session.ended_at])], default=None)
+    session.updated_at = session.ended_at
+    session.time_zone_assumed |= any(assumed for _at, _text, assumed in events)
+    _reopen(session)
+    return rows
+
+
+def _reopen(session: Session) -> None:
+    """What has new words is looked through and decided on again."""
+    session.marked_at = None
+    if session.state == Session.State.RETAINED:
+        session.state = Session.State.PENDING

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from django.db import connection
 
 from annotation.histories import browse, ingest, marks, receive, store
 from annotation.histories.models import Mark, Message, Session, Upload
@@ -155,9 +156,14 @@ def test_searches_that_were_stored_at_one_time_and_several_times_stay_apart(ann,
     assert Session.objects.get().length == 4
 
 
+def execute(statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
 def test_an_import_limits_each_of_its_statements_and_tells_when_it_ran_out(ann, bring, monkeypatch):
     monkeypatch.setattr(store, "STATEMENT_SECONDS", 1)
-    monkeypatch.setattr(store, "_REPEATED", "SELECT pg_sleep(60)")
+    monkeypatch.setattr(store, "_grow", lambda *given: execute("SELECT pg_sleep(60)"))
     upload = bring(ann, search())
     assert (upload.status, upload.error_code) == ("failed", "too_long")
     assert "10 minutes" in upload.error
