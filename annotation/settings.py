@@ -258,7 +258,6 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "annotation.core.middleware.private_by_default",
-    "annotation.histories.files.leave_no_part",
     "csp.middleware.CSPMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -635,12 +634,6 @@ IMPORT_CELLS = env.int("ATTUNE_IMPORT_CELLS", 200_000_000, low=1)
 IMPORT_COLUMNS = env.int("ATTUNE_IMPORT_COLUMNS", 1000, low=1)
 IMPORT_CELL_LENGTH = env.int("ATTUNE_IMPORT_CELL_LENGTH", 1_000_000, low=1000)
 IMPORT_UNPACKED_BYTES = env.int("ATTUNE_IMPORT_UNPACKED_MB", 4096, low=1) * 2**20
-FILE_UPLOAD_HANDLERS = [
-    # A history goes straight to its private folder; all other files of forms as usual.
-    "annotation.histories.files.Receiver",
-    "django.core.files.uploadhandler.MemoryFileUploadHandler",
-    "django.core.files.uploadhandler.TemporaryFileUploadHandler",
-]
 
 # --- Judging --------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from annotation.api.base import StudyView, validated
 from annotation.api.http import Since, StrictJSONParser
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
-from annotation.histories import browse, consent, files, receive, tasks
+from annotation.histories import browse, consent, receive, tasks
 from annotation.histories.models import HistoryConsent, Session, Upload
 from annotation.studies.models import Study
 
@@ -116,9 +116,7 @@ class Histories(APIView):
 
     def _whole(self, request: Request) -> Upload:
         sent = request.FILES.get("file")
-        if refusal := getattr(request._request, "upload_refused", None):
-            raise refusal
-        if not isinstance(sent, files.Received):
+        if sent is None:
             raise ValidationError({"file": "Send one file under this name."})
         upload = receive.whole(request.user, sent)
         tasks.notify(upload.pk)

@@ -5,6 +5,7 @@ import os
 import secrets
 import shutil
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,18 @@ class Uploads:
             if refusal := full_disk(error):
                 raise refusal from error
             raise
+
+    def store(self, pieces: Iterable[bytes]) -> str:
+        """Keep a file that came whole; its stored name. Of one that breaks off nothing stays."""
+        name, place = self.create(), 0
+        try:
+            for piece in pieces:
+                self.write(name, place, piece)
+                place += len(piece)
+        except BaseException:
+            self.delete(name)
+            raise
+        return name
 
     def append(self, row: Any, offset: int, data: bytes, complete: str) -> None:
         """Add one piece to the file of ``row``, a locked upload; the last gives it this status.

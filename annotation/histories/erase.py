@@ -21,7 +21,7 @@ from annotation.accounts.models import User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
 from annotation.core.rows import chunks
-from annotation.histories import consent, files
+from annotation.histories import consent
 from annotation.histories.models import (
     Alias,
     Erasure,
@@ -34,7 +34,7 @@ from annotation.histories.models import (
     Upload,
     changing,
 )
-from annotation.histories.receive import UNDER_WAY
+from annotation.histories.receive import FILES, UNDER_WAY
 from annotation.histories.store import digest_of
 
 SESSIONS_AT_ONCE = 500
@@ -170,7 +170,7 @@ def _erase_uploads(owner: User, uploads: QuerySet) -> None:
     _bury(owner, Tombstone.What.UPLOAD, _stored(rows))
     _erase_sessions(owner, Session.objects.filter(owner=owner, upload__in=rows))
     for row in rows:
-        files.delete(row.stored)
+        FILES.delete(row.stored)
     uploads.delete()
 
 

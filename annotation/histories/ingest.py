@@ -27,8 +27,9 @@ from annotation.core import foreign, jobs, sharing, uploads
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.scratch import scratch_folder
-from annotation.histories import files, marks, redact, search
+from annotation.histories import marks, redact, search
 from annotation.histories.models import Message, Passage, Session, Tombstone, Upload, changing
+from annotation.histories.receive import FILES
 from annotation.histories.records import Record, unpacked
 from annotation.histories.store import STATEMENT_SECONDS, Counts, store_records
 
@@ -79,7 +80,7 @@ def run(upload_id: UUID | str) -> Upload | None:
 def _refuse(upload: Upload, refusal: DomainError) -> None:
     with suppress(TakenOver):  # it may be cancelled, and so its file is gone
         _end(upload, Status.FAILED, error_code=refusal.code, error=refusal.sentence)
-    files.delete(upload.stored)
+    FILES.delete(upload.stored)
 
 
 def uploads_due() -> list[UUID]:
@@ -97,7 +98,7 @@ def uploads_due() -> list[UUID]:
     forgotten = old.filter(status__in=(Status.RECEIVING, Status.ERASED_BEFORE))
     _close(forgotten, Status.CANCELLED, "abandoned", lambda: _("The file was not sent to its end."))
     stored = Upload.objects.exclude(stored="").values_list("stored", flat=True)
-    files.sweep(set(stored), PATIENCE.total_seconds())
+    FILES.sweep(set(stored), PATIENCE.total_seconds())
     waiting = jobs.startable(Upload.objects.all())
     return list(waiting.order_by("created_at").values_list("pk", flat=True))
 
@@ -123,7 +124,7 @@ def _close(uploads: QuerySet[Upload], status: str, code: str, sentence: Callable
                 finished_at=Now(),
             )
         if closed:
-            files.delete(upload.stored)
+            FILES.delete(upload.stored)
 
 
 def _spoken_to(upload: Upload) -> AbstractContextManager:
@@ -155,7 +156,7 @@ def _progress(lease: Lease) -> Callable[[int], None]:
 def _read(upload: Upload, lease: Lease) -> None:
     """All rows of the file in one transaction; then its bytes are no longer needed."""
     try:
-        path = sharing.gather(files.path_of(upload.stored))
+        path = sharing.gather(FILES.path_of(upload.stored))
         digest = _digest(path, lease)
     except (FileNotFoundError, ValueError) as error:
         raise DomainError(uploads.lost(), code="file_lost") from error
@@ -175,7 +176,7 @@ def _read(upload: Upload, lease: Lease) -> None:
         )
         if not stored:
             raise TakenOver
-    files.delete(upload.stored)
+    FILES.delete(upload.stored)
 
 
 def _digest(path: Path, lease: Lease) -> str:
@@ -210,7 +211,7 @@ def _close_repeated(upload: Upload, digest: str) -> bool:
         counts["duplicates"] = counts["sessions"] + counts["searches"] + counts["duplicates"]
         fields = {"counts": counts, "source": earlier.source, "skipped": earlier.skipped}
     _end(upload, Status.DUPLICATE, **fields)
-    files.delete(upload.stored)
+    FILES.delete(upload.stored)
     return True
 
 

@@ -1,8 +1,10 @@
 """Bytes from the browser into an upload, whole or in pieces."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils.translation import get_language, gettext_noop
@@ -12,9 +14,12 @@ from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.histories import files, texts
+from annotation.core.uploads import Uploads
+from annotation.histories import texts
 from annotation.histories.models import Erasure, Upload
 
+# The private folder of files, which lie there until they are read.
+FILES = Uploads("histories", "HISTORY_MAX_BYTES")
 # One piece of a large file; small enough for any proxy's limit on a request.
 PIECE = 1024 * 1024
 OPEN_LIMIT = 10
@@ -47,8 +52,8 @@ def begin(owner: User, size: int, fingerprint: str = "", name: str = "") -> Uplo
     if same:
         return same
     _refuse_for_now(owner)
-    files.check_room(size)
-    stored = files.create()
+    FILES.check_room(size)
+    stored = FILES.create()
     try:
         with transaction.atomic():
             upload = Upload.objects.create(
@@ -62,7 +67,7 @@ def begin(owner: User, size: int, fingerprint: str = "", name: str = "") -> Uplo
             _note(upload)
         return upload
     except IntegrityError:  # another tab began with the same file at the same moment
-        files.delete(stored)
+        FILES.delete(stored)
         return receiving.get(fingerprint=fingerprint)
 
 
@@ -72,28 +77,13 @@ def append(owner: User, pk: UUID | str, offset: int, data: bytes) -> Upload:
         upload = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk).first()
         if upload is None:
             raise NotFound(_("There is no such upload."))
-        files.UPLOADS.append(upload, offset, data, REQUESTED)
+        FILES.append(upload, offset, data, REQUESTED)
     return upload
 
 
-def whole(owner: User, file: files.Received) -> Upload:
+def whole(owner: User, file: UploadedFile) -> Upload:
     """Take a file that came in one form; its reading is requested."""
-    if not file.size:
-        raise DomainError(_("The file is empty."), code="empty_file")
-    _refuse_for_now(owner)
-    with transaction.atomic():
-        upload = Upload.objects.create(
-            owner=owner,
-            name=texts.name(file.name)[:NAME_LIMIT],
-            size=file.size,
-            received=file.size,
-            stored=file.stored,
-            status=REQUESTED,
-            language=get_language() or "",
-        )
-        _note(upload)
-    file.keep()
-    return upload
+    return _whole(owner, file.size or 0, file.chunks(PIECE), texts.name(file.name))
 
 
 def of_path(owner: User, path: Path) -> Upload:
@@ -101,24 +91,32 @@ def of_path(owner: User, path: Path) -> Upload:
 
     For operators, who ask the owner for consent themselves.
     """
+    with path.open("rb") as source:
+        return _whole(owner, path.stat().st_size, iter(lambda: source.read(PIECE), b""))
+
+
+def _whole(owner: User, size: int, pieces: Iterable[bytes], name: str = "") -> Upload:
+    if not size:
+        raise DomainError(_("The file is empty."), code="empty_file")
     _refuse_for_now(owner)
-    size = path.stat().st_size
-    files.check_room(size)
-    stored, place = files.create(), 0
+    FILES.check_room(size)
+    stored = FILES.store(pieces)
     try:
-        with path.open("rb") as source:
-            while piece := source.read(16 * PIECE):
-                files.write(stored, place, piece)
-                place += len(piece)
         with transaction.atomic():
             upload = Upload.objects.create(
-                owner=owner, size=place, received=place, stored=stored, status=REQUESTED
+                owner=owner,
+                name=name[:NAME_LIMIT],
+                size=size,
+                received=size,
+                stored=stored,
+                status=REQUESTED,
+                language=get_language() or "",
             )
-            audit.record(None, "history.upload", upload)
-        return upload
+            _note(upload)
     except BaseException:
-        files.delete(stored)
+        FILES.delete(stored)
         raise
+    return upload
 
 
 def cancel(owner: User, pk: UUID | str) -> None:
@@ -129,7 +127,7 @@ def cancel(owner: User, pk: UUID | str) -> None:
         if upload is None:
             raise NotFound(_("There is no such upload under way."))
         end(upload, Upload.Status.CANCELLED)
-        files.delete(upload.stored)
+        FILES.delete(upload.stored)
 
 
 def again(owner: User, pk: UUID | str) -> Upload:

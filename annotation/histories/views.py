@@ -1,7 +1,6 @@
 """Pages of a history's owner. Objects of other owners answer 404."""
 
 from collections.abc import Iterable
-from typing import cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -23,7 +22,6 @@ from annotation.histories import (
     browse,
     consent,
     erase,
-    files,
     forms,
     marks,
     receive,
@@ -239,12 +237,8 @@ def uploads(request: UserRequest) -> HttpResponse:
 
 
 def _receive(request: UserRequest) -> HttpResponse:
-    # Read here, where nothing read it before.
-    sent = cast(list[files.Received], request.FILES.getlist("file"))
-    refusal = getattr(request, "upload_refused", None)
-    if refusal:
-        messages.error(request, refusal.sentence)
-    elif not sent:
+    sent = request.FILES.getlist("file")
+    if not sent:
         messages.error(request, _("Choose a file first."))
     for file in sent:
         with refusals.as_message(request):

@@ -14,7 +14,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import audit, sharing
+from annotation.core import audit
 from annotation.core.errors import Conflict, NotFound
 from annotation.imports import files
 from annotation.imports.hub import HubTable
@@ -63,12 +63,8 @@ def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
     """Take a file (Django's UploadedFile) that came in one form."""
     name, size = file.name or "", file.size or 0
     _check(study, size)
-    stored = files.create()
+    stored = files.UPLOADS.store(file.chunks(PIECE))
     try:
-        with files.path_of(stored).open("wb") as sink:
-            for piece in file.chunks():
-                sink.write(piece)
-        sharing.move(files.path_of(stored))
         with transaction.atomic():
             return _create(
                 study,

@@ -11,7 +11,7 @@ from moto.server import ThreadedMotoServer
 from annotation.core import installation, sharing, start
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
-from annotation.histories import files, receive
+from annotation.histories import receive
 from annotation.operations import backup
 
 KEYS = {"region_name": "us-east-1", "access_key": "key", "secret_key": "secret"}
@@ -103,11 +103,11 @@ def test_pieces_of_a_history_may_reach_different_machines(bucket, machine, cast)
     machine("two")
     upload = receive.append(ann, upload.pk, 3, b"def")
     worker = machine("worker")
-    path = files.path_of(upload.stored)
+    path = receive.FILES.path_of(upload.stored)
     with sharing.gathered(path):
         assert path.read_bytes() == b"abcdef"
     assert local(worker) == []
-    files.delete(upload.stored)
+    receive.FILES.delete(upload.stored)
     assert bucket() == []
     with pytest.raises(FileNotFoundError):
         sharing.gather(path)
@@ -159,7 +159,7 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
     with sharing.opened(two / "releases" / "tea" / "v1.zip") as file:
         assert file.read() == b"PK release"
     receive.append(ann, upload.pk, 3, b"def")
-    with sharing.gathered(files.path_of(upload.stored)) as path:
+    with sharing.gathered(receive.FILES.path_of(upload.stored)) as path:
         assert path.read_bytes() == b"abcdef"
 
 

@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.core import jobs, uploads
 from annotation.core.errors import DomainError, NotFound
-from annotation.histories import files, ingest, receive
+from annotation.histories import ingest, receive
 from annotation.histories.models import Message, Session, Upload
 from annotation.histories.records import Refused
 from tests.histories.conftest import chat
@@ -88,7 +88,7 @@ def test_a_disk_that_fills_up_keeps_what_was_acknowledged(ann, monkeypatch):
     assert caught.value.status == 507
     monkeypatch.undo()
     assert receive.append(ann, upload.pk, 3, b"def").status == "requested"
-    assert files.path_of(Upload.objects.get().stored).read_bytes() == b"abcdef"
+    assert receive.FILES.path_of(Upload.objects.get().stored).read_bytes() == b"abcdef"
 
 
 def test_nobody_can_fill_the_disk_with_beginnings(ann):
@@ -219,7 +219,7 @@ def test_a_late_twin_stores_nothing(ann, contents):
 
 def test_what_is_never_finished_is_deleted_after_a_day(ann, settings):
     upload = receive.begin(ann, 4)
-    files.create()  # of a process that was killed before it made a row
+    receive.FILES.create()  # of a process that was killed before it made a row
     ingest.uploads_due()
     assert len(stored(settings)) == 2
     Upload.objects.update(created_at="2020-01-01T00:00Z")
