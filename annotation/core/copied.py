@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
-from django.db.models import BigIntegerField, Expression, F, Func, QuerySet, TextField
+from django.db.models import BigIntegerField, Func, QuerySet, TextField
 from django.db.models.functions import Cast
 from psycopg import Copy
 from psycopg.errors import error_from_result
@@ -22,8 +22,8 @@ _AS_CSV = "FORMAT csv, DELIMITER E'\\x1f', QUOTE E'\\x01'"
 def copied(rows: QuerySet, schema: pa.Schema) -> Iterator[pa.Table]:
     """The ``rows`` of a ``values_list`` of numbers and texts, some at a time.
 
-    Texts must be without control characters and not empty: JSON (``json_column``,
-    ``text_column``) or words. NULL is null. Between two tables no other statement may run.
+    Texts must be without control characters and not empty: JSON (``text_column``) or words. NULL
+    is null. Between two tables no other statement may run.
     """
     try:
         statement, values = rows.query.sql_with_params()
@@ -86,12 +86,6 @@ def _table(data: bytes, schema: pa.Schema) -> pa.Table:
             check_utf8=False,
         ),
     ).combine_chunks()
-
-
-def json_column(expression: str | F | Expression) -> Func:
-    """A column of text as JSON text."""
-    template = "to_json(%(expressions)s::text)::text"
-    return Func(expression, template=template, output_field=TextField())
 
 
 def text_column(name: str) -> Cast:

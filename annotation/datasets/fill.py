@@ -44,9 +44,9 @@ class _Task:
         if not verdict.n:
             return
         place = {label: code for code, label in enumerate(item.labels)}
-        used = zip(item.voters[: verdict.n], item.vote_labels, strict=False)
         self.votes += [
-            (len(self.judged), worker, place[cast(str, label)]) for worker, label in used
+            (len(self.judged), vote.worker, place[cast(str, vote.label)])
+            for vote in item.votes[: verdict.n]
         ]
         counts = {str(code): count for code, count in enumerate(verdict.counts) if count}
         winner = None if verdict.winner is None else str(place[verdict.winner])

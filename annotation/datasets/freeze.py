@@ -14,7 +14,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
@@ -35,12 +34,12 @@ from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
 from annotation.datasets.layouts.soft import PEOPLE, people_table
 from annotation.datasets.models import Release
-from annotation.datasets.records import Decided, Pair, Verdict, patterns, voters
-from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe
+from annotation.datasets.records import Pair, Verdict
+from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe, json_text
 from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import RULE, imported_pair, majority, majority_pair, pair, verdict
-from annotation.datasets.writers import Tables, json_text
+from annotation.datasets.writers import Tables
 from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
@@ -435,31 +434,12 @@ class _Rows:
                     self._remark(record)
         if self.layout.TIERED:
             self.filled = filled(self.reading.items(), self.tier_rule)
-        if makers.keys() & {"items", "chunks"}:
-            self.posteriors = Posteriors(self.reading.label_votes())
-        for chunk in self.reading.chunks():
-            if "chunks" in makers:
-                yield from makers["chunks"](chunk, self._decided(chunk), self.posteriors)
-                continue
-            for item in chunk.items:
-                yield from self._of_item(item, makers.get("items"))
-            if "votes" in makers:
-                yield from makers["votes"](chunk)
+        self.posteriors = Posteriors(self.reading.label_votes())
+        for item in self.reading.items():
+            yield from self._of_item(item, makers.get("items"))
         if "candidates" in makers:
             for candidate in self.reading.candidates():
                 yield from makers["candidates"](candidate)
-
-    def _decided(self, chunk: records.Chunk) -> Decided:
-        """Decide and count the items of each pattern at once."""
-        panels = self.tier_rule.panel, self.tier_rule.top_up
-        first, pattern = patterns(chunk, panels, self.dropped)
-        items, verdicts = chunk.make(chunk, first), []
-        times, people = np.bincount(pattern).tolist(), voters(chunk, pattern)
-        for item, number, judged_by in zip(items, times, people, strict=True):
-            decided, made, reason = self._decide(item)
-            self.tally.add(item, decided, made, reason, times=number, voters=judged_by)
-            verdicts.append(decided)
-        return Decided.of(pattern, items, verdicts)
 
     def _of_item(self, item: records.Item, make: Callable | None) -> Iterable[tuple[str, dict]]:
         decided, made, reason = self._decide(item)

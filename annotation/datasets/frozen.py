@@ -1,47 +1,94 @@
 """Reads what a release holds out of the database, a chunk of items at a time."""
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, F, OuterRef
 
+from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
-from annotation.core.copied import copied, json_column, text_column
+from annotation.core.rows import chunks
+from annotation.core.sql import among
 from annotation.datasets import owners, records
-from annotation.datasets.columns import Columns, json_text, mapped
-from annotation.datasets.frozen_items import FrozenItems, attribute_of, counted_items
-from annotation.datasets.frozen_votes import FrozenVotes, Task
-from annotation.datasets.models import Release
-from annotation.judging.models import Batch, ItemOption
+from annotation.datasets.models import ImportedPair, Release
+from annotation.judging.kinds import Answer, Kind, answers_of, config_of_task, kind_of
+from annotation.judging.models import Adjudication, Batch, Item, ItemOption
 from annotation.personas.models import Attribute, Memory, PersonaVersion
+from annotation.questions.base import Measure
 from annotation.studies.models import TaskDefinition
 from annotation.votes.counting import (
+    are_scores,
+    is_one_label,
     judgments_as_of,
     measures_of,
     never_offered,
     withdrawn_from,
 )
+from annotation.votes.stored import read_judgments
 
-CHUNK = 2_000
-CANDIDATE = {
-    "candidate_id": json_column("external_id"),
-    "query_id": json_column("query__external_id"),
-    "query_version": text_column("query__version"),
-    "text": json_column("text"),
-    "strategy": json_column("strategy"),
-    "model": json_column("model"),
-    "urls": text_column("urls"),
-    "template": json_column("template"),
-    "prompt_digest": json_column("prompt_digest"),
-    "parameters": text_column("parameters"),
-}
+CHUNK = 500
 # What a model wrote of somebody from their history; the history itself is in the rows of owners.
 OF_HISTORY = ("static_profile", "aware_profile", "sessions")
+# Fields of a candidate, by the names of a release's columns.
+CANDIDATE = {
+    "external_id": "candidate_id",
+    "query__external_id": "query_id",
+    "query__version": "query_version",
+    **{name: name for name in ("text", "strategy", "model", "urls", "template", "prompt_digest")},
+    "parameters": "parameters",
+}
+# Of a judgment, as its row has it.
+AS_STORED = ("reason", "flags", "chips", "revision", "imported")
+Judged = tuple[dict, Answer]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A version of a task; ``labels`` are all that an answer may have, () where it has parts."""
+
+    name: str
+    version: int
+    kind: Kind
+    config: dict
+    measures: tuple[Measure, ...]
+    labels: tuple[str, ...]
+    criteria: tuple[str, ...]
+    stop_below: str | None
+
+    @classmethod
+    def of(cls, task: TaskDefinition, stop_below: dict, unused: set[str]) -> "Task":
+        """The task of the definition ``task``, without its labels that are ``unused``."""
+        kind, config = kind_of(task.kind), config_of_task(task)
+        measures = tuple(kind.measures(config))
+        scores = measures if are_scores(measures) and "criteria" in config else ()
+        labels = measures[0].labels if is_one_label(measures) else ()
+        return cls(
+            task.name,
+            task.version,
+            kind,
+            config,
+            measures,
+            labels=tuple(label for label in labels if label not in unused),
+            criteria=tuple(each.name for each in scores),
+            stop_below=stop_below.get(task.name),
+        )
+
+    @cached_property
+    def offered(self) -> dict[str, int]:
+        """{label: the number of the answer that it stands for, 0 for a word}."""
+        numbers: Any = {number: number for number in range(1, len(self.labels) + 1)}
+        made = (self.kind.label_json(label, numbers, self.config) for label in self.labels)
+        whole = (value if isinstance(value, int) else 0 for value in made)
+        return dict(zip(self.labels, whole, strict=True))
+
+    def as_json(self) -> dict:
+        """Its name, version, kind and settings, by which an import makes it again."""
+        about = {"name": self.name, "version": self.version, "kind": self.kind.code}
+        return about | {"config": self.config}
 
 
 class Reading:
@@ -53,22 +100,30 @@ class Reading:
     def __init__(self, release: Release, alive: Callable[[], None]) -> None:
         self.release, self.alive = release, alive
         self.frozen = release.frozen
-        self._items = counted_items(release)
         self.withdrawn = frozenset(self.frozen["withdrawn"])
+        # No checks, which are for the annotators, and nothing of owners who withdrew.
+        self._items = Item.objects.filter(
+            study=release.study_id,
+            position__lte=self.frozen["position"],
+            batch__purpose=Batch.Purpose.WORK,
+        ).exclude(query__owner__in=self.withdrawn)
+        counted = judgments_as_of(release.study_id, self.frozen["judgment"], self.frozen["void"])
+        self._judgments = counted.filter(slot__item__batch__purpose=Batch.Purpose.WORK)
 
     @cached_property
-    def _votes(self) -> FrozenVotes:
-        return FrozenVotes(self.release, self._tasks, self.alive)
+    def _voters(self) -> frozenset[int]:
+        rows = self._judgments.order_by().values_list("annotator", flat=True)
+        return frozenset(rows.distinct())
 
-    @property
+    @cached_property
     def workers(self) -> dict:
         """{annotator's id: pseudonym} of everybody with a vote in the release."""
-        return self._votes.workers
+        return records.workers(self.release.salt, self._voters - self.withdrawn)
 
     @property
     def left(self) -> int:
         """How many people with votes withdrew their consent: they are not in the release."""
-        return self._votes.left
+        return len(self._voters & self.withdrawn)
 
     def owners(self) -> Iterator[records.Owner]:
         """Everybody who owns a query of the release and has not withdrawn since."""
@@ -88,7 +143,7 @@ class Reading:
         """{persona's id: its memories}, as they were at the freeze."""
         texts = defaultdict(list)
         rows = Memory.objects.filter(
-            persona__versions__in=self.frozen["personas"], pk__lte=self.frozen.get("memory", 0)
+            persona__versions__in=self.frozen["personas"], pk__lte=self.frozen["memory"]
         )
         for persona, text in rows.order_by("pk").values_list("persona_id", "text"):
             texts[persona].append(text)
@@ -118,9 +173,8 @@ class Reading:
         """{batch's id: its task}, without those of checks."""
         rows = Batch.objects.filter(study=self.release.study_id, purpose=Batch.Purpose.WORK)
         definitions = {batch.pk: batch.task for batch in rows.select_related("task")}
-        stop_below = self.frozen.get("stop_below", {})
         tasks = {
-            task: Task.of(task, stop_below).without(self._never_offered(task))
+            task: Task.of(task, self.frozen["stop_below"], self._never_offered(task))
             for task in set(definitions.values())
         }
         return {batch: tasks[definition] for batch, definition in definitions.items()}
@@ -131,27 +185,153 @@ class Reading:
         votes = judgments.filter(slot__item__batch__task__name=task.name)
         return never_offered(measures_of(task), votes)
 
+    def label_votes(self) -> Iterator[records.LabelVotes]:
+        """Every vote whose answer is one label, a version of a task at a time, without texts."""
+        positions = np.array(self._items.order_by().values_list("position", flat=True), np.int64)
+        voters, batches = np.array(sorted(self._voters), np.int64), defaultdict(list)
+        for batch, task in self._tasks.items():
+            batches[task].append(batch)
+        for task, of_task in batches.items():
+            if task.labels:
+                judged = self._judgments.filter(slot__item__batch__in=of_task)
+                votes = read_judgments(judged, task.measures[0])
+                label = votes.coded(task.labels)
+                # A label that the task does not offer is refused where the item is read.
+                counts = np.isin(votes.item, positions) & (label >= 0)
+                counts &= ~np.isin(votes.rater, list(self.withdrawn))
+                yield records.LabelVotes(
+                    (task.name, task.version),
+                    task.labels,
+                    votes.item[counts].astype(np.int32),
+                    np.searchsorted(voters, votes.rater[counts]).astype(np.int32),
+                    label[counts].astype(np.int32),
+                )
+
     def items(self) -> Iterator[records.Item]:
         """All items in the order of hand-out, each with its answers and votes."""
-        return (item for chunk in self.chunks() for item in chunk.items)
-
-    def chunks(self) -> Iterator[records.Chunk]:
-        """``items``, some at a time, by column."""
-        self._votes.rewind()
-        items = FrozenItems(self.release, self._tasks, self._users, self._votes)
-        for start in range(0, len(self._positions), CHUNK):
+        places = self._items.order_by("position").values_list("pk", flat=True)
+        for ids in chunks(list(places), CHUNK):
             self.alive()
-            yield items.chunk(self._positions[start : start + CHUNK])
+            yield from self._chunk(ids)
 
-    def label_votes(self) -> Iterator[records.LabelVotes]:
-        """Every vote whose answer is one label, without texts: cheaper than ``items``."""
-        return self._votes.labels(self._positions)
+    def _chunk(self, ids: list) -> Iterator[records.Item]:
+        rows = Item.objects.filter(among("pk", ids)).order_by("position")
+        rows = rows.select_related("query", "gold").prefetch_related("persona_version", "attribute")
+        judged, answers = self._judged(ids), self._answers(ids)
+        rulings, imported = self._rulings(ids), self._imported(ids)
+        for item in rows:
+            about = answers[item.pk], rulings.get(item.pk), imported.get(item.pk)
+            yield self._item(item, judged[item.pk], *about)
 
-    @cached_property
-    def _positions(self) -> np.ndarray:
-        """Of all items, in the order of hand-out."""
-        rows = self._items.order_by("position").values_list("position", flat=True)
-        return np.fromiter(rows.iterator(), np.int64)
+    def _item(
+        self,
+        item: Item,
+        judged: list[Judged],
+        answers: list[records.Answer],
+        ruling: Any,
+        imported: tuple[str, str] | None,
+    ) -> records.Item:
+        task, query, persona = self._tasks[item.batch_id], item.query, item.persona_version
+        ids = {number: answer.id for number, answer in enumerate(answers, start=1)}
+        ruled = None if ruling is None else task.kind.label_json(ruling, ids, task.config)
+        asked = [{"role": "user", "content": query.text}] if query and query.text else []
+        return records.Item(
+            id=item.external_id,
+            position=cast(int, item.position),
+            task=task.name,
+            task_version=task.version,
+            kind=task.kind.code,
+            labels=tuple(
+                ids.get(cast(int, number), label) for label, number in task.offered.items()
+            ),
+            criteria=task.criteria,
+            measures=task.measures,
+            stop_below=task.stop_below,
+            overlap=item.overlap,
+            closed=is_closed(len(judged), item.overlap, item.batch_id in self.frozen["closed"]),
+            topped=str(item.pk) in self.frozen["topped"],
+            chance=self.frozen.get("chances", {}).get(str(item.position)),
+            query_id=query.external_id if query else "",
+            query_version=query.version if query else None,
+            question=query.text if query else "",
+            messages=(query and query.messages) or asked,
+            need=query.need if query else "",
+            type=query.type if query else "",
+            scenario=query.scenario if query else "",
+            user_id=self._users[persona.persona_id] if persona else "",
+            persona_version=persona.version if persona else None,
+            profile=persona.profile if persona else None,
+            attribute=self._attribute(item.attribute) if item.attribute else None,
+            gold=item.gold.text if item.gold else "",
+            answers=tuple(answers),
+            imported=imported,
+            adjudicated=ruled,
+            votes=[
+                self._vote(row, answer, task, ids)
+                for row, answer in judged
+                if row["annotator"] not in self.withdrawn
+            ],
+        )
+
+    def _vote(self, row: dict, answer: Answer, task: Task, ids: dict[int, str]) -> records.Vote:
+        label: Any = answer.label
+        if task.labels:
+            # A label that the task does not offer stays as it is, and is refused with its item.
+            value = ids.get(task.offered.get(label, 0), label)
+        else:
+            value = task.kind.answer_json(answer, ids, task.config)
+        seconds = row["seconds"]
+        return records.Vote(
+            worker=self.workers[row["annotator"]],
+            label=value if task.labels else None,
+            parts={} if task.labels else label,
+            answer=value,
+            detail=answer.detail,
+            shown=[ids[number] for number in row["shown"]],
+            marks=[mark | {"option": ids[mark["option"]]} for mark in row["marks"]],
+            seconds=int(seconds) if seconds and seconds.is_integer() else seconds,
+            # The day in UTC; exact times would join a person's votes across releases.
+            submitted_at=f"{row['submitted_at']:%Y-%m-%d}" if row["dated"] else "",
+            **{name: row[name] for name in AS_STORED},
+        )
+
+    def _judged(self, items: list) -> dict[Any, list[Judged]]:
+        """{item: everybody's judgments with their answers, in the order of submission}."""
+        fields = ("pk", "annotator", "shown", "marks", "seconds", "submitted_at", "dated")
+        about = {"item": F("slot__item"), "kind": F("slot__item__batch__task__kind")}
+        rows = self._judgments.filter(among("slot__item", items)).order_by("submitted_at", "pk")
+        judgments = list(rows.values(*fields, *AS_STORED, **about))
+        answers = answers_of({row["pk"]: row["kind"] for row in judgments})
+        judged = defaultdict(list)
+        for row in judgments:
+            judged[row["item"]].append((row, answers[row["pk"]]))
+        return judged
+
+    def _answers(self, items: list) -> dict[Any, list[records.Answer]]:
+        """{item: its answers}."""
+        fields = ("external_id", "text", "strategy", "model")
+        live = ("parameters__messages", "parameters__chance")
+        options = ItemOption.objects.filter(among("item", items)).order_by("number")
+        shown = defaultdict(list)
+        for item, *texts, messages, chance in options.values_list(
+            "item", *(f"candidate__{name}" for name in (*fields, *live))
+        ):
+            shown[item].append(records.Answer(*texts, messages or (), chance))
+        return shown
+
+    def _rulings(self, items: list) -> dict:
+        """{item: the newest ruling on it}."""
+        last = self.frozen["adjudication"]
+        rows = Adjudication.objects.filter(among("item", items), pk__lte=last).order_by("pk")
+        return dict(rows.values_list("item", "label"))
+
+    def _imported(self, items: list) -> dict[Any, tuple[str, str]]:
+        """{item: the winner and tier of its imported pair}."""
+        if self.frozen["choices"]["rule"] != "imported":
+            return {}
+        rows = ImportedPair.objects.filter(among("item", items))
+        named = rows.values_list("item", "option__candidate__external_id", "tier")
+        return {item: (chosen, tier) for item, chosen, tier in named}
 
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
@@ -163,28 +343,37 @@ class Reading:
             if number % CHUNK == 0:
                 self.alive()
             evidence = attribute.evidence.all()
-            made = attribute_of(attribute, self._users, [row.messages for row in evidence])
-            yield replace(made, sources=[row.source for row in evidence])
+            yield replace(
+                self._attribute(attribute),
+                conversations=[row.messages for row in evidence],
+                sources=[row.source for row in evidence],
+            )
 
-    def candidates(self) -> Iterator[Columns]:
-        """Every answer that an item of the release shows, under the names of ``CANDIDATE``."""
-        shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self._items)
-        rows = (
-            Candidate.objects.filter(Exists(shown), study=self.release.study_id)
-            .order_by("query_id", "pk")
-            .annotate(**{f"{name}_": column for name, column in CANDIDATE.items()})
-            .values_list(*(f"{name}_" for name in CANDIDATE))
+    def _attribute(self, attribute: Attribute) -> records.Attribute:
+        """The record of an attribute, without its conversations."""
+        return records.Attribute(
+            id=attribute.external_id,
+            user_id=self._users.get(attribute.persona_id, ""),
+            text=attribute.text,
+            confidence=attribute.confidence,
+            model=attribute.model,
         )
-        for table in copied(rows, pa.schema(dict.fromkeys(CANDIDATE, pa.string()))):
-            self.alive()
-            texts = {name: table[name].combine_chunks() for name in CANDIDATE}
-            texts["parameters"] = mapped(texts["parameters"], _public)
-            yield Columns(texts)
+
+    def candidates(self) -> Iterator[dict]:
+        """Every answer that an item of the release shows, and how it was made."""
+        shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self._items)
+        rows = Candidate.objects.filter(Exists(shown), study=self.release.study_id)
+        rows = rows.order_by("query", "pk").values(*CANDIDATE)
+        for number, row in enumerate(rows.iterator(chunk_size=CHUNK)):
+            if number % CHUNK == 0:
+                self.alive()
+            named = {CANDIDATE[name]: value for name, value in row.items()}
+            yield named | {"parameters": _public(row["parameters"])}
 
 
-def _public(parameters: str) -> str:
-    """How an answer was made (JSON), without what it was shown of somebody's history."""
-    public = {key: value for key, value in json.loads(parameters).items() if key not in OF_HISTORY}
+def _public(parameters: dict) -> dict:
+    """How an answer was made, without what it was shown of somebody's history."""
+    public = {key: value for key, value in parameters.items() if key not in OF_HISTORY}
     if "sources" in public:
         public["sources"] = [source for source in public["sources"] if source["kind"] != "history"]
-    return json_text(public)
+    return public

@@ -12,9 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any, Protocol, Self
 
-from annotation.datasets.columns import Columns, json_text
-
 JOURNAL = ".finished.jsonl"
+# Made once: json.dumps would make one for each row. No value of a release is in itself.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False)
+
+
+def json_text(value: object) -> str:
+    """One line of JSON, other scripts than Latin as they are."""
+    return _ENCODER.encode(value)
 
 
 class ChangedRowsError(Exception):
@@ -32,8 +37,6 @@ class Writer(Protocol):
     """What writes one file."""
 
     def write(self, row: dict) -> None: ...
-
-    def write_columns(self, columns: Columns) -> None: ...
 
     def __exit__(self, *error: Any) -> None: ...
 
@@ -118,32 +121,14 @@ class Shards:
             self.writer.__exit__(*error)
 
     def write(self, row: dict) -> None:
-        self._make_room()
-        self.digest.update(json_text(row).encode())
-        if self.writer:
-            self.writer.write(row)
-        self._count(1)
-
-    def write_columns(self, columns: Columns) -> None:
-        """Add several rows."""
-        start = 0
-        while start < len(columns):
-            self._make_room()
-            part = columns.slice(start, self.size - self.held)
-            self.digest.update(part.packed())
-            if self.writer:
-                self.writer.write_columns(part)
-            self._count(len(part))
-            start += len(part)
-
-    def _count(self, rows: int) -> None:
-        self.held += rows
-        self.rows += rows
-
-    def _make_room(self) -> None:
         if self.held == self.size:
             self._end()
             self._begin()
+        self.digest.update(json_text(row).encode())
+        if self.writer:
+            self.writer.write(row)
+        self.held += 1
+        self.rows += 1
 
     def _begin(self) -> None:
         self.held, self.digest = 0, hashlib.sha256()

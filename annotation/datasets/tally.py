@@ -41,48 +41,36 @@ class Tally:
         self.judgments = 0
         self._tasks = {}
 
-    def add(
-        self,
-        item: Item,
-        verdict: Verdict,
-        pair: Pair | None,
-        reason: str,
-        *,
-        times: int = 1,
-        voters: list[str] | None = None,
-    ) -> None:
-        """Count an item; ``reason`` is why it gives no pair.
-
-        It may stand for as many as ``times`` items of its pattern, which the ``voters`` judged.
-        """
+    def add(self, item: Item, verdict: Verdict, pair: Pair | None, reason: str) -> None:
+        """Count an item; ``reason`` is why it gives no pair."""
         # Selections by their number of answers: each has pairs of its own sort.
         group = len(item.answers) if kind_of(item.kind).chooses else item.kind
-        self.items[group] += times
-        self.judgments += times * len(item.votes)
+        self.items[group] += 1
+        self.judgments += len(item.votes)
         if pair:
-            self.pairs[pair.tier] += times
+            self.pairs[pair.tier] += 1
         elif reason:
-            self.left_out[group][reason] += times
+            self.left_out[group][reason] += 1
         strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}
-        for label in item.vote_labels:
-            if label is not None:
-                self.labels[item.task][strategies.get(label, label)] += times
-        self._agree(item, verdict, times, item.voters if voters is None else voters)
+        for vote in item.votes:
+            if vote.label is not None:
+                self.labels[item.task][strategies.get(vote.label, vote.label)] += 1
+        self._agree(item, verdict)
 
-    def _agree(self, item: Item, verdict: Verdict, times: int, voters: list[str]) -> None:
-        name = f"{item.task} v{item.task_version}"
+    def _agree(self, item: Item, verdict: Verdict) -> None:
+        name, voters = f"{item.task} v{item.task_version}", [vote.worker for vote in item.votes]
         if item.labels:
             if (task := self._tasks.get(name)) is None:
                 task = self._tasks[name] = _Task.of(item)
             # A majority may have folded a scale into its sides: agreement is on the scale itself.
             counts = verdict.counts if len(verdict.counts) == len(item.labels) else counted(item)
-            task.add(verdict.tier, counts, times, voters)
+            task.add(verdict.tier, counts, voters)
             return
         for measure in item.measures:
             if measure.level in ("nominal", "ordinal"):
                 task = self._tasks.setdefault(f"{name}: {measure.name}", _Task.of_measure(measure))
                 for counts in _units(item, measure):
-                    task.add("", counts, times, voters)
+                    task.add("", counts, voters)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
@@ -180,8 +168,8 @@ class _Task:
         tiered = len(item.answers) == 2 and item.task != AUDIT_TASK
         return cls([*answers, *item.labels[len(answers) :]], "nominal", tiered=tiered)
 
-    def add(self, tier: str, counts: tuple, times: int, voters: list[str]) -> None:
-        self.patterns[tier][counts] += times
+    def add(self, tier: str, counts: tuple, voters: list[str]) -> None:
+        self.patterns[tier][counts] += 1
         self.workers.update(voters)
 
     def agreement(self) -> dict:

@@ -37,7 +37,7 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
 
 
 def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
-    counts = _counted(item, item.vote_labels[:panel])
+    counts = _counted(item, panel)
     tier = rules.tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
@@ -46,28 +46,26 @@ def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
     return Verdict(tuple(counts.values()), winner, share, tier)
 
 
-def _counted(item: Item, labels: list[str | None]) -> dict[str | None, int]:
+def _counted(item: Item, panel: int | None = None) -> dict[str | None, int]:
+    """{label: votes} of the first ``panel`` votes; none where answers have several parts."""
     counts: dict[str | None, int] = dict.fromkeys(item.labels, 0)
-    for label in labels:
-        if label not in counts:
-            raise not_offered(item, label)
-        counts[label] += 1
+    for vote in item.votes[:panel] if item.labels else ():
+        if vote.label not in counts:
+            words = (
+                f"Item {item.id} holds a vote for “{vote.label}”, which its task does not offer."
+            )
+            raise DomainError(words)
+        counts[vote.label] += 1
     return counts
 
 
 def counted(item: Item) -> tuple[int, ...]:
     """How many votes each of ``item.labels`` has."""
-    return tuple(_counted(item, item.vote_labels).values())
-
-
-def not_offered(item: Item, label: str | None) -> DomainError:
-    """The refusal of a vote that the task could not be given."""
-    words = f"Item {item.id} holds a vote for “{label}”, which its task does not offer."
-    return DomainError(words)
+    return tuple(_counted(item).values())
 
 
 def _majority(item: Item) -> Verdict:
-    counts = _counted(item, item.vote_labels) if item.labels else {}
+    counts = _counted(item)
     total = sum(counts.values())
     if kind_of(item.kind).level != "nominal" or not total:
         return Verdict(tuple(counts.values()), None, None, "")
@@ -84,7 +82,7 @@ def majority(item: Item, min_votes: int, min_margin: int, *, half: bool = False)
     ``half`` more than half of all votes. A preference counts for the answer on whose side of the
     scale's middle it is, the middle as a tie.
     """
-    counts = _counted(item, item.vote_labels) if item.labels else {}
+    counts = _counted(item)
     if item.labels and kind_of(item.kind).level == "ordinal":
         counts = _sides(item, tuple(counts.values()))
     total = sum(counts.values())

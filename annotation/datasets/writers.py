@@ -13,8 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from annotation.core.downloads import disarmed
-from annotation.datasets.columns import Columns, joined, json_text, mapped, mapped_values
-from annotation.datasets.shards import Journal, Shards, describe
+from annotation.datasets.shards import Journal, Shards, describe, json_text
 
 ROW_GROUP = 5_000
 QUOTE = '"'
@@ -61,9 +60,8 @@ def arrow_type(kind: str | list) -> pa.DataType:
     return ARROW[kind]
 
 
-# What a layout makes: a row, or many at once, each with its table's name.
+# What a layout makes: rows, each with its table's name.
 TableRows = Iterator[tuple[str, dict]]
-TableColumns = Iterator[tuple[str, Columns]]
 
 VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
 
@@ -105,13 +103,9 @@ class Tables:
     def __exit__(self, *error: Any) -> bool | None:
         return self._stack.__exit__(*error)
 
-    def write(self, name: str, row: dict | Columns) -> None:
-        """Add ``row``, or several rows, to the table ``name``."""
-        writer = self._writers[name]
-        if isinstance(row, dict):
-            writer.write(row)
-        else:
-            writer.write_columns(row)
+    def write(self, name: str, row: dict) -> None:
+        """Add ``row`` to the table ``name``."""
+        self._writers[name].write(row)
 
     def files(self) -> list[dict]:
         """path, rows, bytes and sha256 of every file, by path."""
@@ -213,10 +207,6 @@ class _JsonLines(_File):
         self.file.write(f"{json_text(row)}\n".encode())
         self.rows += 1
 
-    def write_columns(self, columns: Columns) -> None:
-        self.file.write(columns.json_lines())
-        self.rows += len(columns)
-
 
 class _Csv(_File):
     """RFC 4180: comma, quotes where needed, CRLF; a header always."""
@@ -229,15 +219,6 @@ class _Csv(_File):
     def write(self, row: dict) -> None:
         self._write_line(self._cell(row[name]) for name in self.columns)
         self.rows += 1
-
-    def write_columns(self, columns: Columns) -> None:
-        parts: list = []
-        for name, kind in self.columns.items():
-            texts = columns.texts[name]
-            is_text = kind == "text"
-            parts += [",", mapped_values(texts, self._cell) if is_text else mapped(texts, _quoted)]
-        self.file.write(joined([*parts[1:], "\r\n"], ""))
-        self.rows += len(columns)
 
     def _write_line(self, cells: Iterable[str]) -> None:
         self.file.write(f"{','.join(cells)}\r\n".encode())
@@ -269,48 +250,26 @@ class _Parquet(_File):
             write_statistics=True,
             data_page_version="1.0",
         )
-        # Rows, and then whole tables of them, until there are enough for a row group.
-        self.held_rows: list[dict] = []
-        self.held: list[pa.Table] = []
+        self.held: list[dict] = []
 
     def write(self, row: dict) -> None:
-        self.held_rows.append(row)
+        self.held.append(row)
         self.rows += 1
-        if len(self.held_rows) == ROW_GROUP:
-            self._convert()
+        if len(self.held) == ROW_GROUP:
+            self._write()
 
-    def write_columns(self, columns: Columns) -> None:
-        self._convert()
-        texts = {name for name, kind in self.columns.items() if kind == "json"}
-        self._hold(columns.arrow(self.schema, texts))
-        self.rows += len(columns)
-
-    def _convert(self) -> None:
-        """Make Arrow's columns of the rows."""
-        if self.held_rows:
-            arrays = [self._array(field) for field in self.schema]
-            self.held_rows = []
-            self._hold(pa.Table.from_arrays(arrays, schema=self.schema))
+    def _write(self) -> None:
+        arrays = [self._array(field) for field in self.schema]
+        self.writer.write_table(pa.Table.from_arrays(arrays, schema=self.schema), ROW_GROUP)
+        self.held = []
 
     def _array(self, field: pa.Field) -> pa.Array:
-        values = [row[field.name] for row in self.held_rows]
+        values = [row[field.name] for row in self.held]
         if self.columns[field.name] == "json":
             values = [json_text(value) for value in values]
         return pa.array(values, field.type)
 
-    def _hold(self, table: pa.Table) -> None:
-        self.held.append(table)
-        if sum(map(len, self.held)) >= ROW_GROUP:
-            self._write(whole_groups=True)
-
-    def _write(self, *, whole_groups: bool) -> None:
-        held = pa.concat_tables(self.held).combine_chunks()
-        ready = len(held) - len(held) % ROW_GROUP if whole_groups else len(held)
-        self.writer.write_table(held.slice(0, ready), ROW_GROUP)
-        self.held = [held.slice(ready)] if ready < len(held) else []
-
     def finish(self) -> None:
-        self._convert()
         if self.held:
-            self._write(whole_groups=False)
+            self._write()
         self.writer.close()

@@ -15,13 +15,12 @@ ROWS = 3_000
 
 @pytest.fixture
 def people():
-    people = [User(email=f"{n}@example.org", name=f"„{n}“\n" * (n % 7)) for n in range(ROWS)]
+    people = [User(email=f"{n}@example.org", name=f"„{n}“" * (n % 7 + 1)) for n in range(ROWS)]
     return User.objects.filter(pk__in=[user.pk for user in User.objects.bulk_create(people)])
 
 
 def named(people):
-    name = copied.json_column("name")
-    return people.annotate(text=name).order_by("pk").values_list("pk", "text")
+    return people.order_by("pk").values_list("pk", "name")
 
 
 def test_copied_rows_are_those_of_the_query_in_blocks(people, monkeypatch):

@@ -10,9 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db.models import F
 
-from annotation.candidates.models import Candidate
 from annotation.datasets import freeze
-from annotation.datasets.frozen import Reading
 from annotation.judging.models import Item, Judgment, Slot
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -118,18 +116,3 @@ def built(_data, tea):
         return release
 
     return built_
-
-
-VOTES = ("111111112", "211111111", "122222222", "1111", "1111", "", "121212121", "ttttt1111")
-
-
-@pytest.fixture
-def reading(tea, items, vote, _data):
-    """Items with the ``VOTES``, of which the first two differ in the order of votes alone."""
-    opened = items(len(VOTES), tie=True)
-    for item, pattern in zip(opened, VOTES, strict=True):
-        vote(item, pattern)
-    Candidate.objects.update(strategy="A1")
-    first = opened[3].options.get(number=1).candidate_id
-    Candidate.objects.filter(pk=first).update(strategy="A3")
-    return Reading(freeze.request(tea, "long", "", None), lambda: None)

@@ -23,6 +23,7 @@ from annotation.core.jobs import worker_alive
 from annotation.datasets import folders, freeze, layouts, tasks
 from annotation.datasets.check import check
 from annotation.datasets.models import Release
+from annotation.datasets.records import workers
 from annotation.judging.imports import turns
 from annotation.judging.models import Answer, Judgment
 from annotation.queries.models import Query
@@ -416,6 +417,10 @@ def test_pseudonyms_are_fresh_for_each_release(items, vote, built):
     assert names[0] != names[1]
     expected = {f"worker-{n:03d}" for n in range(1, 10)}
     assert set(names[0].values()) == set(names[1].values()) == expected
+    # The salt alone decides: neither the order nor the ids.
+    one, other = "00" * 32, "01" * 32
+    assert workers(one, range(40)) == workers(one, reversed(range(40))) != workers(other, range(40))
+    assert sorted(workers(one, range(1001)).values())[0] == "worker-0001"
 
 
 @pytest.mark.parametrize(

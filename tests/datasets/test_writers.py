@@ -2,14 +2,12 @@ import csv
 import io
 import json
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.datasets.check import check
-from annotation.datasets.columns import Columns
 from annotation.datasets.writers import ROW_GROUP, Table, Tables, json_text
 
 COLUMNS = {
@@ -92,29 +90,6 @@ def test_parquet_gives_back_every_row(folder, rows):
     assert [r | {"any": json.loads(r["any"])} for r in back] == rows
     assert entry["rows"] == len(rows)
     assert check(folder / "parquet") == []
-
-
-@few
-@given(
-    st.sampled_from(["jsonl", "csv", "parquet"]),
-    st.lists(rows, min_size=1, max_size=4),
-    st.booleans(),
-)
-def test_rows_by_column_give_the_same_bytes_as_rows_one_by_one(folder, format, rows, safe):
-    rows = [{name: row[name] for name in COLUMNS} for row in rows]
-    table = {"t": Table(f"t.{format}", format, COLUMNS)}
-    texts = {name: [json_text(row[name]) for row in rows] for name in COLUMNS}
-    # No value is written as null in the database's columns.
-    columns = {
-        name: pa.array([None if text == "null" else text for text in texts[name]], pa.string())
-        for name in COLUMNS
-    }
-    with Tables(folder / "columns", table, safe_csv=safe) as tables:
-        tables.write("t", rows[0])
-        tables.write("t", Columns(columns))
-    _, expected = write(folder / "rows", format, [rows[0], *rows], safe_csv=safe)
-    assert (folder / "columns" / f"t.{format}").read_bytes() == expected
-    assert tables.files()[0]["rows"] == len(rows) + 1
 
 
 @few

@@ -3,12 +3,11 @@
 A layout has ``FORMATS`` (the first is the default), ``TIERED`` (whether it publishes pairs by a
 rule, so that tiers outside their bands block it), ``tables(format, rule)`` giving {name:
 writers.Table}, ``is_main(table)``: without a row in such a table there is no release, since it
-would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners" and "items", where
-wanted, a function from a record to (table, row), for "votes" from a records.Chunk, for
-"candidates" from their columns, and for "chunks", in place of items and votes, from a
-records.Chunk, its decided.Decided and the posteriors. ``RULES``, if any, go into the
-manifest's rules, what ``remarks`` yields of an owner into its remarks; ``texts``, if there, makes
-{path: text} of further files from the paths of the tables that have rows.
+would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners", "items" and
+"candidates", where wanted, a function from a record to (table, row); that of an item takes its
+verdict, pair or None, and posterior, too. ``RULES``, if any, go into the manifest's rules, what
+``remarks`` yields of an owner into its remarks; ``texts``, if there, makes {path: text} of further
+files from the paths of the tables that have rows.
 """
 
 from types import ModuleType

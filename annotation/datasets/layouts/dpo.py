@@ -51,6 +51,7 @@ def is_main(name: str) -> bool:
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     yield from soft_rows(item, posterior)
+    yield from annotations(item)
     if pair is None:
         return
     row = {
@@ -75,4 +76,4 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
 
 
 texts = harness_texts
-ROWS = {"items": _item, "votes": annotations}
+ROWS = {"items": _item}

@@ -1,13 +1,13 @@
 """Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from annotation.datasets.columns import Columns, json_text, mapped
 from annotation.datasets.conversations import MESSAGES
-from annotation.datasets.layouts.soft import soft_table, soft_tables
-from annotation.datasets.records import Attribute, Chunk, Decided, Persona
-from annotation.datasets.soft_labels import Posteriors
-from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
+from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.records import Attribute, Item, Pair, Persona, Verdict
+from annotation.datasets.shards import json_text
+from annotation.datasets.soft_labels import Posterior
+from annotation.datasets.writers import VOTES, Table, TableRows
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
@@ -113,28 +113,38 @@ def is_main(name: str) -> bool:
     return name in ("items", "judgments")
 
 
-def votes(chunk: Chunk, wanted: Callable | None = None) -> TableColumns:
-    """The rows of votes.csv for the labels of the ``wanted`` items; shared with other layouts."""
-    chosen = chunk.votes_on(wanted)
-    texts = chosen.spread("item_id") | chosen.votes.columns.texts
-    columns = {"task": "item_id", "worker": "worker", "label": "label"}
-    yield "votes", Columns({name: texts[column] for name, column in columns.items()})
+def votes(item: Item) -> TableRows:
+    """The rows of votes.csv of an item whose answers are one label; shared with other layouts."""
+    for vote in item.votes if item.labels else ():
+        yield "votes", {"task": item.id, "worker": vote.worker, "label": vote.label}
 
 
-def _chunk(chunk: Chunk, decided: Decided, posteriors: Posteriors) -> TableColumns:
-    items = chunk.columns.texts | decided.columns(chunk)
-    yield "items", Columns({name: items[name] for name in ITEMS})
+def _item(item: Item, verdict: Verdict, _pair: Pair | None, posterior: Posterior) -> TableRows:
+    attribute, ruling = item.attribute, item.adjudicated
+    about = {name: getattr(item, name, None) for name in ITEMS} | {
+        "item_id": item.id,
+        "attribute_id": attribute.id if attribute else "",
+        "attribute": attribute.text if attribute else "",
+        "candidates": [answer.id for answer in item.answers],
+        "votes": verdict.counts,
+        "judgments": len(item.votes),
+        "winner": verdict.winner,
+        "share": verdict.share,
+        "tier": verdict.tier,
+        "adjudicated": ruling if ruling is None or isinstance(ruling, str) else json_text(ruling),
+    }
+    yield "items", about
     # The judgments are the annotators' labels already.
-    yield from soft_table(chunk, posteriors)
-    texts = chunk.votes.columns.texts
-    answer = mapped(texts["answer"], lambda text: text if text[0] == '"' else json_text(text))
-    judgments = chunk.spread(*(JUDGMENTS.keys() & chunk.columns.texts)) | texts | {"answer": answer}
-    yield "judgments", Columns({name: judgments[name] for name in JUDGMENTS})
-    yield from votes(chunk)
+    yield from soft_rows(item, posterior)
+    for vote in item.votes:
+        row = {n: about[n] if n in ITEMS else getattr(vote, n) for n in JUDGMENTS}
+        answer = vote.answer if isinstance(vote.answer, str) else json_text(vote.answer)
+        yield "judgments", row | {"answer": answer}
+    yield from votes(item)
 
 
-def _candidates(columns: Columns) -> TableColumns:
-    yield "candidates", columns
+def _candidate(row: dict) -> TableRows:
+    yield "candidates", row
 
 
 def _persona(persona: Persona) -> TableRows:
@@ -162,6 +172,6 @@ def _attribute(attribute: Attribute) -> TableRows:
 ROWS = {
     "personas": _persona,
     "attributes": _attribute,
-    "chunks": _chunk,
-    "candidates": _candidates,
+    "items": _item,
+    "candidates": _candidate,
 }

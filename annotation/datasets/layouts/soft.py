@@ -2,12 +2,9 @@
 themselves.
 """
 
-from collections.abc import Callable
-
-from annotation.datasets.columns import Columns
-from annotation.datasets.records import Chunk, Item
-from annotation.datasets.soft_labels import SOFT, Posterior, Posteriors, soft, soft_columns
-from annotation.datasets.writers import Table, TableColumns, TableRows
+from annotation.datasets.records import Item
+from annotation.datasets.soft_labels import SOFT, Posterior, soft
+from annotation.datasets.writers import Table, TableRows
 
 SOFT_COLUMNS: dict[str, str | list] = {
     "item_id": "text",
@@ -60,22 +57,9 @@ def soft_rows(item: Item, posterior: Posterior) -> TableRows:
         yield "soft_labels", row
 
 
-def annotations(chunk: Chunk, wanted: Callable | None = None) -> TableColumns:
-    """The rows of ``annotations`` for the votes on the ``wanted`` items of a chunk."""
-    chosen = chunk.votes_on(wanted)
-    texts = chosen.votes.columns.texts
-    rows = chosen.spread("item_id", "task", "kind") | {
-        "worker": texts["worker"],
-        # An answer that is one label.
-        "label": texts["answer"],
-        **{name: texts[name] for name in ("reason", "seconds", "submitted_at")},
-    }
-    yield "annotations", Columns(rows)
-
-
-def soft_table(chunk: Chunk, posteriors: Posteriors) -> TableColumns:
-    """The rows of ``soft_rows`` of all items of a chunk."""
-    items, labels = soft_columns(chunk, posteriors)
-    if len(items):
-        texts = chunk.columns.take(items).texts | labels
-        yield "soft_labels", Columns({name: texts[name] for name in SOFT_COLUMNS})
+def annotations(item: Item) -> TableRows:
+    """The rows of ``annotations`` for the votes on an item whose answers are one label."""
+    for vote in item.votes if item.labels else ():
+        about = {"item_id": item.id, "task": item.task, "kind": item.kind, "worker": vote.worker}
+        names = ("label", "reason", "seconds", "submitted_at")
+        yield "annotations", about | {name: getattr(vote, name) for name in names}

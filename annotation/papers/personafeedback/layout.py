@@ -3,9 +3,9 @@
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
-from annotation.datasets.records import Chunk, Item, Pair, Persona, Verdict
+from annotation.datasets.records import Item, Pair, Persona, Verdict
 from annotation.datasets.soft_labels import SOFT, Posterior, soft
-from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
+from annotation.datasets.writers import VOTES, Table, TableRows
 
 FORMATS = ("jsonl",)
 TIERED = True
@@ -72,8 +72,10 @@ def _persona(persona: Persona) -> TableRows:
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
-    if _selects(item):
+    if item.kind == "selection":
+        yield from votes(item)
         yield from soft_rows(item, posterior)
+        yield from annotations(item)
     if pair is None:
         return
     row = {
@@ -100,14 +102,5 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
     yield from harness_rows(item, pair, item.type)
 
 
-def _annotations(chunk: Chunk) -> TableColumns:
-    yield from votes(chunk, _selects)
-    yield from annotations(chunk, _selects)
-
-
-def _selects(item: Item) -> bool:
-    return item.kind == "selection"
-
-
 texts = harness_texts
-ROWS = {"personas": _persona, "items": _item, "votes": _annotations}
+ROWS = {"personas": _persona, "items": _item}

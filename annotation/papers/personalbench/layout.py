@@ -7,10 +7,10 @@ from typing import cast
 
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
-from annotation.datasets.records import Attribute, Chunk, Item, Pair, Verdict, Vote
+from annotation.datasets.records import Attribute, Item, Pair, Verdict, Vote
 from annotation.datasets.soft_labels import Posterior
 from annotation.datasets.truth import orient
-from annotation.datasets.writers import VOTES, Table, TableColumns, TableRows
+from annotation.datasets.writers import VOTES, Table, TableRows
 from annotation.papers.personalbench import mention
 
 FORMATS = ("jsonl", "parquet")
@@ -107,7 +107,9 @@ def is_main(name: str) -> bool:
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     if item.kind in _ROWS and (made := _ROWS[item.kind](item, verdict)):
         yield made
+        yield from votes(item)
         yield from soft_rows(item, posterior)
+        yield from annotations(item)
 
 
 def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
@@ -222,15 +224,5 @@ def _most(counts: dict) -> str | None:
     return best if 2 * counts[best] > sum(counts.values()) else None
 
 
-def _annotations(chunk: Chunk) -> TableColumns:
-    yield from votes(chunk, _is_complete)
-    yield from annotations(chunk, _is_complete)
-
-
-def _is_complete(item: Item) -> bool:
-    """Whether the item is of a stage and has what its row needs."""
-    return item.kind in _ROWS and (item.kind != "preference" or orient(item) is not None)
-
-
 _ROWS = {"attribute": _attribute, "relevance": _relevance, "preference": _response}
-ROWS = {"attributes": _conversations, "items": _item, "votes": _annotations}
+ROWS = {"attributes": _conversations, "items": _item}
