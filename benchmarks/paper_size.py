@@ -22,7 +22,7 @@ from pathlib import Path
 from annotation.queries.scenarios import TAXONOMY
 from benchmarks import stack
 from benchmarks.figures import figure, setup_django
-from benchmarks.seed import texts_of_length
+from benchmarks.seed import PROFILE, texts_of_length
 
 # Table 2: pairs of each half and tier.
 PAIRS = {
@@ -40,19 +40,6 @@ AGREED = {"easy": (9,), "medium": (9,), "hard": (8, 8, 8, 8, 7)}
 FILL = "1/4"
 MOST_QUERIES, MOST_TIMES, ALLOWED = 20, 5, 100
 STUDY, EMPTY = "paper", "paper-empty"
-# What personas are made of, in turn: the lists' lengths have no divisor in common.
-WORK = (
-    *("baker", "nurse", "pilot", "teacher", "welder", "lawyer", "cook"),
-    *("farmer", "actor", "clerk", "surgeon", "tailor", "sailor"),
-)
-PLACES = (
-    *("Oslo", "Lima", "Cairo", "Kyoto", "Quito", "Dakar", "Turin"),
-    *("Perth", "Busan", "Porto", "Tunis"),
-)
-LIKES = (
-    *("maps", "bread", "chess", "rowing", "opera", "fungi", "looms"),
-    *("tides", "trains", "kites", "moss", "jazz", "bees", "pottery"),
-)
 TASKS = [
     {"name": "best", "kind": "selection", "options": 3, "overlap": PANEL, "reason": "off"},
     {"name": "better", "kind": "selection", "options": 2, "overlap": PANEL, "reason": "off"},
@@ -125,7 +112,9 @@ def write(folder: Path, slug: str, pairs: dict) -> None:
     if not pairs:
         return
     tables: dict[str, list] = {"personas": [], "queries": [], "candidates": [], "items": []}
-    tables["personas"] = [{"id": f"p{n}", "profile": _profile(n)} for n in range(PERSONAS)]
+    tables["personas"] = [
+        {"id": f"p{n}", "profile": PROFILE | {"Name": f"Person {n}"}} for n in range(PERSONAS)
+    ]
     texts, scenarios = texts_of_length(1_200), _scenarios(sum(pairs.values()))
     keys = [key for key, count in pairs.items() for _pair in range(count)]
     with (folder / "votes.csv").open("w", newline="") as file:
@@ -141,31 +130,6 @@ def write(folder: Path, slug: str, pairs: dict) -> None:
     for name, rows in tables.items():
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines)
-
-
-def _profile(n: int) -> dict:
-    work, place = WORK[n % len(WORK)], PLACES[n % len(PLACES)]
-    likes = [LIKES[(n * step + 3 * step) % len(LIKES)] for step in (1, 3, 5)]
-    return {
-        "Name": f"Person {n}",
-        "Demographics": {
-            "Age": 19 + n * 7 % 60,
-            "Gender": ("female", "male")[n % 2],
-            "Nationality": place,
-            "Career_Information": f"{work}, {n % 17} years in {place}",
-        },
-        "Personality": {
-            "Extraversion_or_Introversion": "EI"[n % 2],
-            "Sensing_or_Intuition": "SN"[n // 2 % 2],
-            "Thinking_or_Feeling": "TF"[n // 4 % 2],
-            "Judging_or_Perceiving": "JP"[n // 8 % 2],
-            "Values_and_Interests": likes,
-        },
-        "Preference": {
-            "Travel": {"Leisure_Travel": f"{PLACES[(n + 4) % len(PLACES)]}, for its {likes[0]}"},
-            "Content_Interests": [f"{likes[1]} and {work}s", f"{likes[2]} in {place}"],
-        },
-    }
 
 
 def _add_pair(tables: dict, n: int, half: str, scenario: str, answers: list, texts: list) -> None:

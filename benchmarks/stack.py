@@ -3,10 +3,12 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +17,9 @@ import psycopg
 
 from annotation.local.folders import private_folder
 from annotation.local.model import free_port
-from benchmarks.folders import delete_data_folder
 
 REPOSITORY = Path(__file__).parents[1]
+ENDING_SECONDS = 60
 # What names services of somebody else's in the caller's environment.
 NOT_OURS = {"PORT", "DATABASE_URL", "REDIS_URL", "ATTUNE_ENDPOINTS", "ATTUNE_BASE_URL"}
 MARKS = {
@@ -136,3 +138,22 @@ def running(**environment: str) -> Iterator[Stack]:
         if stack.process and stack.process.poll() is None:
             stack.stop()
         delete_data_folder(stack.data)
+
+
+def delete_folder(folder: Path) -> None:
+    """Delete `folder`, in which processes of a server just killed may write for another moment.
+
+    PostgreSQL's processes have sessions of their own: they outlive a killed postmaster until they
+    notice, and files appear while the folder is being emptied. Raises OSError after a minute.
+    """
+    deadline = time.monotonic() + ENDING_SECONDS
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=time.monotonic() < deadline)
+        time.sleep(0.05)
+
+
+def delete_data_folder(data: Path) -> None:
+    """Delete the data folder `data`, the folder around it, and root's cluster, elsewhere."""
+    home = (data / "postgres").resolve()
+    delete_folder(data.parent)
+    delete_folder(home)

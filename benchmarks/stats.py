@@ -6,7 +6,6 @@ read the data at all, and ``ratio`` how many times that the whole report takes.
 """
 
 import contextlib
-import itertools
 import os
 import sys
 import tempfile
@@ -20,11 +19,9 @@ import numpy as np
 import pandas as pd
 import pyarrow.csv as arrow_csv
 import scipy.stats
-from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
 
 from annotation.agreement.report import coefficients
-from annotation.agreement.statistics import cohen, correlation, kappas
 from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kappas import count_votes, patterns_of
@@ -75,25 +72,6 @@ def bench_counts():
     report("counts_100k", ours, best(lambda: aggregate_raters(wide)), at_least=20)
 
 
-def all_kappas(counts):
-    patterns = patterns_of(counts)
-    return [
-        coefficient(patterns)
-        for coefficient in (
-            kappas.percent_agreement, kappas.fleiss_kappa, kappas.symmetric_kappa,
-            kappas.brennan_prediger, kappas.gwet_ac1,
-        )
-    ]  # fmt: skip
-
-
-def bench_kappas():
-    for items, options in ((10_000, 2), (100_000, 3)):
-        item, _, category = judgments(items, 9, options, 300)
-        counts = count_votes(item, category, items, options)
-        floor = best(lambda c=counts: fleiss_kappa(c))
-        report(f"kappas_{items // 1000}k", best(lambda c=counts: all_kappas(c)), floor, at_least=1)
-
-
 def bench_bootstrap():
     for items, options, at_least, draws in ((10_000, 2, 300, 100), (100_000, 3, 500, 20)):
         item, _, category = judgments(items, 9, options, 300)
@@ -123,43 +101,12 @@ def bench_alpha():
         table = raters_by_items(item, worker, category, keep, items)
         floor = best(lambda t=table: evalica.alpha(t, "ordinal"))
         report(f"alpha_ordinal_{items // 1000}k", ours, floor, at_least=1.5)
-        if items == 10_000:
-            ours = best(lambda c=counts: alpha(patterns_of(c), "ordinal", resamples=1000))
-            floor = best(
-                lambda t=table: evalica.alpha_bootstrap(t, "ordinal", n_resamples=1000), rounds=1
-            )
-            report("alpha_bootstrap1000_10k", ours, floor, at_least=8)
 
 
 def raters_by_items(item, worker, category, keep, items):
     table = np.full((9, items), np.nan)
     table[worker[keep], item[keep]] = category[keep]
     return pd.DataFrame(table)
-
-
-def bench_cohen():
-    rng = np.random.default_rng(0)
-    for items in (10_000, 1_000_000):
-        first = rng.integers(0, 3, items)
-        second = np.where(rng.random(items) < 0.7, first, rng.integers(0, 3, items))
-
-        def ours(a=first, b=second):
-            cohen.cohen(cohen.confusion_of_two(a, b, 3))
-
-        floor = best(lambda a=first, b=second: cohen_kappa_score(a, b))
-        report(f"cohen_{items // 1000}k", best(ours), floor, at_least=20)
-    item, _, category = judgments(10_000, 9, 3, 60)
-    worker = np.argsort(rng.random((10_000, 60)), axis=1)[:, :9].ravel()
-    table = np.full((60, 10_000), -1)
-    table[worker, item] = category
-
-    def loop():
-        for a, b in itertools.combinations(range(60), 2):
-            both = (table[a] >= 0) & (table[b] >= 0)
-            cohen_kappa_score(table[a, both], table[b, both])
-
-    ours = best(lambda: cohen.cohen(cohen.confusions(item, worker, category, 60, 3)))
-    report("cohen_all_1770_pairs", ours, best(loop, rounds=1), at_least=50)
 
 
 def bench_bradley_terry():
@@ -174,15 +121,6 @@ def bench_bradley_terry():
         report(f"bradley_terry_{votes // 1000}k", ours, floor, at_least=at_least)
 
 
-def bench_correlation():
-    rng = np.random.default_rng(0)
-    x = rng.integers(0, 9, 1_000_000)
-    y = (rng.random(1_000_000) < x / 9).astype(np.int64)
-    seconds = best(lambda: correlation.spearman(correlation.contingency(x, y, 9, 2)))
-    floor = best(lambda: scipy.stats.spearmanr(x, y), rounds=1)
-    report("spearman_1M", seconds, floor, at_least=10)
-
-
 def bench_report():
     item, _, category = (column[:1_000_000] for column in judgments(111_112, 9, 2, 300))
     floor = best(lambda: (item.sum(dtype=np.int64), category.sum(dtype=np.int64)), rounds=10)
@@ -194,32 +132,23 @@ def bench_report():
 
 
 def bench_command():
-    """The command on a file with all columns of a votes file, and on one with the least."""
+    """The command on a file of votes with the least columns."""
     from django.core.management import call_command
 
     item, _, category = (column[:1_000_000] for column in judgments(111_112, 9, 3, 300))
     worker = np.argsort(np.random.default_rng(1).random((111_112, 300)), axis=1)[:, :9]
     rows = zip(item.tolist(), worker.ravel().tolist(), category.tolist(), strict=False)
-    start = np.datetime64("2026-01-01T00:00:00")
-    times = (start + np.arange(len(item)) * np.timedelta64(7, "s")).astype(str).tolist()
-    bare = [f"item-{i:06d},w{w:03d},{'abc'[c]}" for i, w, c in rows]
-    full = [
-        f"{row},{t}Z,{20 + n % 97 / 4}" for n, (row, t) in enumerate(zip(bare, times, strict=True))
-    ]
     with tempfile.TemporaryDirectory() as folder:
-        for name, header, lines in (
-            ("", "task,worker,label,submitted_at,seconds", full),
-            ("_three_columns", "task,worker,label", bare),
-        ):
-            path = Path(folder) / "votes.csv"
-            path.write_text("\n".join([header, *lines, ""]))
+        path = Path(folder) / "votes.csv"
+        lines = (f"item-{i:06d},w{w:03d},{'abc'[c]}" for i, w, c in rows)
+        path.write_text("\n".join(["task,worker,label", *lines, ""]))
 
-            def ours(path=path):
-                with open(os.devnull, "w") as sink, contextlib.redirect_stdout(sink):
-                    call_command("agreement", votes=str(path), json=True)
+        def ours():
+            with open(os.devnull, "w") as sink, contextlib.redirect_stdout(sink):
+                call_command("agreement", votes=str(path), json=True)
 
-            floor = best(lambda p=path: arrow_csv.read_csv(p), rounds=15)
-            report(f"agreement_csv_1M{name}_over_reader", best(ours, 15), floor, at_most=10)
+        floor = best(lambda: arrow_csv.read_csv(path), rounds=15)
+        report("agreement_csv_1M_over_reader", best(ours, 15), floor, at_most=10)
 
 
 def main():
@@ -228,8 +157,8 @@ def main():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for bench in (
-            bench_counts, bench_kappas, bench_bootstrap, bench_alpha, bench_cohen,
-            bench_bradley_terry, bench_correlation, bench_report, bench_command,
+            bench_counts, bench_bootstrap, bench_alpha, bench_bradley_terry, bench_report,
+            bench_command,
         ):  # fmt: skip
             bench()
     return dict(RESULTS)

@@ -17,7 +17,7 @@ from pathlib import Path
 from annotation.local import postgres, redis
 from annotation.local.folders import private_folder
 from annotation.local.process import Program, tail
-from benchmarks.folders import delete_folder
+from benchmarks.stack import delete_folder
 
 SECONDS = 60
 

@@ -11,7 +11,7 @@ import pytest
 
 from annotation.local import postgres, redis
 from annotation.local.folders import private_folder
-from benchmarks.folders import delete_folder
+from benchmarks.stack import delete_folder
 from tests.services import end, spawn, wait_until
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another account")

@@ -22,8 +22,7 @@ import pytest
 from annotation.local import postgres, supervisor
 from annotation.local.folders import private_folder
 from annotation.local.model import free_port
-from benchmarks.folders import delete_data_folder
-from benchmarks.stack import MARKS
+from benchmarks.stack import MARKS, delete_data_folder
 
 REPOSITORY = Path(__file__).parents[2]
 PARTS = {"postgres", "redis", "model", "web", "notices", "worker"}
