@@ -2,7 +2,6 @@
 
 from dataclasses import asdict
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -20,22 +19,12 @@ from annotation.agreement.board import CAP
 from annotation.api.base import KEY, StudyView, once, validated
 from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of
-from annotation.datasets import layouts
-from annotation.evaluation import draws, estimates, groups, rating, runs, systems, tasks
+from annotation.evaluation import draws, estimates, groups, raters, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run
-from annotation.evaluation.systems import NAME_LIMIT
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 NEWEST = 200
-
-
-class SettingField(serializers.ChoiceField):
-    """What a model may be shown on some release."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        names = {name for layout in layouts.by_name() for name in runs.settings(layout)}
-        super().__init__(choices=sorted(names), **kwargs)
 
 
 class SystemAnswer(serializers.Serializer):
@@ -44,39 +33,10 @@ class SystemAnswer(serializers.Serializer):
     text = serializers.CharField(trim_whitespace=False)
 
 
-class EvaluationRequest(serializers.Serializer):
-    endpoint = serializers.CharField(max_length=60)
-    setting = SettingField(
-        help_text="On pairs: persona, rag, rag-filter or none. On judged answers: feedback, "
-        "scores, rubric or none, what the judge sees.",
-    )
-    limit = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
-    )
-    system = serializers.CharField(
-        max_length=NAME_LIMIT, default="", help_text="A system whose answers the model judges."
-    )
-    context = serializers.CharField(
-        max_length=NAME_LIMIT, default="", allow_blank=True,
-        help_text="What the system knew of the person.",
-    )  # fmt: skip
-    answers = SystemAnswer(many=True, default=list)
-    generate = serializers.CharField(
-        max_length=40, default="", allow_blank=True,
-        help_text="In place of answers: what of the release a writer is shown, who answers first.",
-    )  # fmt: skip
-    writer = serializers.CharField(
-        max_length=60, default="", allow_blank=True,
-        help_text="The endpoint that writes; else the judge's.",
-    )  # fmt: skip
+class EvaluationRequest(serializer_of(systems.Measurement)):  # type: ignore[misc]
+    """``system`` with ``answers``, or ``generate`` in place of these: the model judges them."""
 
-    def validate(self, attrs: dict) -> dict:
-        """A system has a name and answers, or its answers are written."""
-        if attrs["answers"] and attrs["generate"]:
-            raise serializers.ValidationError("Answers are brought or written, not both.")
-        if not attrs["generate"] and bool(attrs["system"]) != bool(attrs["answers"]):
-            raise serializers.ValidationError("A system needs both: system and answers.")
-        return attrs
+    answers = SystemAnswer(many=True, default=list)
 
 
 class EvaluationStatus(serializers.Serializer):
@@ -121,16 +81,12 @@ class EvaluationsOfRelease(StudyView):
         """
         release = release_for(request.user, pk, policies.run.may_start)
         values = validated(EvaluationRequest, request.data)
-        system = None
-        if values["generate"]:
-            writer = values["writer"] or values["endpoint"]
-            system = systems.written(writer, values["generate"], values["system"])
-        elif answers := systems.of_rows(values["answers"]):
-            system = systems.System(values["system"], values["context"], answers)
-        asked = (values["endpoint"], values["setting"], values["limit"], system)
+        answers = systems.of_rows(values.pop("answers"))
+        asked = systems.Measurement(**values)
 
         def start() -> tuple[int, dict]:
-            run = runs.request_in_background(release, *asked, by=request.user)
+            wanted = runs.of_release(release, asked, answers)
+            run = runs.start(wanted, by=request.user, background=True)
             transaction.on_commit(partial(tasks.notify, run.pk))
             return 202, EvaluationStatus(run, context={"request": request}).data
 
@@ -153,14 +109,7 @@ class EvaluationDetail(APIView):
         return Response(EvaluationStatus(run, context={"request": request}).data)
 
 
-class RatingRequest(serializers.Serializer):
-    task = serializers.CharField(max_length=60)
-    endpoint = serializers.CharField(max_length=60)
-    name = serializers.CharField(default="", allow_blank=True, max_length=200)
-    limit = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, allow_null=True, default=None
-    )
-    samples = serializers.IntegerField(min_value=1, max_value=rating.MOST_SAMPLES, default=1)
+class RatingRequest(serializer_of(raters.Rating)):  # type: ignore[misc]
     dry_run = serializers.BooleanField(default=False)
 
 
@@ -277,7 +226,7 @@ class ModelRaters(StudyView):
     def get(self, request: Request, slug: str) -> Response:
         """The newest runs, newest first: verdicts, replies that name no label, contradictions."""
         study = study_for(request.user, slug, policies.run.may_read)
-        return Response(RatingStatus(rating.runs_of(study), many=True).data)
+        return Response(RatingStatus(raters.runs_of(study), many=True).data)
 
     @extend_schema(
         parameters=[KEY],
@@ -292,14 +241,12 @@ class ModelRaters(StudyView):
         """
         study = study_for(request.user, slug, policies.run.may_start)
         asked = validated(RatingRequest, request.data)
-        dry_run = asked.pop("dry_run")
-        named = (asked.pop("task"), asked.pop("endpoint"))
+        dry_run, asked = asked.pop("dry_run"), raters.Rating(**asked)
         if dry_run:
-            return Response(rating.wanted(study, *named, **asked).expected)
+            return Response(runs.rating(study, asked).expected)
 
         def start() -> tuple[int, dict]:
-            wanted = rating.wanted(study, *named, **asked)
-            run = rating.start(wanted, by=request.user, background=True)
+            run = runs.start(runs.rating(study, asked), by=request.user, background=True)
             transaction.on_commit(partial(tasks.notify, run.pk))
             return 202, RatingStatus(run).data
 

@@ -228,6 +228,16 @@ class SchemaForm(forms.Form):
         """The model of a valid form."""
         return self.model(**self.values)
 
+    def offer(self, name: str, choices: Iterable[tuple[str, "StrOrPromise"]]) -> None:
+        """Let a field be one of ``choices``, a list some of them."""
+        old, many = self.fields[name], fields_of(self.model)[name].many
+        kind = forms.MultipleChoiceField if many else forms.ChoiceField
+        widget = forms.CheckboxSelectMultiple if many else forms.Select
+        self.fields[name] = kind(
+            choices=list(choices), widget=widget, required=old.required, initial=old.initial,
+            label=old.label, help_text=old.help_text,
+        )  # fmt: skip
+
 
 def form_of(model: Any, *names: str) -> type[SchemaForm]:
     """A form of the fields ``names`` of ``model``, without any of all."""

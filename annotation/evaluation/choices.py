@@ -1,19 +1,23 @@
 """What a model is asked about each pair of a benchmark, in both orders, and what that amounts to.
 
-Knows no database. A question's unit is the pair's place and "1" (the chosen answer stands first),
+A question's unit is the pair's place and "1" (the chosen answer stands first),
 "2" (second) or "notes" (which memories to show).
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import cast
 
 import numpy as np
 
 from annotation.core.embed import embed
-from annotation.evaluation import prompts
+from annotation.evaluation import prompts, scores_file
 from annotation.evaluation.asking import Question
-from annotation.evaluation.metrics import Accuracy, accuracy, consistency, controlled
+from annotation.evaluation.metrics import Accuracy, accuracy, consistency, controlled, of_scores
+from annotation.evaluation.models import Benchmark as BenchmarkRow
+from annotation.evaluation.models import Run
 from annotation.evaluation.pairs import (
     CELLS,
     HALVES,
@@ -22,6 +26,7 @@ from annotation.evaluation.pairs import (
     Benchmark,
     BenchmarkError,
     Pair,
+    sample,
 )
 from annotation.personas.schema import as_text
 
@@ -32,19 +37,22 @@ BY_CHANCE = 50
 SIGNS, VERDICT_TOKENS = 4, 60
 
 
-class About:
-    """What is shown of a pair's user in one setting.
+class Choices:
+    """A run that asks which answer of each pair is better, and shows the user in one ``setting``.
 
     Raises BenchmarkError where the release lacks what the setting needs.
     """
 
-    def __init__(self, benchmark: Benchmark, pairs: list[Pair], setting: str) -> None:
+    KIND, PROMPT, TOKENS = Run.Kind.CHOICE, prompts.VERSION, VERDICT_TOKENS
+
+    def __init__(self, benchmark: Benchmark, setting: str, limit: int | None) -> None:
+        self.fields: dict = {}
+        self.asked = sample(benchmark.pairs, limit)
         self.setting = setting
         self.profiles = {user: as_text(profile) for user, profile in benchmark.personas.items()}
         self.nearest: dict[int, list[str]] = {}
-        self.notes: dict[int, list[str]] = {}
         if setting in ("persona", "rag-filter"):
-            for pair in pairs:
+            for pair in self.asked:
                 if pair.user_id not in self.profiles:
                     raise BenchmarkError(
                         f"There is no persona {pair.user_id[:40]} in the release."
@@ -56,20 +64,45 @@ class About:
                 raise BenchmarkError(
                     f"The setting {setting} needs {MEMORIES}, and the release has none."
                 )
-            self.nearest = retrieved(pairs, benchmark.memories)
+            self.nearest = retrieved(self.asked, benchmark.memories)
 
-    def text(self, pair: Pair) -> str:
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
+        """The filter of memories where there is one, then the pairs."""
+        if filters := list(self._filters()):
+            yield "notes", filters
+            replies = values()
+            for place, memories in self.nearest.items():
+                # Without a reply that can be read all of them are shown.
+                numbers = replies.get(f"{place}:{NOTES}")
+                if numbers is not None:
+                    self.nearest[place] = [memories[number] for number in numbers]
+        yield "verdicts", list(self._verdicts())
+
+    def drawn(self) -> list[Question]:
+        """All that is asked, as far as that is known before it begins."""
+        return [*self._filters(), *self._verdicts()]
+
+    def result(self, run: Run) -> tuple[dict, dict | None]:
+        """Accuracies, and a score for each pair."""
+        values = dict(run.replies.values_list("unit", "value"))
+        first, second = verdicts([pair.place for pair in self.asked], values)
+        more = {
+            "unparsed": int((first < 0).sum() + (second < 0).sum()),
+            "position_consistency": consistency(first, second),
+        }
+        return figures(run, self.asked, of_verdicts(first, second), more)
+
+    def _about(self, pair: Pair) -> str:
         """What stands before the question."""
         if self.setting == "persona":
             return prompts.about_profile(self.profiles[pair.user_id])
         if self.setting == "none":
             return ""
-        shown = self.notes if self.setting == "rag-filter" else self.nearest
-        return prompts.about_memories(shown.get(pair.place, []))
+        return prompts.about_memories(self.nearest.get(pair.place, []))
 
-    def filters(self, pairs: list[Pair]) -> Iterator[Question]:
+    def _filters(self) -> Iterator[Question]:
         """The questions that must be answered before the pairs: which memories to show."""
-        for pair in pairs if self.setting == "rag-filter" else ():
+        for pair in self.asked if self.setting == "rag-filter" else ():
             if memories := self.nearest[pair.place]:
                 profile = self.profiles[pair.user_id]
                 yield Question(
@@ -78,13 +111,55 @@ class About:
                     partial(prompts.read_filter, count=len(memories)),
                 )
 
-    def take_notes(self, chosen: dict[int, list[int] | None]) -> None:
-        """``chosen`` names the memories to show, by place of the pair; None shows all of them."""
-        for place, numbers in chosen.items():
-            memories = self.nearest[place]
-            self.notes[place] = (
-                memories if numbers is None else [memories[number] for number in numbers]
-            )
+    def _verdicts(self) -> Iterator[Question]:
+        """Two questions a pair: the chosen answer first, and second."""
+        for pair in self.asked:
+            for order in ORDERS:
+                messages = partial(self._messages, pair, order)
+                yield Question(f"{pair.place}:{order}", messages, partial(_right, int(order)))
+
+    def _messages(self, pair: Pair, order: str) -> list[dict]:
+        answers = (pair.chosen, pair.reject) if order == "1" else (pair.reject, pair.chosen)
+        return prompts.choice(pair.question, *answers, self._about(pair))
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A run of answers' scores that are there already: of the chosen and of the other answer of
+    each pair (pairs,), NaN for none. ``more`` goes into the result.
+    """
+
+    KIND: str
+    asked: list[Pair]
+    chosen: np.ndarray
+    reject: np.ndarray
+    more: dict = field(default_factory=dict)
+    fields: dict = field(default_factory=dict)
+    PROMPT = ""
+
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
+        """Nothing is asked."""
+        return iter(())
+
+    def result(self, run: Run) -> tuple[dict, dict | None]:
+        """Accuracies, and a score for each pair."""
+        missing = int((np.isnan(self.chosen) | np.isnan(self.reject)).sum())
+        more = {"unparsed": missing, "position_consistency": None} | self.more
+        return figures(run, self.asked, of_scores(self.chosen, self.reject), more)
+
+
+def scored(benchmark: Benchmark, scores: dict[str, float], limit: int | None) -> Scored:
+    """A run of ``scores`` by the answer's id. Raises ScoresError where no pair has both."""
+    asked = sample(benchmark.pairs, limit)
+    return Scored(Run.Kind.SCORES, asked, *scores_file.of_pairs(asked, scores))
+
+
+def figures(run: Run, asked: list[Pair], score: np.ndarray, more: dict) -> tuple[dict, dict]:
+    """Result and outcomes of a run: ``score`` (pairs,) of the pairs ``asked``."""
+    places = [pair.place for pair in asked]
+    facts = cast(BenchmarkRow, run.benchmark).facts
+    result = {"n": len(places), **more, **summary(np.array(places, dtype=int), score, facts)}
+    return result, {"place": places, "score": score.tolist()}
 
 
 def retrieved(pairs: list[Pair], memories: dict[str, list[str]]) -> dict[int, list[str]]:
@@ -100,22 +175,6 @@ def retrieved(pairs: list[Pair], memories: dict[str, list[str]]) -> dict[int, li
         for pair, row in zip(asked, order, strict=True):
             nearest[pair.place] = [texts[place] for place in row]
     return nearest
-
-
-def questions(pairs: list[Pair], about: About) -> Iterator[Question]:
-    """Two questions a pair: the chosen answer first, and second."""
-    for pair in pairs:
-        for order in ORDERS:
-            yield Question(
-                f"{pair.place}:{order}",
-                partial(_messages, pair, order, about),
-                partial(_right, int(order)),
-            )
-
-
-def _messages(pair: Pair, order: str, about: About) -> list[dict]:
-    answers = (pair.chosen, pair.reject) if order == "1" else (pair.reject, pair.chosen)
-    return prompts.choice(pair.question, *answers, about.text(pair))
 
 
 def _right(place: int, text: str) -> int | None:
@@ -164,14 +223,6 @@ def of_verdicts(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return (np.maximum(first, 0) + np.maximum(second, 0)) / 2
 
 
-def of_scores(chosen: np.ndarray, reject: np.ndarray) -> np.ndarray:
-    """Scores (pairs,) of answers' scores: 1 where the chosen has more, half where both are equal.
-
-    NaN, no score, is not right.
-    """
-    return np.where(chosen > reject, 1.0, np.where(chosen == reject, 0.5, 0.0))
-
-
 def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
     """Accuracies by half and tier, of each half and of all, plain and length-controlled.
 
@@ -200,12 +251,4 @@ def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
         "average": of(range(len(CELLS))).as_json(),
         "length_controlled": controlled(score, length, item).as_json(),
         "by_chance": BY_CHANCE,
-    }
-
-
-def agreement_of_orders(first: np.ndarray, second: np.ndarray) -> dict:
-    """How often verdicts lack, and how often both orders name the same answer."""
-    return {
-        "unparsed": int((first < 0).sum() + (second < 0).sum()),
-        "position_consistency": consistency(first, second),
     }

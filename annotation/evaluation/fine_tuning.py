@@ -13,10 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from annotation.core import learned
 from annotation.core.learned import ModelError
 from annotation.evaluation import training
-from annotation.evaluation.choices import of_scores
-from annotation.evaluation.pairs import Benchmark, Pair
+from annotation.evaluation.choices import Scored
+from annotation.evaluation.metrics import of_scores
+from annotation.evaluation.models import Run
+from annotation.evaluation.pairs import Benchmark, Pair, sample
 
 CARD = "attune.json"
 WHAT = (
@@ -94,6 +97,23 @@ def load(folder: Path) -> tuple[Callable, dict]:
     if not available():
         raise ModelError("This model needs the extra: pip install 'attune-platform[train]'.")
     return partial(rewards, Path(folder), length), card
+
+
+def rated(benchmark: Benchmark, model: Path, setting: str, limit: int | None) -> Scored:
+    """The scores that a model of `train reward` gives the pairs of persons that it has not seen.
+
+    Raises DomainError where there is none, or the release lacks what the setting needs.
+    """
+    if model.is_dir():
+        rate, card = load(model)
+    else:
+        fitted, card = learned.load(model, "reward")
+        rate = partial(training.rewards, fitted)
+    drawn = sample(benchmark.pairs, limit)
+    asked = training.unseen(benchmark, drawn, card)
+    chosen, reject = rate(asked, training.about_users(benchmark, asked, setting))
+    left_out = {"left_out": len(drawn) - len(asked)}
+    return Scored(Run.Kind.LEARNED, asked, chosen, reject, left_out)
 
 
 def rewards(

@@ -1,13 +1,17 @@
 """Judges of papers: what a model is asked that scores what people scored, and what comes of it."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.datasets import papers
 from annotation.datasets.release_files import parts
+from annotation.evaluation import systems
 from annotation.evaluation.asking import Question
+from annotation.evaluation.models import Run
 from annotation.evaluation.tables import Table
 
 if TYPE_CHECKING:
@@ -107,13 +111,9 @@ def of_layout(layout: str) -> Judge | None:
 def of_folder(folder: Path) -> Judge | None:
     """The judge of the release in ``folder``, or None."""
     judges = [cast(Judge, paper.judge) for paper in papers.registered().values() if paper.judge]
-    return next(
-        (judge for judge in judges for table in judge.TABLES if _there(Path(folder), table)), None
-    )
-
-
-def _there(folder: Path, table: str) -> bool:
-    return (folder / table).is_dir() or bool(parts(folder, table))
+    there = (judge for judge in judges for table in judge.TABLES
+             if (folder / table).is_dir() or parts(folder, table))  # fmt: skip
+    return next(there, None)
 
 
 def in_folder(folder: Path) -> Judge:
@@ -124,3 +124,89 @@ def in_folder(folder: Path) -> Judge:
               for paper in papers.registered().values() if paper.judge]  # fmt: skip
     raise DomainError(f"{folder} holds no {' and no '.join(tables)}: there is nothing to judge.",
                       code="benchmark")  # fmt: skip
+
+
+class Judgments:
+    """A run in which a model scores, as a paper's judge, what people scored or a system wrote.
+
+    A system's answers are brought, or an endpoint writes them first.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        judged: Judged,
+        arm: str,
+        limit: int | None,
+        system: systems.System | None = None,
+    ) -> None:
+        self.judge, self.PROMPT, self.TOKENS = judge, judge.VERSION, judge.TOKENS
+        self.KIND = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
+        if arm not in judge.ARMS:
+            raise _not_among(_("A judge of this release is shown one of: %(names)s."), judge.ARMS)
+        self.system, self.judged, self.arm, self.limit = system, judged, arm, limit
+        self.asked: list = judge.tests(judged)[:limit]
+        self.writer: Writing | None = None
+        self.fields: dict[str, Any] = {}
+        if not system:
+            return
+        self.queries = judge.queries(judged)
+        self.fields = {"system": system.name, "context": system.context,
+                       "answers": system.answers, "writer": system.writer}  # fmt: skip
+        if not system.writer:
+            self._take(*systems.matched(system.answers, self.queries))
+            return
+        if system.context not in judge.WRITERS:
+            words = _("A system on this release is written from one of: %(names)s.")
+            raise _not_among(words, judge.WRITERS)
+        self.writer = judge.writing(judged, system.context, limit)
+
+    def _take(
+        self, texts: dict[tuple[str, str], str], left_out: dict[str, int] | None = None
+    ) -> None:
+        """What is asked about a system's ``texts``; the first ones where there is a limit."""
+        left_out = left_out or {"answers": 0, "queries": len(self.queries) - len(texts)}
+        some = dict(list(texts.items())[: self.limit])
+        self.asked, examples = self.judge.of_system(self.judged, some, self.arm)
+        if not self.asked and self.queries:
+            raise DomainError(_("Every answer is an example that the judge is shown.") if texts
+                              else _("The endpoint wrote no answer."))  # fmt: skip
+        self.keys = some.keys() - examples
+        dropped = left_out["queries"] + len(texts) - len(some)
+        self.left_out = {**left_out, "queries": dropped, "examples": len(examples)}
+
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
+        """What a writer is asked, step by step; judgments and claims; what follows from these."""
+        if self.writer:
+            for questions in self.writer.phases(values):
+                yield "answers", questions
+            self._take(self.writer.texts(values()))
+        yield "judgments", list(self.judge.questions(self.asked, self.arm))
+        if later := list(self.judge.later(self.asked, self.arm, values())):
+            yield "feedback", later
+
+    def drawn(self) -> list[Question]:
+        """What the judge is asked, as far as that is known before it begins."""
+        if self.writer:
+            self._take(self.writer.drafts()[1])
+        asked = self.asked, self.arm
+        return [*self.judge.questions(*asked), *self.judge.later(*asked, {})]
+
+    def result(self, run: Run) -> tuple[dict, dict | None]:
+        """The paper's row, and the agreement with the persons where they scored the same."""
+        rows = run.replies.values_list("unit", "value", "text")
+        replies = {unit: (value, text) for unit, value, text in rows}
+        if not self.system:
+            return self.judge.summary(self.asked, replies), None
+        return self.judge.scored(self.judged, self.asked, replies) | {
+            "system": self.system.name,
+            "context": self.system.context,
+            "writer": self.system.writer,
+            "left_out": self.left_out,
+            "asked": systems.digest(self.keys),
+            "people": self.judge.people(self.judged, self.keys),
+        }, None
+
+
+def _not_among(words: str, names: Iterable[str]) -> DomainError:
+    return DomainError(words % {"names": ", ".join(names)})

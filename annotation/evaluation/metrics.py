@@ -39,6 +39,14 @@ class Accuracy:
         return figures | ({"reason": self.reason} if self.reason else {})
 
 
+def of_scores(chosen: np.ndarray, reject: np.ndarray) -> np.ndarray:
+    """Scores (pairs,) of answers' scores: 1 where the chosen has more, half where both are equal.
+
+    NaN, no score, is not right.
+    """
+    return np.where(chosen > reject, 1.0, np.where(chosen == reject, 0.5, 0.0))
+
+
 def accuracy(score: np.ndarray, item: np.ndarray, stratum: np.ndarray | None = None) -> Accuracy:
     """Mean of ``score`` (pairs,) with a t-interval that takes pairs of one ``item`` together.
 

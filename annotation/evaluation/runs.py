@@ -3,12 +3,11 @@
 import math
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-import numpy as np
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
@@ -16,27 +15,15 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates import endpoints
+from annotation.candidates import endpoints, spending
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.core.jobs import Lease
 from annotation.core.rows import silent
 from annotation.datasets import folders
 from annotation.datasets.check import differences
 from annotation.datasets.models import Release
-from annotation.evaluation import (
-    choices,
-    judges,
-    pairs,
-    prompts,
-    raters,
-    scores_file,
-    systems,
-    training,
-    writing,
-)
+from annotation.evaluation import choices, judges, pairs, raters, systems, writing
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
-from annotation.evaluation.budgeted import within_budget
 from annotation.evaluation.models import Benchmark, Reply, Run
 from annotation.studies.models import Study
 
@@ -47,48 +34,178 @@ DONE, FAILED, REQUESTED = Run.Status.DONE, Run.Status.FAILED, Run.Status.REQUEST
 GROUPS = {Run.Kind.CHOICE: "chat", Run.Kind.SCORES: "reward", Run.Kind.LEARNED: "trained"}
 
 
-def opened(folder: Path) -> pairs.Benchmark:
-    """The pairs of a release's folder.
+class Plan(Protocol):
+    """What a run asks, phase by phase, and what its replies amount to."""
+
+    # A value of Run.Kind, the version of the prompts, and fields of Run.
+    KIND: str
+    PROMPT: str
+    fields: dict[str, Any]
+
+    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
+        """Name and questions of each phase; ``values()`` are the replies so far, by unit."""
+
+    def result(self, run: Run) -> tuple[dict, dict | None]:
+        """Figures and outcomes of the run once all is answered."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A run of which nothing is stored yet: its ``plan``, the fields of its row, and what it takes
+    ("calls", "tokens_in", "tokens_out", "cost").
+
+    ``subject`` is what of a release's ``folder`` it is about; ``taken`` the run that it goes on
+    with, if any.
+    """
+
+    plan: Plan
+    fields: dict[str, Any]
+    expected: dict = field(default_factory=dict)
+    subject: pairs.Benchmark | judges.Judged | None = None
+    taken: Run | None = None
+
+    @property
+    def words(self) -> str:
+        """What it is expected to take."""
+        calls, cost = self.expected["calls"], self.expected["cost"]
+        tokens = self.expected["tokens_in"] + self.expected["tokens_out"]
+        server = self.fields["endpoint"]
+        return f"{calls:,} calls to {server}, about {tokens:,} tokens, about {cost:.4f}"
+
+
+def measured(
+    folder: Path,
+    endpoint: str,
+    setting: str,
+    limit: int | None = None,
+    *,
+    judge: judges.Judge | None = None,
+    system: systems.System | None = None,
+    **fields: Any,
+) -> Wanted:
+    """A run on a release's folder: the endpoint's model chooses between the answers of its pairs,
+    or as a paper's ``judge`` scores what people scored or a ``system`` wrote.
+
+    ``fields`` are those of Run, such as ``model``. Raises DomainError.
+    """
+    check_limit(limit)
+    server, folder = endpoints.get(endpoint), Path(folder)
+    plan: choices.Choices | judges.Judgments
+    subject: pairs.Benchmark | judges.Judged
+    if judge:
+        subject = opened(folder, judge)
+        plan = judges.Judgments(judge, subject, setting, limit, system)
+    else:
+        subject = opened(folder)
+        plan = choices.Choices(subject, setting, limit)
+    expected = _estimate(plan, server)
+    row = {
+        "model": server.model[:200], "endpoint": server.name, "setting": setting, "limit": limit,
+        "folder": str(folder.resolve()), "calls": expected["calls"],
+    }  # fmt: skip
+    return Wanted(plan, row | fields, expected, subject)
+
+
+def scored(folder: Path, plan: Plan, subject: pairs.Benchmark, **fields: Any) -> Run:
+    """A finished run of answers' scores that are there already."""
+    wanted = Wanted(plan, {"folder": str(folder.resolve())} | fields, subject=subject)
+    return work(start(wanted), plan)
+
+
+def of_release(
+    release: Release, asked: systems.Measurement, answers: list[list[str]] | None = None
+) -> Wanted:
+    """A run on a finished release of ours, as ``measured``; ``answers`` are those of a system.
+
+    Raises DomainError.
+    """
+    shown = settings(release.layout)
+    if release.status != Release.Status.DONE or not shown:
+        raise DomainError(
+            _("Models are measured on finished releases in a layout of pairs or of judged answers.")
+        )
+    if asked.setting not in shown:
+        words = _("A model on this release is shown one of: %(names)s.")
+        raise DomainError(words % {"names": ", ".join(shown)})
+    judge, system = judges.of_layout(release.layout), systems.of_measurement(asked, answers or [])
+    if system and not judge:
+        raise DomainError(_("Systems are scored on releases in a layout of judged answers."))
+    folder = folders.present(release)
+    one = (asked.endpoint, asked.setting, asked.limit)
+    return measured(folder, *one, judge=judge, system=system)
+
+
+def rating(study: Study, asked: raters.Rating, resume: str = "") -> Wanted:
+    """A run of a model on the items of a task that have no verdict of that name.
+
+    ``resume`` is the id of a stopped run, which is taken again. Raises DomainError where nothing
+    is left to rate, the task cannot be rated, or the endpoint is unknown.
+    """
+    server, task, limit = endpoints.get(asked.endpoint), asked.task, asked.limit
+    model, samples, run = (asked.name or server.model)[:200], asked.samples, None
+    if resume:
+        run = _resumed(resume, None, {"study": study, "task": task, "limit": limit,
+                                      "endpoint": server.name})  # fmt: skip
+        model, samples = run.model, run.samples
+    plan = raters.Ratings(study, task, model, limit, samples, run)
+    if not plan.units:
+        raise DomainError(f"“{model}” has judged every item of this task.", code="nothing_new")
+    expected = raters.estimate(plan.units, samples)
+    cost = float(server.cost(expected["tokens_in"], expected["tokens_out"]))
+    expected |= {"items": len(plan.units), "cost": cost}
+    fields = {
+        "study": study, "task": task, "model": model, "endpoint": server.name, "setting": "",
+        "limit": limit, "samples": samples, "calls": expected["calls"],
+    }  # fmt: skip
+    return Wanted(plan, fields, expected, taken=run)
+
+
+def check_limit(limit: int | None) -> None:
+    """DomainError where ``limit`` is no number of pairs."""
+    if limit is not None and not 1 <= limit < 2**31:
+        raise DomainError(_("The limit must be a whole number from 1 on."))
+
+
+def _estimate(plan: "choices.Choices | judges.Judgments", server: endpoints.Endpoint) -> dict:
+    """Calls, tokens and cost of a run, before it; what its judge and its writer take together."""
+    parts = [(server, choices.estimate(plan.drawn(), plan.TOKENS))]
+    if isinstance(plan, judges.Judgments) and plan.writer:
+        expected = choices.estimate(plan.writer.drafts()[0], writing.TOKENS)
+        parts.append((endpoints.get(plan.fields["writer"]), expected))
+    total = {name: sum(part[name] for _server, part in parts) for name in parts[0][1]}
+    prices = (asked.cost(part["tokens_in"], part["tokens_out"]) for asked, part in parts)
+    return total | {"cost": float(sum(prices))}
+
+
+def settings(layout: str) -> tuple[str, ...]:
+    """What a model may be shown that is measured on a release in ``layout``; () where none is."""
+    judge = judges.of_layout(layout)
+    return tuple(judge.ARMS) if judge else pairs.settings(layout)
+
+
+def opened(folder: Path, judge: judges.Judge | None = None) -> Any:
+    """The pairs of a release's folder, or what ``judge`` scores.
 
     Raises DomainError where it holds none, or where a file that models are asked about is not the
     one that its manifest lists.
     """
-    _refuse_changed(Path(folder), ("data/", "persona/", pairs.ALONE_TABLE))
-    return pairs.read(folder)
-
-
-def opened_judged(folder: Path, judge: judges.Judge) -> judges.Judged:
-    """The judged responses of a release's folder; DomainError as ``opened``."""
-    _refuse_changed(Path(folder), judge.TABLES)
-    return judge.read(folder)
-
-
-def _refuse_changed(folder: Path, asked: tuple[str, ...]) -> None:
-    """DomainError where a file in one of the folders ``asked`` is not as the manifest says."""
-    if not (folder / "manifest.json").is_file():
-        return
-    changed = [fault for fault in differences(folder) if fault["path"].startswith(asked)]
+    asked = judge.TABLES if judge else ("data/", "persona/", pairs.ALONE_TABLE)
+    changed: list[dict] = []
+    if (folder / "manifest.json").is_file():
+        changed = [fault for fault in differences(folder) if fault["path"].startswith(asked)]
     if changed:
         faults = "; ".join(f"{fault['path']} {fault['reason']}" for fault in changed)
         raise DomainError(f"The release is not as its manifest says: {faults}.")
+    return judge.read(folder) if judge else pairs.read(folder)
 
 
-def register(benchmark: pairs.Benchmark | judges.Judged, folder: Path) -> Benchmark:
+def register(subject: pairs.Benchmark | judges.Judged, folder: Path) -> Benchmark:
     """The row of a benchmark; made where there is none."""
-    release = _release(benchmark.release)
+    release = _release(subject.release)
     name = f"{release.study.slug} v{release.version}" if release else Path(folder).resolve().name
-    row, _created = Benchmark.objects.get_or_create(
-        digest=benchmark.digest,
-        defaults={
-            "name": name[:200],
-            "layout": benchmark.layout,
-            "release": release,
-            "facts": choices.facts(benchmark.pairs)
-            if isinstance(benchmark, pairs.Benchmark)
-            else {},
-        },
-    )
-    return row
+    facts = choices.facts(subject.pairs) if isinstance(subject, pairs.Benchmark) else {}
+    defaults = {"name": name[:200], "layout": subject.layout, "release": release, "facts": facts}
+    return Benchmark.objects.get_or_create(digest=subject.digest, defaults=defaults)[0]
 
 
 def _release(identity: str) -> Release | None:
@@ -99,30 +216,25 @@ def _release(identity: str) -> Release | None:
     return Release.objects.select_related("study").filter(public_id=wanted).first()
 
 
-def cost(endpoint: endpoints.Endpoint, estimate: dict) -> Decimal:
-    """What a run of that ``estimate`` costs at the endpoint, in the currency of its prices."""
-    return endpoint.cost(estimate["tokens_in"], estimate["tokens_out"])
-
-
 @transaction.atomic
-def request(
-    benchmark: Benchmark | None,
-    kind: str,
-    *,
-    by: User | None = None,
-    start: bool = False,
-    **fields: Any,
-) -> Run:
-    """A new run; with ``start`` this process holds it at once. A rater's has no benchmark.
+def start(wanted: Wanted, *, by: User | None = None, background: bool = False) -> Run:
+    """The row of a run: held by this process, or in the ``background`` for a worker.
 
-    Raises Conflict where workers carry out the same ``background`` run already.
+    Raises Conflict where workers carry out the same run already.
     """
-    fields.setdefault("group", GROUPS.get(Run.Kind(kind), ""))
-    if fields.get("background"):
-        _refuse_second(benchmark, kind, fields)
-    if start:
-        fields |= {"status": Run.Status.RUNNING, "attempts": 1, **_lease()}
-    run = Run.objects.create(benchmark=benchmark, kind=kind, created_by=by, **fields)
+    if wanted.taken:
+        return wanted.taken
+    plan, fields = wanted.plan, wanted.fields | wanted.plan.fields
+    benchmark = register(wanted.subject, Path(fields["folder"])) if wanted.subject else None
+    if background:
+        _refuse_second(benchmark, plan.KIND, fields)
+    else:
+        fields |= {"status": Run.Status.RUNNING, "attempts": 1}
+        fields["lease_expires_at"] = jobs.lease(1)["lease_expires_at"]
+    run = Run.objects.create(
+        benchmark=benchmark, kind=plan.KIND, prompt=plan.PROMPT, background=background,
+        created_by=by, **{"group": GROUPS.get(Run.Kind(plan.KIND), "")} | fields,
+    )  # fmt: skip
     if study := study_of(run):
         audit.record(by, "evaluation.request", study, run=str(run.public_id))
     run.refresh_from_db()
@@ -150,16 +262,20 @@ def study_of(run: Run) -> Study | None:
     return release.study if release else None
 
 
-def _lease() -> dict:
-    lease = jobs.lease(1)
-    return {"lease_expires_at": lease["lease_expires_at"]}
-
-
-def resume(public_id: str, benchmark: Benchmark | None, **expected: Any) -> Run:
+def resume(public_id: str, wanted: Wanted) -> Run:
     """Take an unfinished run again, on the same release with the same settings.
 
     Answers that came are not asked for again; those that failed are. Raises DomainError.
     """
+    if wanted.taken:
+        return wanted.taken
+    subject = cast("pairs.Benchmark | judges.Judged", wanted.subject)
+    expected = {name: wanted.fields[name] for name in ("endpoint", "setting", "limit")}
+    expected |= {"kind": wanted.plan.KIND} | wanted.plan.fields
+    return _resumed(public_id, register(subject, Path(wanted.fields["folder"])), expected)
+
+
+def _resumed(public_id: str, benchmark: Benchmark | None, expected: dict[str, Any]) -> Run:
     try:
         run = Run.objects.filter(public_id=public_id).first()
     except ValidationError:
@@ -189,16 +305,6 @@ def resume(public_id: str, benchmark: Benchmark | None, **expected: Any) -> Run:
     return run
 
 
-class Plan(Protocol):
-    """What a run asks, phase by phase, and what its replies amount to."""
-
-    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """Name and questions of each phase; ``values()`` are the replies so far, by unit."""
-
-    def result(self, run: Run) -> tuple[dict, dict | None]:
-        """Result and outcomes of the run once all is answered."""
-
-
 class Paused(Exception):  # noqa: N818 - not an error: the rest comes in another turn
     """The time of this turn is over."""
 
@@ -214,7 +320,10 @@ def work(run: Run, plan: Plan, *, progress: Callable = silent, seconds: float = 
     with jobs.renewed(run) as lease:
         try:
             for name, questions in plan.phases(lambda: values_of(run)):
-                _ask(run, questions, lease, progress, name, end)
+                answered = values_of(run)
+                left = [question for question in questions if question.unit not in answered]
+                if left:
+                    _store(run, progress(_asked(run, left), name, len(left)), lease, end)
         except Paused:
             # A turn that came to its end is no failed try.
             jobs.end(run, REQUESTED, tries_from=F("attempts"))
@@ -227,40 +336,9 @@ def work(run: Run, plan: Plan, *, progress: Callable = silent, seconds: float = 
             _stop(run, refusal.sentence, refusal.code)
             raise
         else:
-            _finish(run, *plan.result(run))
+            _finish(run, plan)
     run.refresh_from_db()
     return run
-
-
-class Choices:
-    """A run that asks which answer of each pair is better."""
-
-    KIND, PROMPT, TOKENS = Run.Kind.CHOICE, prompts.VERSION, choices.VERDICT_TOKENS
-    fields: Mapping[str, Any] = {}
-
-    def __init__(self, benchmark: pairs.Benchmark, setting: str, limit: int | None) -> None:
-        self.asked = pairs.sample(benchmark.pairs, limit)
-        self.about = choices.About(benchmark, self.asked, setting)
-
-    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """The filter of memories where there is one, then the pairs."""
-        if filters := list(self.about.filters(self.asked)):
-            yield "notes", filters
-            end = f":{choices.NOTES}"
-            notes = {unit: value for unit, value in values().items() if unit.endswith(end)}
-            self.about.take_notes({int(unit.split(":")[0]): v for unit, v in notes.items()})
-        yield "verdicts", list(choices.questions(self.asked, self.about))
-
-    def drawn(self) -> list[Question]:
-        """All that is asked, as far as that is known before it begins."""
-        return [*self.about.filters(self.asked), *choices.questions(self.asked, self.about)]
-
-    def result(self, run: Run) -> tuple[dict, dict | None]:
-        """Accuracies, and a score for each pair."""
-        places = [pair.place for pair in self.asked]
-        first, second = choices.verdicts(places, values_of(run))
-        score = choices.of_verdicts(first, second)
-        return choice_result(run, places, score, choices.agreement_of_orders(first, second))
 
 
 def values_of(run: Run) -> dict:
@@ -268,20 +346,45 @@ def values_of(run: Run) -> dict:
     return dict(run.replies.values_list("unit", "value"))
 
 
-def _ask(
-    run: Run, questions: list[Question], lease: Lease, progress: Callable, name: str, end: float
-) -> None:
-    """Ask what has no reply yet, and store what comes."""
-    answered = set(run.replies.values_list("unit", flat=True))
-    left = [question for question in questions if question.unit not in answered]
-    if not left:
-        return
+def _asked(run: Run, left: list[Question]) -> Iterator[Outcome]:
+    """Outcomes of questions, within the budget of a study whose items are judged."""
     server = endpoints.get(run.writer if left[0].unit.startswith(writing.UNIT) else run.endpoint)
-    outcomes = within_budget(run.study_id, server, left) if run.study_id else ask_all(server, left)
-    _store(run, progress(outcomes, name, len(left)), lease, end)
+    return _within_budget(run.study_id, server, left) if run.study_id else ask_all(server, left)
 
 
-def _store(run: Run, outcomes: Iterable[Outcome], lease: Lease, end: float) -> None:
+def _within_budget(
+    study_id: int, server: endpoints.Endpoint, questions: list[Question]
+) -> Iterator[Outcome]:
+    """``ask_all``, each call reserved in the budget; Stopped where there is no more room.
+
+    What is under way then is still waited for. A question that fails stays reserved: its call may
+    have been charged.
+    """
+    reserved: dict[str, spending.Reservation] = {}
+    refusal = ""
+
+    def affordable() -> Iterator[Question]:
+        nonlocal refusal
+        for question in questions:
+            try:
+                messages = question.messages()
+                reserved[question.unit] = spending.reserve(study_id, server, messages)
+            except endpoints.CallFailed as failure:
+                refusal = failure.code
+                return
+            yield question
+
+    for outcome in ask_all(server, affordable()):
+        reservation = reserved.pop(outcome.unit)
+        if not outcome.code:
+            cost = server.cost(outcome.tokens_in, outcome.tokens_out)
+            spending.settle(reservation, outcome.tokens_in + outcome.tokens_out, cost)
+        yield outcome
+    if refusal:
+        raise Stopped(refusal)
+
+
+def _store(run: Run, outcomes: Iterable[Outcome], lease: jobs.Lease, end: float) -> None:
     rows: list[Reply] = []
     since = time.monotonic()
 
@@ -292,7 +395,7 @@ def _store(run: Run, outcomes: Iterable[Outcome], lease: Lease, end: float) -> N
 
     try:
         for outcome in outcomes:
-            rows.append(_reply(run, outcome))
+            rows.append(Reply(run=run, **asdict(outcome) | {"text": outcome.text[-TEXT_LIMIT:]}))
             if len(rows) >= FLUSH_ROWS or time.monotonic() - since > FLUSH_SECONDS:
                 flush()
                 since = time.monotonic()
@@ -302,50 +405,17 @@ def _store(run: Run, outcomes: Iterable[Outcome], lease: Lease, end: float) -> N
         flush()
 
 
-def _reply(run: Run, outcome: Outcome) -> Reply:
-    return Reply(
-        run=run,
-        unit=outcome.unit,
-        value=outcome.value,
-        text=outcome.text[-TEXT_LIMIT:],
-        code=outcome.code,
-        tokens_in=outcome.tokens_in,
-        tokens_out=outcome.tokens_out,
-        sure=outcome.sure,
-    )
-
-
 def _stop(run: Run, sentence: str, code: str) -> None:
     jobs.end(run, FAILED, error=sentence, error_code=code[:40])
 
 
-def choice_result(run: Run, places: list[int], score: np.ndarray, more: dict) -> tuple:
-    """Result and outcomes of a run: ``score`` (pairs,) at ``places`` of the benchmark."""
-    result = {
-        **begin_result(run),
-        "n": len(places),
-        **more,
-        **choices.summary(np.array(places, dtype=int), score, cast(Benchmark, run.benchmark).facts),
-        **spent(run),
-    }
-    return result, {"place": places, "score": score.tolist()}
-
-
-def begin_result(run: Run) -> dict:
-    return {"run": str(run.public_id), "setting": run.setting, "model": run.model}
-
-
-def _finish(run: Run, result: dict, outcomes: dict | None) -> None:
+def _finish(run: Run, plan: Plan) -> None:
+    figures, outcomes = plan.result(run)
+    head = {"run": str(run.public_id), "setting": run.setting, "model": run.model}
+    result = head | figures | spent(run)
     if not jobs.end(run, DONE, result=result, outcomes=outcomes, finished_at=timezone.now(),
                     error="", error_code=""):  # fmt: skip
         raise jobs.TakenOver
-    run.refresh_from_db()
-
-
-def failures(run: Run) -> dict[str, int]:
-    """How many questions have no answer at all, by the class of the cause."""
-    rows = run.replies.exclude(code="").values_list("code")
-    return dict(rows.annotate(n=Count("pk")).order_by("code"))
 
 
 def spent(run: Run) -> dict:
@@ -362,265 +432,9 @@ def spent(run: Run) -> dict:
         server = endpoints.configured(name) if name else None
         calls, tokens = calls + total["calls"], tokens + read + wrote
         price += float(server.cost(read, wrote)) if server else 0.0
-    return {"failures": failures(run), "calls": calls, "tokens": tokens, "cost": price}
-
-
-def unfinished(run: Run) -> str:
-    """Why the run stopped, how far it came, and how it goes on."""
-    return (
-        f"{run.error} {run.replies.count():,} of {run.calls:,} answers are stored; go on with "
-        f"--resume {run.public_id}"
-    )
-
-
-def score_run(run: Run, benchmark: pairs.Benchmark, scores: dict[str, float]) -> Run:
-    """Close a run whose model gave each answer a score, by the answer's id. Raises DomainError."""
-    asked = pairs.sample(benchmark.pairs, run.limit)
-    try:
-        chosen, reject = scores_file.of_pairs(asked, scores)
-    except DomainError as refusal:
-        _stop(run, refusal.sentence, refusal.code)
-        raise
-    missing = int((np.isnan(chosen) | np.isnan(reject)).sum())
-    more = {"unparsed": missing, "position_consistency": None}
-    places = [pair.place for pair in asked]
-    _finish(run, *choice_result(run, places, choices.of_scores(chosen, reject), more))
-    return run
-
-
-def estimate(plan: "Choices | Judgments", endpoint: endpoints.Endpoint) -> dict:
-    """Calls, tokens and cost of a run, before it; what its judge and its writer take together."""
-    parts = [(endpoint, choices.estimate(plan.drawn(), plan.TOKENS))]
-    if isinstance(plan, Judgments) and plan.writer:
-        expected = choices.estimate(plan.writer.drafts()[0], writing.TOKENS)
-        parts.append((endpoints.get(plan.fields["writer"]), expected))
-    total = {name: sum(part[name] for _server, part in parts) for name in parts[0][1]}
-    return total | {"cost": float(sum(cost(server, part) for server, part in parts))}
-
-
-def fields_of(
-    endpoint: endpoints.Endpoint, setting: str, limit: int | None, folder: Path | str, calls: int
-) -> dict:
-    """Values of a run that asks ``endpoint`` for choices."""
-    return {
-        "model": endpoint.model[:200],
-        "endpoint": endpoint.name,
-        "setting": setting,
-        "limit": limit,
-        "prompt": prompts.VERSION,
-        "folder": str(folder),
-        "calls": calls,
-    }
-
-
-def check_limit(limit: int | None) -> None:
-    """DomainError where ``limit`` is no number of pairs."""
-    if limit is not None and not 1 <= limit < 2**31:
-        raise DomainError(_("The limit must be a whole number from 1 on."))
-
-
-class Judgments:
-    """A run in which a model scores, as a paper's judge, what people scored or a system wrote.
-
-    A system's answers are brought, or an endpoint writes them first.
-    """
-
-    def __init__(
-        self,
-        judge: judges.Judge,
-        judged: judges.Judged,
-        arm: str,
-        limit: int | None,
-        system: systems.System | None = None,
-    ) -> None:
-        self.judge, self.PROMPT, self.TOKENS = judge, judge.VERSION, judge.TOKENS
-        self.KIND = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
-        if arm not in judge.ARMS:
-            raise _not_among(_("A judge of this release is shown one of: %(names)s."), judge.ARMS)
-        self.system, self.judged, self.arm, self.limit = system, judged, arm, limit
-        self.asked: list = judge.tests(judged)[:limit]
-        self.writer: judges.Writing | None = None
-        if system and system.writer:
-            if system.context not in judge.WRITERS:
-                words = _("A system on this release is written from one of: %(names)s.")
-                raise _not_among(words, judge.WRITERS)
-            self.writer = judge.writing(judged, system.context, limit)
-        elif system:
-            self._take(*systems.matched(system.answers, judge.queries(judged)))
-
-    def _take(
-        self, texts: dict[tuple[str, str], str], left_out: Mapping[str, int] | None = None
-    ) -> None:
-        """What is asked about a system's ``texts``; the first ones where there is a limit."""
-        left_out = left_out or {"answers": 0, "queries": len(self._keys()) - len(texts)}
-        some = dict(list(texts.items())[: self.limit])
-        self.asked, examples = self.judge.of_system(self.judged, some, self.arm)
-        if not self.asked and self._keys():
-            raise DomainError(_("Every answer is an example that the judge is shown.") if texts
-                              else _("The endpoint wrote no answer."))  # fmt: skip
-        self.keys = some.keys() - examples
-        dropped = left_out["queries"] + len(texts) - len(some)
-        self.left_out = {**left_out, "queries": dropped, "examples": len(examples)}
-
-    def _keys(self) -> Collection[tuple[str, str]]:
-        return self.judge.queries(self.judged)
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """What a run keeps of the system."""
-        system = self.system
-        return {"system": system.name, "context": system.context, "answers": system.answers,
-                "writer": system.writer} if system else {}  # fmt: skip
-
-    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """What a writer is asked, step by step; judgments and claims; what follows from these."""
-        if self.writer:
-            for questions in self.writer.phases(values):
-                yield "answers", questions
-            self._take(self.writer.texts(values()))
-        yield "judgments", list(self.judge.questions(self.asked, self.arm))
-        if later := list(self.judge.later(self.asked, self.arm, values())):
-            yield "feedback", later
-
-    def drawn(self) -> list[Question]:
-        """What the judge is asked, as far as that is known before it begins."""
-        if self.writer:
-            self._take(self.writer.drafts()[1])
-        asked = self.asked, self.arm
-        return [*self.judge.questions(*asked), *self.judge.later(*asked, {})]
-
-    def result(self, run: Run) -> tuple[dict, dict | None]:
-        """The paper's row, and the agreement with the persons where they scored the same."""
-        rows = run.replies.values_list("unit", "value", "text")
-        replies = {unit: (value, text) for unit, value, text in rows}
-        if not self.system:
-            figures = self.judge.summary(self.asked, replies)
-        else:
-            figures = self.judge.scored(self.judged, self.asked, replies) | {
-                "system": self.system.name,
-                "context": self.system.context,
-                "writer": self.system.writer,
-                "left_out": self.left_out,
-                "asked": systems.digest(self.keys),
-                "people": self.judge.people(self.judged, self.keys),
-            }
-        return {**begin_result(run), **figures, **spent(run)}, None
-
-
-def _not_among(words: str, names: Iterable[str]) -> DomainError:
-    return DomainError(words % {"names": ", ".join(names)})
-
-
-class Ratings:
-    """A run in which a model judges the items of a task as people do.
-
-    Items with a verdict under the same name are left out; those of ``run`` itself stay.
-    """
-
-    def __init__(
-        self,
-        study: Study,
-        task: str,
-        model: str,
-        limit: int | None,
-        samples: int = 1,
-        run: Run | None = None,
-    ) -> None:
-        self.samples = samples
-        self.units = raters.units(study, task, model, run.created_at if run else None)[:limit]
-
-    def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """One: ``samples`` questions an item, for each order of its answers."""
-        yield "items", list(raters.questions(self.units, self.samples))
-
-    def result(self, run: Run) -> tuple[dict, dict | None]:
-        """Stores the verdicts; how many there are, unread ones, and both orders' agreement."""
-        return {**begin_result(run), **raters.store(run, self.units, self.samples),
-                **spent(run)}, None  # fmt: skip
-
-
-class Learned:
-    """A trained reward model on the pairs of personas that it was not trained on.
-
-    Raises DomainError where there is none, or the release lacks what the setting needs.
-    """
-
-    def __init__(
-        self,
-        benchmark: pairs.Benchmark,
-        rate: Callable,
-        card: dict,
-        setting: str,
-        limit: int | None,
-    ) -> None:
-        drawn = pairs.sample(benchmark.pairs, limit)
-        self.asked = training.unseen(benchmark, drawn, card)
-        self.left_out = len(drawn) - len(self.asked)
-        self.about = training.about_users(benchmark, self.asked, setting)
-        # (pairs, what is known of their users) -> rewards of the chosen and of the other answers
-        self.rate = rate
-
-
-def learned_run(run: Run, plan: Learned) -> Run:
-    """Close a run of a trained model."""
-    chosen, reject = plan.rate(plan.asked, plan.about)
-    more = {"unparsed": 0, "position_consistency": None, "left_out": plan.left_out}
-    places = [pair.place for pair in plan.asked]
-    _finish(run, *choice_result(run, places, choices.of_scores(chosen, reject), more))
-    return run
-
-
-def request_in_background(
-    release: Release,
-    endpoint_name: str,
-    setting: str,
-    limit: int | None,
-    system: systems.System | None = None,
-    *,
-    by: User,
-) -> Run:
-    """A run on a finished release of ours that workers carry out. Raises DomainError.
-
-    With ``system`` the endpoint's model judges that system's answers.
-    """
-    plan, server, benchmark = background_plan(release, endpoint_name, setting, limit, system)
-    expected = estimate(plan, server)
-    folder = folders.present(release)
-    fields = fields_of(server, setting, limit, folder, expected["calls"])
-    fields |= {"prompt": plan.PROMPT} | plan.fields
-    return request(register(benchmark, folder), plan.KIND, by=by, background=True, **fields)
-
-
-def settings(layout: str) -> tuple[str, ...]:
-    """What a model may be shown that is measured on a release in ``layout``; () where none is."""
-    judge = judges.of_layout(layout)
-    return tuple(judge.ARMS) if judge else pairs.settings(layout)
-
-
-def background_plan(
-    release: Release,
-    endpoint_name: str,
-    setting: str,
-    limit: int | None,
-    system: systems.System | None = None,
-) -> tuple:
-    """Plan, endpoint and benchmark of such a run, of which nothing is stored yet."""
-    check_limit(limit)
-    shown = settings(release.layout)
-    if release.status != Release.Status.DONE or not shown:
-        raise DomainError(
-            _("Models are measured on finished releases in a layout of pairs or of judged answers.")
-        )
-    if setting not in shown:
-        raise _not_among(_("A model on this release is shown one of: %(names)s."), shown)
-    server, folder = endpoints.get(endpoint_name), folders.present(release)
-    if judge := judges.of_layout(release.layout):
-        judged = opened_judged(folder, judge)
-        return Judgments(judge, judged, setting, limit, system), server, judged
-    if system:
-        raise DomainError(_("Systems are scored on releases in a layout of judged answers."))
-    benchmark = opened(folder)
-    return Choices(benchmark, setting, limit), server, benchmark
+    causes = run.replies.exclude(code="").values_list("code").annotate(n=Count("pk"))
+    failures = dict(causes.order_by("code"))
+    return {"failures": failures, "calls": calls, "tokens": tokens, "cost": price}
 
 
 def carry_on(run_id: int, seconds: float) -> Run | None:
@@ -640,26 +454,20 @@ def carry_on(run_id: int, seconds: float) -> Run | None:
 def _plan_of(run: Run) -> Plan:
     """What a background run asks."""
     if run.kind == Run.Kind.RATER:
-        return Ratings(cast(Study, run.study), run.task, run.model, run.limit, run.samples, run)
-    if run.kind in (Run.Kind.JUDGE, Run.Kind.SYSTEM):
-        judge = _judge_of(cast(Benchmark, run.benchmark))
-        wrote = (systems.System(run.system, run.context, run.answers, run.writer)
-                 if run.system else None)  # fmt: skip
-        return Judgments(judge, opened_judged(_folder(run), judge), run.setting, run.limit, wrote)
-    return Choices(opened(_folder(run)), run.setting, run.limit)
-
-
-def _judge_of(benchmark: Benchmark) -> judges.Judge:
+        study = cast(Study, run.study)
+        return raters.Ratings(study, run.task, run.model, run.limit, run.samples, run)
+    benchmark = cast(Benchmark, run.benchmark)
+    # Another machine may have begun the run.
+    release = benchmark.release if sharing.object_store() else None
+    folder = folders.present(release) if release else Path(run.folder)
+    if run.kind == Run.Kind.CHOICE:
+        return choices.Choices(opened(folder), run.setting, run.limit)
     judge = judges.of_layout(benchmark.layout)
     if judge is None:
         raise DomainError(f"No judge is installed for the layout {benchmark.layout}.")
-    return judge
-
-
-def _folder(run: Run) -> Path:
-    """The release's folder on this machine: another one may have begun the run."""
-    release = cast(Benchmark, run.benchmark).release
-    return folders.present(release) if release and sharing.object_store() else Path(run.folder)
+    system = (systems.System(run.system, run.context, run.answers, run.writer)
+              if run.system else None)  # fmt: skip
+    return judges.Judgments(judge, opened(folder, judge), run.setting, run.limit, system)
 
 
 def due() -> list[int]:

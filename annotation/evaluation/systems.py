@@ -3,18 +3,19 @@
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass
 
 from annotation.candidates import endpoints
 from annotation.core import records
 from annotation.core.errors import DomainError
+from annotation.core.schema import asked
 
 COLUMNS = ("user", "query", "text")
-NAME_LIMIT = 200
 
 
 class AnswersError(DomainError):
@@ -36,19 +37,50 @@ class System:
     answers: list[list[str]]
     writer: str = ""
 
-    def __post_init__(self) -> None:
-        if not self.name.strip():
-            raise AnswersError(_("A system needs a name."))
-        if len(self.name) > NAME_LIMIT or len(self.context) > NAME_LIMIT:
-            raise AnswersError(
-                _("Name and context have up to %(limit)d characters.") % {"limit": NAME_LIMIT}
-            )
+
+@dataclass(frozen=True)
+class Measurement:
+    """A model that is measured on a release, or judges there what a system answers."""
+
+    endpoint: str = asked(gettext_lazy("Endpoint"), max_length=60)
+    setting: str = asked(gettext_lazy("What it sees"), max_length=20)
+    limit: int | None = asked(
+        gettext_lazy("Pairs at most"), None, ge=1, le=2**31 - 1,
+        help=gettext_lazy("Empty: all of them."),
+    )  # fmt: skip
+    system: str = asked(
+        gettext_lazy("System"), "", max_length=200,
+        help=gettext_lazy("Needed for answers in a file."),
+    )  # fmt: skip
+    context: str = asked(
+        gettext_lazy("What the system knew of the person"), "", max_length=200,
+        help=gettext_lazy("Of answers in a file, in your own words."),
+    )  # fmt: skip
+    generate: str = asked(
+        gettext_lazy("Have the answers written"), "", max_length=40,
+        help=gettext_lazy(
+            "By the writer, from this release alone: what it is shown of the person."
+        ),
+    )  # fmt: skip
+    writer: str = asked(gettext_lazy("Writer"), "", max_length=60)
 
 
-def written(writer: str, arm: str, name: str = "") -> System:
-    """A system whose answers the endpoint ``writer`` writes; else it has its model's name."""
-    server = endpoints.get(writer)
-    return System(name or server.model[:NAME_LIMIT], arm, [], server.name)
+def of_measurement(wanted: Measurement, answers: list[list[str]]) -> System | None:
+    """The system that is to be judged, if any: its ``answers`` are there or will be written.
+
+    A system whose answers are written has its model's name where it has no other.
+    Raises AnswersError.
+    """
+    if wanted.generate:
+        if answers:
+            raise AnswersError("Answers are brought or written, not both.")
+        server = endpoints.get(wanted.writer or wanted.endpoint)
+        return System(wanted.system or server.model[:200], wanted.generate, [], server.name)
+    if wanted.system and not answers:
+        raise AnswersError("A system needs both: system and answers.")
+    if answers and not wanted.system.strip():
+        raise AnswersError(_("A system needs a name."))
+    return System(wanted.system, wanted.context, answers) if answers else None
 
 
 def of_file(path: Path) -> list[list[str]]:

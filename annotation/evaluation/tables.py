@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core import charts
 from annotation.core.downloads import disarmed
-from annotation.evaluation.choices import of_scores
+from annotation.evaluation.metrics import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS
 

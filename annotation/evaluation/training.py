@@ -21,7 +21,8 @@ from annotation.core.learned import ModelError, Texts
 from annotation.datasets import papers
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.evaluation import metrics
-from annotation.evaluation.choices import of_scores, retrieved
+from annotation.evaluation.choices import retrieved
+from annotation.evaluation.metrics import of_scores
 from annotation.evaluation.pairs import Benchmark, Pair
 from annotation.personas.schema import as_text
 

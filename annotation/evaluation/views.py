@@ -11,7 +11,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
-from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.board import CAP
 from annotation.candidates.views import configured_servers
@@ -27,7 +26,7 @@ from annotation.evaluation import (
     groups,
     judges,
     leaderboard,
-    rating,
+    raters,
     runs,
     stages,
     tables,
@@ -61,22 +60,23 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
     form = RaterForm(
         request.POST if request.method == "POST" else None,
         servers=configured_servers(request),
-        tasks=rating.tasks_of(study),
+        tasks=raters.tasks_of(study),
     )
     expected = None
     if form.is_valid():
         with refusals.in_form(form):
-            expected = _rated(study, form.cleaned_data, request.user)
-            if expected is None:
-                messages.success(request, _("The model is being asked."))
+            wanted = runs.rating(study, form.schema)
+            if form.cleaned_data["confirmed"]:
+                _start(wanted, request, _("The model is being asked."))
                 return redirect("gap", slug)
+            expected = wanted.expected
     context = {
         "study": study,
         "stages": [
             stage | {"chart": gap_files.chart(stage), "agreements": gap_files.agreements(stage)}
             for stage in stages.of_study(study)
         ],
-        "runs": rating.runs_of(study),
+        "runs": raters.runs_of(study),
         "form": form,
         "expected": expected,
         "may_ask": policies.run.may_start(member_of(request.user, study)),
@@ -84,14 +84,9 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "evaluation/gap.html", context)
 
 
-def _rated(study: Study, data: dict, user: User) -> dict | None:
-    """What asking the model costs; None once it was asked for."""
-    wanted = rating.wanted(study, data["task"], data["endpoint"], limit=data["limit"],
-                           samples=data["samples"] or 1)  # fmt: skip
-    if not data["confirmed"]:
-        return wanted.expected
-    tasks.notify(rating.start(wanted, by=user, background=True).pk)
-    return None
+def _start(wanted: runs.Wanted, request: UserRequest, words: str) -> None:
+    tasks.notify(runs.start(wanted, by=request.user, background=True).pk)
+    messages.success(request, words)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -210,10 +205,11 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     expected = None
     if form.is_valid():
         with refusals.in_form(form):
-            expected = _answer(release, form.cleaned_data, request.user)
-            if expected is None:
-                messages.success(request, _("The model is being asked."))
+            wanted = runs.of_release(release, form.schema)
+            if form.cleaned_data["confirmed"]:
+                _start(wanted, request, _("The model is being asked."))
                 return redirect("models", slug, version)
+            expected = wanted.expected
     context = _standings(study, release) | {
         "form": form,
         "expected": expected,
@@ -239,23 +235,13 @@ def system(request: UserRequest, slug: str, version: int) -> HttpResponse:
     context: dict[str, Any] = {"study": study, "release": release, "form": form}
     if form.is_valid():
         with refusals.in_form(form):
-            context["expected"] = _answer(release, form.cleaned_data, request.user)
-            if context["expected"] is None:
-                messages.success(request, _("The answers are being judged."))
+            wanted = runs.of_release(release, form.schema, form.cleaned_data["rows"])
+            if form.cleaned_data["confirmed"]:
+                _start(wanted, request, _("The answers are being judged."))
                 return redirect("models", slug, version)
+            context["expected"] = wanted.expected
             context["answers"] = form.cleaned_data["answers"]
     return render(request, "evaluation/system.html", context)
-
-
-def _answer(release: Release, data: dict, user: User) -> dict | None:
-    """What a run would cost; None once it was asked for."""
-    fields = (release, *(data[name] for name in ("endpoint", "setting", "limit")))
-    fields += (data.get("wrote"),)
-    if data["confirmed"]:
-        tasks.notify(runs.request_in_background(*fields, by=user).pk)
-        return None
-    plan, server, _benchmark = runs.background_plan(*fields)
-    return runs.estimate(plan, server)
 
 
 def _standings(study: Study, release: Release) -> dict:

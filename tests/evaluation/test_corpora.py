@@ -7,7 +7,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.evaluation import corpora, pairs
+from annotation.evaluation import pairs
 from annotation.evaluation.models import Run
 from annotation.evaluation.pairs import BenchmarkError
 from tests.evaluation.conftest import write_lines
@@ -34,7 +34,7 @@ def rated(prompt, *answers):
 )  # fmt: skip
 def test_pairs_have_the_gap_and_the_better_answer_first(tmp_path, rows, kept):
     write_lines(tmp_path / "other.jsonl", rows)
-    made = corpora.read(tmp_path / "other.jsonl", 2)
+    made = pairs.read_corpus(tmp_path / "other.jsonl", 2)
     assert [(pair.question, pair.chosen, pair.reject) for pair in made.pairs] == kept
     assert {pair.user_id for pair in made.pairs} == {""}
 
@@ -52,7 +52,7 @@ def test_pairs_have_the_gap_and_the_better_answer_first(tmp_path, rows, kept):
 def test_rows_that_are_no_pairs_are_named(tmp_path, row, words):
     write_lines(tmp_path / "other.jsonl", [row])
     with pytest.raises(BenchmarkError, match=words):
-        corpora.read(tmp_path / "other.jsonl", 2)
+        pairs.read_corpus(tmp_path / "other.jsonl", 2)
 
 
 @pytest.mark.django_db
@@ -85,7 +85,7 @@ def test_one_command_makes_the_table_of_base_other_and_personalised_pairs(tmp_pa
 def test_joined_pairs_keep_their_persons(tmp_path):
     write_lines(tmp_path / "o.jsonl", rated("P", ("a", 4), ("b", 1)))
     release = pairs.read(make_pairs(tmp_path / "r", users=2, each=1))
-    both = corpora.joined(corpora.read(tmp_path / "o.jsonl", 2), release)
+    both = pairs.joined(pairs.read_corpus(tmp_path / "o.jsonl", 2), release)
     assert [pair.place for pair in both.pairs] == [0, 1, 2]
     assert [pair.user_id for pair in both.pairs] == ["", "1", "2"]
     assert both.digest != release.digest

@@ -12,7 +12,7 @@ from django.db.models import JSONField, Value
 from annotation.accounts.models import ApiToken
 from annotation.candidates import endpoints
 from annotation.candidates.models import Budget, Spending
-from annotation.evaluation import raters, rating, runs
+from annotation.evaluation import raters, runs
 from annotation.evaluation.models import Reply, Run, Verdict
 from annotation.judging.models import Item, Judgment
 from annotation.questions.base import Measure
@@ -225,7 +225,7 @@ def test_a_repeated_call_with_its_key_starts_no_second_run(mix, server, says, ca
 
 
 def test_tasks_whose_answers_are_compared_are_offered(mix):
-    assert rating.tasks_of(mix) == ["better", "feel", "matter", "order", "own", "rate", "traits"]
+    assert raters.tasks_of(mix) == ["better", "feel", "matter", "order", "own", "rate", "traits"]
 
 
 class Fills:
@@ -266,7 +266,7 @@ def test_several_replies_in_each_order_say_how_sure_the_model_is(mix, server, ca
     assert (plan["calls"], server.calls) == (4, 0)
     judge(capsys, "matter", "--samples", "4")
     assert Verdict.objects.get().confidence == 0.75
-    with pytest.raises(CommandError, match="samples must be"):
+    with pytest.raises(CommandError, match="--samples"):
         judge(capsys, "rate", "--samples", "0")
 
 

@@ -4,14 +4,19 @@ import pytest
 from django.urls import reverse
 
 from annotation.core.errors import Conflict
-from annotation.datasets import folders
 from annotation.evaluation import runs, tasks
 from annotation.evaluation.models import Reply, Run
+from annotation.evaluation.systems import Measurement
 from tests.at_once import at_once
 from tests.evaluation.conftest import ask, page, scripted
 from tests.scripted_endpoint import NO_CREDIT
 
 pytestmark = pytest.mark.django_db
+
+
+def request(release):
+    wanted = runs.of_release(release, Measurement("scripted", "none"))
+    return runs.start(wanted, background=True)
 
 
 def test_a_run_that_workers_carry_out_is_not_asked_for_twice(cast, release, server, login):
@@ -27,18 +32,18 @@ def test_a_run_that_workers_carry_out_is_not_asked_for_twice(cast, release, serv
 
 @pytest.mark.django_db(transaction=True)
 def test_two_requests_at_once_make_one_run(release, server):
-    def request():
+    def once():
         try:
-            return runs.request_in_background(release, "scripted", "none", None, by=None)
+            return request(release)
         except Conflict as refusal:
             return refusal.code
 
-    assert at_once(request, request)[1] == "under_way"
+    assert at_once(once, once)[1] == "under_way"
     assert Run.objects.count() == 1
 
 
 def test_a_worker_goes_on_in_turns_and_asks_nothing_twice(cast, release, server, monkeypatch):
-    run = runs.request_in_background(release, "scripted", "none", None, by=None)
+    run = request(release)
     monkeypatch.setattr(tasks, "TURN_SECONDS", 0)
     for _ in range(60):
         if runs.due() == []:
@@ -54,7 +59,7 @@ def test_a_worker_goes_on_in_turns_and_asks_nothing_twice(cast, release, server,
 
 def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
     server.answer = lambda request, n: NO_CREDIT
-    run = runs.request_in_background(release, "scripted", "none", None, by=None)
+    run = request(release)
     tasks.work(run.pk)
     browser = login(cast.person("Carol"))
     assert "no credit" in browser.get(page(release)).content.decode()
@@ -70,6 +75,5 @@ def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
 
 
 def test_what_a_command_asks_for_is_left_to_the_command(release, server):
-    benchmark = runs.register(runs.opened(folders.folder_of(release)), folders.folder_of(release))
-    runs.request(benchmark, Run.Kind.CHOICE, setting="none", model="m", endpoint="scripted")
+    runs.start(runs.of_release(release, Measurement("scripted", "none")))
     assert runs.due() == []

@@ -16,6 +16,7 @@ from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.evaluation import runs, tables, tasks
 from annotation.evaluation.models import Reply, Run
+from annotation.evaluation.systems import Measurement
 from annotation.papers.bespoke import judge as bespoke
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
@@ -155,7 +156,7 @@ def test_a_judge_is_not_asked_about_a_file_that_has_changed(cast, published, ser
     with (folder / "meta_test/meta_test_set.parquet").open("ab") as file:
         file.write(b"more")
     with pytest.raises(DomainError, match=r"meta_test/meta_test_set\.parquet"):
-        runs.request_in_background(published, "scripted", "none", None, by=None)
+        runs.of_release(published, Measurement("scripted", "none"))
     assert server.calls == 0
 
 

@@ -351,9 +351,9 @@ def test_workers_have_the_answers_written_for_who_asks_on_the_page_or_by_api(
 
 def test_a_release_of_pairs_scores_no_system(published, server):
     published.layout = "personafeedback"
-    wrote = systems.System("mine", "", [CALM])
+    asked = systems.Measurement("scripted", "persona", system="mine")
     with pytest.raises(DomainError):
-        runs.request_in_background(published, "scripted", "persona", None, wrote, by=None)
+        runs.of_release(published, asked, [CALM])
 
 
 def test_names_of_what_was_measured_differ():

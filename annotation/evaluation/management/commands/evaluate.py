@@ -4,19 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from annotation.candidates import endpoints
-from annotation.core.commands import RefusingCommand
-from annotation.core.jobs import TakenOver
-from annotation.core.rows import bar
-from annotation.evaluation import measuring, runs
-from annotation.evaluation.models import Run
+from annotation.evaluation import choices, fine_tuning, runs, scores_file
+from annotation.evaluation.commands import RunCommand
 from annotation.evaluation.pairs import HALVES, RULES, TIERS
 from annotation.evaluation.prompts import SETTINGS
 
 
-class Command(RefusingCommand):
+class Command(RunCommand):
     help = (
         "Ask a model which answer of each pair of a release fits the person better, in both "
         "orders, or read its scores, and print its accuracy by half and tier. What came is stored: "
@@ -43,70 +39,29 @@ class Command(RefusingCommand):
         parser.add_argument("--estimate", action="store_true", help="print the cost, ask nothing")
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *, release: Path, setting: str, limit: int | None, **options: Any) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
-        try:
-            runs.check_limit(options["limit"])
-            if options["endpoint"] is not None:
-                run = self._ask(**options)
+        named = {"model": options["name"][:200], "group": options["group"][:40]}
+        fields = {key: value for key, value in named.items() if value}
+        if options["endpoint"] is None:
+            runs.check_limit(limit)
+            source = options["scores"] or options["model"]
+            about = {"model": source.stem[:200], "setting": setting, "limit": limit} | fields
+            benchmark = runs.opened(release)
+            if options["scores"]:
+                plan = choices.scored(benchmark, scores_file.read(source), limit)
             else:
-                fields = {name: options[name] for name in ("setting", "limit")} | _named(options)
-                measure = measuring.scored if options["scores"] else measuring.trained
-                source = options["scores"] or options["model"]
-                run = measure(options["release"], source, **fields)
-        except TakenOver as error:
-            raise CommandError("Another process has taken this run over.") from error
-        if run is not None:
-            self._report(run, options["json"])
-
-    def _ask(
-        self,
-        release: Path,
-        endpoint: str,
-        setting: str,
-        limit: int | None,
-        resume: str,
-        estimate: bool,
-        **options: Any,
-    ) -> Run | None:
-        """Say what it costs, then ask. None where only the cost was wanted."""
-        benchmark, server = runs.opened(release), endpoints.get(endpoint)
-        plan = runs.Choices(benchmark, setting, limit)
-        expected = runs.estimate(plan, server)
-        self.stderr.write(
-            f"{expected['calls']:,} calls, about {expected['tokens_in']:,} tokens to read and "
-            f"{expected['tokens_out']:,} to write: about {expected['cost']:.2f} at {server.name}"
-        )
-        if estimate:
-            self.stdout.write(
-                json.dumps(expected) if options["json"] else f"{expected['cost']:.4f}"
-            )
-            return None
-        row = runs.register(benchmark, release)
-        if resume:
-            checked: dict[str, Any] = {"endpoint": server.name, "setting": setting}
-            if limit is not None:
-                checked["limit"] = limit
-            run = runs.resume(resume, row, **checked)
+                plan = fine_tuning.rated(benchmark, source, setting, limit)
+            run = runs.scored(release, plan, benchmark, **about)
         else:
-            fields = runs.fields_of(server, setting, limit, release.resolve(), expected["calls"])
-            run = runs.request(row, Run.Kind.CHOICE, start=True, **fields | _named(options))
-        if run.status == Run.Status.DONE:
-            return run
-        self.stderr.write(f"Run {run.public_id}")
-        return runs.work(run, plan, progress=bar)
-
-    def _report(self, run: Run, as_json: bool) -> None:
-        if run.status != Run.Status.DONE:
-            raise CommandError(runs.unfinished(run))
-        result = run.result
-        self.stdout.write(json.dumps(result, ensure_ascii=False) if as_json else _words(result))
-
-
-def _named(options: dict) -> dict:
-    """What the model and its group are called, where it was said."""
-    named = {"model": options["name"][:200], "group": options["group"][:40]}
-    return {key: value for key, value in named.items() if value}
+            wanted = runs.measured(release, options["endpoint"], setting, limit, **fields)
+            if options["estimate"]:
+                self.stderr.write(wanted.words)
+                cost = f"{wanted.expected['cost']:.4f}"
+                self.stdout.write(json.dumps(wanted.expected) if options["json"] else cost)
+                return
+            run = self.carry_out(wanted, options["resume"])
+        self.report(run, _words(run.result), options["json"])
 
 
 def _words(result: dict) -> str:

@@ -1,20 +1,17 @@
 """`manage.py judge --release DIR --endpoint NAME --shots feedback`"""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.candidates import endpoints
-from annotation.core.commands import RefusingCommand
-from annotation.core.jobs import TakenOver
-from annotation.core.rows import bar
+from annotation.core.schema import built, taken
 from annotation.evaluation import judges, runs, systems
-from annotation.evaluation.models import Run
+from annotation.evaluation.commands import RunCommand
+from annotation.evaluation.systems import Measurement
 
 
-class Command(RefusingCommand):
+class Command(RunCommand):
     help = (
         "Ask a model to judge a release's answers as its people did, or those of a system that "
         "are brought (--responses) or written from the release alone (--generate); print the "
@@ -61,58 +58,12 @@ class Command(RefusingCommand):
             raise CommandError("--system and --context need --responses.", returncode=2)
         if options["writer"] and not options["generate"]:
             raise CommandError("--writer needs --generate.", returncode=2)
-        try:
-            runs.check_limit(options["limit"])
-            judge = judges.in_folder(options["release"])
-            run = self._run(judge, **options)
-        except TakenOver as error:
-            raise CommandError("Another process has taken this run over.") from error
-        if run.status != Run.Status.DONE:
-            raise CommandError(runs.unfinished(run))
-        result = run.result
-        self.stdout.write(
-            json.dumps(result, ensure_ascii=False) if options["json"] else judge.words(result)
-        )
-
-    def _run(
-        self,
-        judge: judges.Judge,
-        release: Path,
-        endpoint: str,
-        shots: str | None,
-        limit: int | None,
-        resume: str | None,
-        **options: Any,
-    ) -> Run:
-        judged, server = runs.opened_judged(release, judge), endpoints.get(endpoint)
-        arm = shots or next(iter(judge.ARMS))
-        plan = runs.Judgments(judge, judged, arm, limit, _system(server.name, **options))
-        expected = runs.estimate(plan, server)
-        self.stderr.write(f"{expected['calls']:,} calls, about {expected['cost']:.2f}")
-        row = runs.register(judged, release)
-        if resume:
-            run = runs.resume(resume, row, kind=plan.KIND, endpoint=server.name, setting=plan.arm,
-                              limit=limit, **plan.fields)  # fmt: skip
-        else:
-            fields = runs.fields_of(server, plan.arm, limit, release.resolve(), expected["calls"])
-            fields |= {"prompt": judge.VERSION} | plan.fields
-            run = runs.request(row, plan.KIND, start=True, **fields)
-        if run.status == Run.Status.DONE:
-            return run
-        self.stderr.write(f"Run {run.public_id}")
-        return runs.work(run, plan, progress=bar)
-
-
-def _system(
-    judge: str,
-    responses: Path | None,
-    generate: str | None,
-    writer: str | None,
-    system: str | None,
-    context: str,
-    **options: Any,
-) -> systems.System | None:
-    if responses:
-        answers = systems.of_file(responses)
-        return systems.System(system or responses.stem, context, answers)
-    return systems.written(writer or judge, generate, system or "") if generate else None
+        judge, file = judges.in_folder(options["release"]), options["responses"]
+        setting = options["shots"] or next(iter(judge.ARMS))
+        named = {"setting": setting, "system": options["system"] or (file.stem if file else "")}
+        asked = built(Measurement, taken(Measurement, options) | named)
+        system = systems.of_measurement(asked, systems.of_file(file) if file else [])
+        one = (asked.endpoint, asked.setting, asked.limit)
+        wanted = runs.measured(options["release"], *one, judge=judge, system=system)
+        run = self.carry_out(wanted, options["resume"])
+        self.report(run, judge.words(run.result), options["json"])

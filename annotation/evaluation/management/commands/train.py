@@ -7,11 +7,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.candidates import endpoints
 from annotation.core import learned
-from annotation.core.commands import RefusingCommand
-from annotation.core.rows import bar
-from annotation.evaluation import corpora, fine_tuning, measuring, pairs, runs, tables, training
+from annotation.evaluation import fine_tuning, pairs, runs, tables, training
+from annotation.evaluation.commands import RunCommand
 
 
 def share(text: str) -> float:
@@ -24,7 +22,7 @@ def share(text: str) -> float:
     return value
 
 
-class Command(RefusingCommand):
+class Command(RunCommand):
     help = (
         "Train a reward model on the pairs of a release, or a verifier of attributes or a matcher "
         "of attributes and prompts on a release with what people said of these; print how "
@@ -86,26 +84,36 @@ class Command(RefusingCommand):
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
 
     def _table(self, kind: str, release: Path, out: Path, options: dict) -> None:
+        """Table 6: the base model, one trained on other pairs, one on these and personalised ones.
+
+        Persons of the test are left out.
+        """
         if kind != "reward" or not (options["test"] and options["pairs"]):
             raise CommandError("--test and --pairs go together, with reward.", returncode=2)
-        other = corpora.read(options["pairs"], options["min_gap"])
-        personal, test = runs.opened(release), options["test"]
-        base = None
+        other = pairs.read_corpus(options["pairs"], options["min_gap"])
+        joined, test = pairs.joined(other, runs.opened(release)), options["test"]
+        out.mkdir(parents=True, exist_ok=True)
+        measured = []
         if options["endpoint"]:
-            base = measuring.asked(test, endpoints.get(options["endpoint"]), "persona", bar)
-            if base.status != base.Status.DONE:
-                raise CommandError(runs.unfinished(base))
-
-        def make(pairs: pairs.Benchmark, path: Path, is_joined: bool) -> None:
-            self.stderr.write(f"Training on {len(pairs.pairs):,} pairs")
+            wanted = runs.measured(test, options["endpoint"], "persona")
+            base = self.carry_out(wanted, None)
+            measured.append(tables.Measured("base", base.result, ""))
+        for name, benchmark in {"pairs": other, "pairs-personalised": joined}.items():
+            self.stderr.write(f"Training on {len(benchmark.pairs):,} pairs")
+            path = out / name
             if options["base"]:
-                batch = {"batch": options["batch"] * (2 if is_joined else 1)}
-                _fine_tuned(kind, pairs, path, 0.0, options | batch)
+                batch = {"batch": options["batch"] * (1 if benchmark is other else 2)}
+                _fine_tuned(kind, benchmark, path, 0.0, options | batch)
             else:
-                trained = training.reward(pairs)
-                learned.save(path.with_suffix(".npz"), trained.model, trained.card)
-
-        table, results = measuring.reward_table(test, other, personal, out, make, base)
+                trained, path = training.reward(benchmark), out / f"{name}.npz"
+                learned.save(path, trained.model, trained.card)
+            tested = runs.opened(test)
+            plan = fine_tuning.rated(tested, path, "persona", None)
+            run = runs.scored(test, plan, tested, model=name, setting="persona")
+            left_out = run.result["left_out"]
+            shown = f"without {left_out} pairs of persons of the training" if left_out else ""
+            measured.append(tables.Measured(name, run.result, shown))
+        table, results = tables.accuracies(measured), [row.result for row in measured]
         self.stdout.write(json.dumps(results) if options["json"] else tables.as_csv(table))
 
 

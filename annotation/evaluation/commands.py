@@ -1,0 +1,34 @@
+"""What commands that ask models share."""
+
+import json
+
+from django.core.management.base import CommandError
+
+from annotation.core.commands import RefusingCommand
+from annotation.core.jobs import TakenOver
+from annotation.core.rows import bar
+from annotation.evaluation import runs
+from annotation.evaluation.models import Run
+
+
+class RunCommand(RefusingCommand):
+    """A run that this process carries out to its end."""
+
+    def carry_out(self, wanted: runs.Wanted, resume: str | None) -> Run:
+        """The run at its end; CommandError with the reason where it stopped."""
+        self.stderr.write(wanted.words)
+        run = runs.resume(resume, wanted) if resume else runs.start(wanted)
+        try:
+            if run.status != Run.Status.DONE:
+                self.stderr.write(f"Run {run.public_id}")
+                run = runs.work(run, wanted.plan, progress=bar)
+        except TakenOver as error:
+            raise CommandError("Another process has taken this run over.") from error
+        if run.status != Run.Status.DONE:
+            stored = f"{run.replies.count():,} of {run.calls:,} answers are stored"
+            raise CommandError(f"{run.error} {stored}; go on with --resume {run.public_id}")
+        return run
+
+    def report(self, run: Run, words: str, as_json: bool) -> None:
+        """Print the result as ``words`` or JSON."""
+        self.stdout.write(json.dumps(run.result, ensure_ascii=False) if as_json else words)
