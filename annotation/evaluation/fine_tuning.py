@@ -68,10 +68,10 @@ def fine_tune(
         raise ModelError("Fine-tuning needs the extra: pip install 'attune-platform[train]'.")
     pairs, about = benchmark.pairs, training.about_users(benchmark, benchmark.pairs, "persona")
     persons = training.persons_of(benchmark, pairs)
-    seen = training.seen_persons(persons, hold_out)
+    seen = training.seen(persons, hold_out)
     rows = [_row(pair, text) for pair, text, there in zip(pairs, about, seen, strict=True) if there]
     _train(rows, base, Path(out), settings)
-    names = training.names_of(persons, seen)
+    names = sorted({person for person, there in zip(persons, seen, strict=True) if there})
     result = _held_out(pairs, persons, about, ~seen, partial(rewards, Path(out), settings.length))
     card = {
         "kind": "reward",

@@ -108,8 +108,8 @@ def of_release(release: Release) -> Benchmark | None:
 def all_tables(benchmark: Benchmark) -> dict[str, tables.Table]:
     """{name of the export: table} of what there is."""
     if judge := judges.of_layout(benchmark.layout):
-        results = [run.result for run in judge_runs(benchmark)]
-        systems = [run.result for run in system_runs(benchmark)]
+        results = _judged(benchmark, Run.Kind.JUDGE, "setting", "model")
+        systems = _judged(benchmark, Run.Kind.SYSTEM, "setting", "model", "system", "context")
         made = {"systems": judge.systems(systems, results)} if systems else {}
         return made | ({"judges": judge.table(results)} if results else {})
     runs = newest(benchmark)
@@ -124,17 +124,26 @@ def all_tables(benchmark: Benchmark) -> dict[str, tables.Table]:
     }
 
 
-def judge_runs(benchmark: Benchmark) -> list[Run]:
-    """The newest finished run of each judge and arm."""
-    done = benchmark.runs.filter(status=DONE, kind=Run.Kind.JUDGE)
-    return list(done.order_by("setting", "model", "-finished_at").distinct("setting", "model"))
+def _judged(benchmark: Benchmark, kind: str, *one: str) -> list[dict]:
+    """The results of the newest finished runs with the same fields ``one``."""
+    done = benchmark.runs.filter(status=DONE, kind=kind)
+    return [run.result for run in done.order_by(*one, "-finished_at").distinct(*one)]
 
 
-def system_runs(benchmark: Benchmark) -> list[Run]:
-    """The newest finished run of each system with what it knew, by each judge and arm."""
-    done = benchmark.runs.filter(status=DONE, kind=Run.Kind.SYSTEM)
-    one = ("setting", "model", "system", "context")
-    return list(done.order_by(*one, "-finished_at").distinct(*one))
+def exported(benchmark: Benchmark | None, name: str, ending: str, more: dict) -> str | None:
+    """A table as ``tables.export`` makes it, the standings as SVG, too; None where there is none.
+
+    ``more`` are further tables by their names.
+    """
+    rows = standings(benchmark) if benchmark else []
+    if ending == "svg":
+        title, desc = f"{benchmark}: accuracy", "Per cent of pairs with 95 % intervals"
+        shown = rows and name == "standings"
+        return tables.as_svg(name, title, desc, dots(rows), CHANCE) if shown else None
+    made = (all_tables(benchmark) if benchmark else {}) | more
+    if rows:
+        made["standings"] = standings_table(rows)
+    return tables.export(made[name], ending) if name in made else None
 
 
 def dots(rows: list[Standing]) -> list[charts.Dot]:

@@ -1,9 +1,9 @@
 """Scores of answers in a CSV file, as a reward model gives them. Pure."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -54,47 +54,32 @@ def of_pairs(pairs: list[Pair], scores: dict[str, float]) -> tuple[np.ndarray, n
 
 
 def _scores(path: Path, columns: Sequence[str]) -> Iterator[tuple[tuple, float]]:
-    faults, seen = [], {}
-    path = Path(path)
-    try:
-        with path.open("rb") as stream:
-            for line, row in records.read(stream, _header(columns)):
-                fault, key, score = _row(row, columns, seen)
-                if fault:
-                    faults.append(f"{path.name}, line {line}: {fault}")
-                else:
-                    seen[key] = score
-    except OSError as error:
-        raise ScoresError(f"{path}: {(error.strerror or 'it cannot be read').lower()}.") from error
-    except records.RecordsError as error:
-        raise ScoresError(f"{path.name}, {error.sentence}.") from error
+    faults: list[str] = []
+    seen: dict[tuple, float] = {}
+    for line, row in records.of_file(path, ScoresError, records.columns(columns, columns)):
+        try:
+            key, score = _row(row, columns)
+            if seen.setdefault(key, score) != score:
+                raise ValueError(f"“{key[0][:80]}” has another score above")
+        except ValueError as fault:
+            faults.append(f"{Path(path).name}, line {line}: {fault}")
     if faults:
         more = f"\nand {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
         raise ScoresError("\n".join(faults[:SHOWN]) + more)
     yield from seen.items()
 
 
-def _header(columns: Sequence[str]) -> Callable[[list[str]], None]:
-    def check(names: list[str]) -> None:
-        if missing := [name for name in columns if names.count(name) != 1]:
-            raise ValueError(f"there must be a column {missing[0]}")
-
-    return check
-
-
-def _row(row: dict | str, columns: Sequence[str], seen: dict) -> tuple[str, tuple, float]:
-    """What is wrong with a row, its key, and its score."""
+def _row(row: dict | str, columns: Sequence[str]) -> tuple[tuple[str, ...], float]:
+    """A row's key and its score; ValueError says what is wrong with it."""
     if isinstance(row, str):
-        return row, (), 0.0
+        raise ValueError(row)
     key = tuple(row.get(name) for name in columns[:-1])
     if not all(isinstance(part, str) and part for part in key):
-        return f"“{columns[0]}” is missing", (), 0.0
+        raise ValueError(f"“{columns[0]}” is missing")
     try:
-        score = float(cast(Any, row.get("score")))
+        score = float(row.get("score"))  # type: ignore[arg-type]
     except (TypeError, ValueError):
         score = math.nan
     if not math.isfinite(score):
-        return "“score” is no number", (), 0.0
-    if seen.get(key, score) != score:
-        return f"“{str(key[0])[:80]}” has another score above", (), 0.0
-    return "", key, score
+        raise ValueError("“score” is no number")
+    return cast(tuple[str, ...], key), score

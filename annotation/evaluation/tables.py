@@ -1,7 +1,6 @@
 """Tables in the shape of the papers, as CSV, LaTeX and SVG. Pure."""
 
-import csv
-import io
+import json
 import math
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -11,8 +10,7 @@ import numpy as np
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core import charts
-from annotation.core.downloads import disarmed
+from annotation.core import charts, downloads
 from annotation.evaluation.metrics import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
 from annotation.evaluation.prompts import SETTINGS
@@ -240,13 +238,18 @@ def as_lines(table: Table) -> list[list]:
     ]
 
 
+def export(table: Table, ending: str) -> str:
+    """The table as "csv", "json" or "tex"."""
+    if ending == "json":
+        heads, *lines = as_lines(table)
+        return json.dumps([dict(zip(heads, line, strict=True)) for line in lines],
+                          ensure_ascii=False)  # fmt: skip
+    return as_csv(table) if ending == "csv" else as_latex(table)
+
+
 def as_csv(table: Table) -> str:
     """``as_lines``, safe for spreadsheets."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    for line in as_lines(table):
-        writer.writerow([disarmed(cell) if isinstance(cell, str) else cell for cell in line])
-    return stream.getvalue()
+    return "".join(downloads.csv_lines(as_lines(table))).replace("\r\n", "\n")
 
 
 def as_latex(table: Table) -> str:

@@ -64,18 +64,19 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     fold = learned.folds_of(person)
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
-        return _prefer(learned.fit_reward(chosen[train], reject[train]), chosen[test], reject[test])
+        model = learned.fit_reward(chosen[train], reject[train])
+        return of_scores(model.score(chosen[test]), model.score(reject[test]))
 
     result = accuracy_of(learned.out_of_fold(fold, predict), person)
     baselines = {
         name: float(100 * of_scores(*values).mean())
         for name, values in _pair_baselines(pairs, profiles, chosen, reject).items()
     }
-    seen = _seen(person, hold_out)
-    model = learned.fit_reward(chosen[seen], reject[seen])
-    card = _card("reward", "accuracy", len(pairs), fold, result, baselines, benchmark.digest)
+    used = seen(persons, hold_out)
+    model = learned.fit_reward(chosen[used], reject[used])
+    card = _card("reward", "accuracy", fold, result, baselines, benchmark.digest)
     card["result"]["by"] = folds_by(pairs)
-    names = names_of(persons, seen)
+    names = sorted(set(np.array(persons)[used].tolist()))
     return Trained(model, card | {"personas": names, "persons": len(names)})
 
 
@@ -96,14 +97,13 @@ def persons_of(benchmark: Benchmark, pairs: list[Pair]) -> list[str]:
     return [digests[p.user_id] if p.user_id else persona_digest(p.question) for p in pairs]
 
 
-def seen_persons(persons: list[str], hold_out: float) -> np.ndarray:
-    """Which pairs (pairs,) are of persons that a saved model is fitted on."""
-    return _seen(codes_of(persons), hold_out)
-
-
-def names_of(persons: list[str], seen: np.ndarray) -> list[str]:
-    """The persons of the pairs that were ``seen``, as ``unseen`` knows them."""
-    return sorted({person for person, there in zip(persons, seen, strict=True) if there})
+def seen(persons: list[str], hold_out: float) -> np.ndarray:
+    """Which rows (rows,) are of persons that a saved model is fitted on."""
+    person = codes_of(persons)
+    people = int(person.max()) + 1
+    left = min(round(hold_out * people), people - 1)
+    drawn = np.random.default_rng(HOLD_OUT_SEED).permutation(people)[:left]
+    return ~np.isin(person, drawn)
 
 
 def folds_by(pairs: list[Pair]) -> str:
@@ -165,7 +165,7 @@ def persona_digest(profile: dict | str) -> str:
 
 @dataclass(frozen=True)
 class Labelled:
-    """Rows of a table: features (rows, features), a code of the person, and baselines: a score
+    """Rows of a table: features (rows, features), the person of each, and baselines: a score
     (rows,) each, high where the label should be 1.
 
     ``label`` is 0, 1, or -1 where people did not decide; ``raw`` are the rows as they stand.
@@ -173,28 +173,17 @@ class Labelled:
 
     features: np.ndarray
     label: np.ndarray
-    person: np.ndarray
+    person: list[str]
     baselines: dict[str, np.ndarray]
     digest: str
     raw: list[dict]
 
     def decided(self) -> "Labelled":
         """The rows that people decided on."""
-        at = self.label >= 0
+        at = np.flatnonzero(self.label >= 0)
         baselines = {name: score[at] for name, score in self.baselines.items()}
-        raw = [row for row, there in zip(self.raw, at, strict=True) if there]
-        person = np.unique(self.person[at], return_inverse=True)[1]
+        person, raw = ([rows[place] for place in at] for rows in (self.person, self.raw))
         return Labelled(self.features[at], self.label[at], person, baselines, self.digest, raw)
-
-
-def verifier(folder: Path, hold_out: float = 0.0) -> Trained:
-    """Train on the table of attributes of a release; ``value`` is F1 of "problematic"."""
-    return _train("verifier", verifier_rows(folder), hold_out)
-
-
-def matcher(folder: Path, hold_out: float = 0.0) -> Trained:
-    """Train on the table of relevance of a release; ``value`` is F1 of "yes"."""
-    return _train("matcher", matcher_rows(folder), hold_out)
 
 
 def verifier_rows(folder: Path) -> Labelled:
@@ -209,7 +198,7 @@ def verifier_rows(folder: Path) -> Labelled:
         "confidence": -np.array(confidence),
         "always": np.zeros(len(rows)),
     }
-    person = codes_of([str(row["user"]) for row in rows])
+    person = [str(row["user"]) for row in rows]
     return Labelled(features, label, person, baselines, digest, rows)
 
 
@@ -219,15 +208,14 @@ def matcher_rows(folder: Path) -> Labelled:
     attribute, prompt = ([row[key] for row in rows] for key in ("attribute", "prompt"))
     texts = Texts()
     features = learned.match_features(texts, attribute, prompt)
-    corpus = Corpus(list(dict.fromkeys(attribute)))
     baselines = {
         "verbosity": np.array([float(len(text)) for text in prompt]),
-        "bm25": corpus.scores(prompt, attribute),
+        "bm25": bm25(prompt, attribute, list(dict.fromkeys(attribute))),
         "cosine": (texts.rows(attribute) * texts.rows(prompt)).sum(axis=1),
         "always": np.zeros(len(rows)),
     }
     label = _labels(rows, ("no", "yes"))
-    person = codes_of([str(row["user"]) for row in rows])
+    person = [str(row["user"]) for row in rows]
     return Labelled(features, label, person, baselines, digest, rows)
 
 
@@ -236,17 +224,21 @@ def _labels(rows: list[dict], names: tuple[str, str]) -> np.ndarray:
     return np.array([names.index(row["label"]) if row["label"] in names else -1 for row in rows])
 
 
-def _train(kind: str, rows: Labelled, hold_out: float) -> Trained:
-    rows = rows.decided()
+def train(kind: str, folder: Path, hold_out: float = 0.0) -> Trained:
+    """Train a verifier on the table of attributes of a release, or a matcher on that of relevance;
+    ``value`` is F1 of "problematic", or of "yes".
+    """
+    rows = (verifier_rows if kind == "verifier" else matcher_rows)(folder).decided()
     predicted, by_baseline, fold = predictions(rows)
     baselines = {name: learned.f1(values, rows.label) for name, values in by_baseline.items()}
-    result = over_groups(lambda w: learned.f1(predicted, rows.label, w), rows.person, RESAMPLES)
-    seen = _seen(rows.person, hold_out)
-    model = learned.fit_logistic(rows.features[seen], rows.label[seen])
-    inside = learned.out_of_fold(fold, _fitted(rows))
-    card = _card(kind, "f1", len(rows.label), fold, result, baselines, rows.digest)
-    threshold = learned.best_threshold(inside, rows.label)
-    return Trained(model, card | {"threshold": threshold, "persons": len(set(rows.person[seen]))})
+    person = codes_of(rows.person)
+    result = over_groups(lambda w: learned.f1(predicted, rows.label, w), person, RESAMPLES)
+    used = seen(rows.person, hold_out)
+    model = learned.fit_logistic(rows.features[used], rows.label[used])
+    card = _card(kind, "f1", fold, result, baselines, rows.digest)
+    threshold = learned.best_threshold(learned.out_of_fold(fold, _fitted(rows)), rows.label)
+    names = sorted({person for person, there in zip(rows.person, used, strict=True) if there})
+    return Trained(model, card | {"threshold": threshold, "personas": names, "persons": len(names)})
 
 
 def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
@@ -258,9 +250,9 @@ def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.n
     decided = rows.label >= 0
     if decided.sum() < LEAST or len(set(rows.label[decided].tolist())) < 2:
         raise ModelError(f"{LEAST} rows or more with both labels are needed, decided by people.")
-    if len(set(rows.person[decided].tolist())) < 2:
+    if len(set(rows.decided().person)) < 2:
         raise ModelError(learned.TWO_PERSONS)
-    fold = learned.folds_of(rows.person)
+    fold = learned.folds_of(codes_of(rows.person))
     by_baseline = {
         name: _predicted(rows, fold, lambda _, test, s=score: s[test])
         for name, score in rows.baselines.items()
@@ -295,10 +287,6 @@ def _predicted(rows: Labelled, fold: np.ndarray, score: Callable) -> np.ndarray:
     return predicted
 
 
-def _prefer(model: learned.Linear, chosen: np.ndarray, reject: np.ndarray) -> np.ndarray:
-    return of_scores(model.score(chosen), model.score(reject))
-
-
 def accuracy_of(score: np.ndarray, person: np.ndarray) -> tuple:
     """Accuracy in per cent with its interval by person."""
     interval = metrics.accuracy(score, person)
@@ -311,11 +299,10 @@ def _pair_baselines(
     """Scores of both answers by length, by BM25 and by cosine with profile and question."""
     answers = [[getattr(pair, side) for pair in pairs] for side in ("chosen", "reject")]
     asked = [f"{profiles.get(pair.user_id, '')}\n{pair.question}" for pair in pairs]
-    corpus = Corpus([*answers[0], *answers[1]])
     lengths = [np.array([float(len(text)) for text in side]) for side in answers]
     return {
         "verbosity": tuple(lengths),
-        "bm25": tuple(corpus.scores(asked, side) for side in answers),
+        "bm25": tuple(bm25(asked, side, [*answers[0], *answers[1]]) for side in answers),
         # Columns of learned.reward_features: the cosines with persona and question.
         "cosine": tuple(side[:, -3] + side[:, -2] for side in (chosen, reject)),
     }
@@ -330,16 +317,8 @@ def codes_of(names: list[str]) -> np.ndarray:
     return np.unique(names, return_inverse=True)[1]
 
 
-def _seen(person: np.ndarray, hold_out: float) -> np.ndarray:
-    """Rows (rows,) of the persons that the saved model is fitted on."""
-    people = int(person.max()) + 1
-    left = min(round(hold_out * people), people - 1)
-    drawn = np.random.default_rng(HOLD_OUT_SEED).permutation(people)[:left]
-    return ~np.isin(person, drawn)
-
-
 def _card(
-    kind: str, metric: str, n: int, fold: np.ndarray, result: tuple, baselines: dict, digest: str
+    kind: str, metric: str, fold: np.ndarray, result: tuple, baselines: dict, digest: str
 ) -> dict:
     value, low, high = result
     return {
@@ -347,7 +326,7 @@ def _card(
         "what": WHAT[kind],
         "trained": {"release": digest, "ridge": learned.RIDGE},
         "result": {
-            "n": n,
+            "n": len(fold),
             "folds": len(np.unique(fold)),
             "by": "person",
             "metric": metric,
@@ -391,34 +370,20 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-class Corpus:
-    """How rare words are, and how long documents."""
-
-    def __init__(self, documents: list[str]) -> None:
-        self.frequency: Counter = Counter()
-        total = 0
-        for document in documents:
-            split = words(document)
-            total += len(split)
-            self.frequency.update(set(split))
-        self.size = len(documents)
-        self.mean = total / max(self.size, 1) or 1.0
-
-    def scores(self, queries: list[str], documents: list[str]) -> np.ndarray:
-        """(rows,): how well each document answers the query in the same row."""
-        wanted = {query: set(words(query)) for query in set(queries)}
-        rows = zip(queries, documents, strict=True)
-        return np.array([self._score(wanted[query], document) for query, document in rows])
-
-    def _score(self, wanted: set[str], document: str) -> float:
+def bm25(queries: list[str], documents: list[str], corpus: list[str]) -> np.ndarray:
+    """(rows,): how well each document answers the query in the same row, by the words of all of
+    ``corpus``.
+    """
+    split = [words(text) for text in corpus]
+    mean = sum(map(len, split)) / max(len(split), 1) or 1.0
+    held = Counter(word for text in split for word in set(text))
+    scores = []
+    for query, document in zip(queries, documents, strict=True):
         counts = Counter(words(document))
-        norm = K1 * (1 - B + B * counts.total() / self.mean)
-        return sum(
-            self._rarity(word) * count * (K1 + 1) / (count + norm)
-            for word, count in counts.items()
-            if word in wanted
-        )
-
-    def _rarity(self, word: str) -> float:
-        held = self.frequency[word]
-        return math.log(1 + (self.size - held + 0.5) / (held + 0.5))
+        norm = K1 * (1 - B + B * counts.total() / mean)
+        scores.append(sum(
+            math.log(1 + (len(split) - held[word] + 0.5) / (held[word] + 0.5))
+            * counts[word] * (K1 + 1) / (counts[word] + norm)
+            for word in set(words(query)) & counts.keys()
+        ))  # fmt: skip
+    return np.array(scores)

@@ -22,14 +22,12 @@ from annotation.evaluation import (
     aspects,
     draws,
     estimates,
-    gap_files,
     groups,
     judges,
     leaderboard,
     raters,
     runs,
     stages,
-    tables,
     tasks,
 )
 from annotation.evaluation.forms import DrawForm, EvaluationForm, RaterForm, SystemForm
@@ -73,7 +71,7 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "stages": [
-            stage | {"chart": gap_files.chart(stage), "agreements": gap_files.agreements(stage)}
+            stage | {"chart": stages.chart(stage), "agreements": stages.agreements(stage)}
             for stage in stages.of_study(study)
         ],
         "runs": raters.runs_of(study),
@@ -147,9 +145,9 @@ def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpRes
         raise Http404
     if ending == "csv":
         return downloads.attachment(
-            f"{slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], gap_files.as_csv(stage)
+            f"{slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], stages.as_csv(stage)
         )
-    drawn = gap_files.chart(stage)
+    drawn = stages.chart(stage)
     if not drawn:
         raise Http404
     caption = _("Mean Cohen's kappa of two raters, 95 %% intervals over %(n)d items.") % {
@@ -296,24 +294,9 @@ def export(request: UserRequest, slug: str, version: int, name: str, ending: str
     """A table of the page as CSV or LaTeX, the standings as SVG, too."""
     study = study_for(request.user, slug, policies.run.may_read)
     release = get_object_or_404(Release, study=study, version=version)
-    text = ending in TYPES and _exported(release, name, ending)
+    more = _of_aspects(release)
+    benchmark = leaderboard.of_release(release)
+    text = ending in TYPES and leaderboard.exported(benchmark, name, ending, more)
     if not text:
         raise Http404
     return downloads.attachment(f"{slug}-v{version}-{name}.{ending}", TYPES[ending], text)
-
-
-def _exported(release: Release, name: str, ending: str) -> str | None:
-    benchmark = leaderboard.of_release(release)
-    rows = leaderboard.standings(benchmark) if benchmark else []
-    if ending == "svg":
-        title, desc = f"{benchmark}: accuracy", "Per cent of pairs with 95 % intervals"
-        dots = leaderboard.dots(rows)
-        shown = rows and name == "standings"
-        return tables.as_svg(name, title, desc, dots, leaderboard.CHANCE) if shown else None
-    made = leaderboard.all_tables(benchmark) if benchmark else {}
-    made |= _of_aspects(release)
-    if rows:
-        made["standings"] = leaderboard.standings_table(rows)
-    if name not in made:
-        return None
-    return tables.as_csv(made[name]) if ending == "csv" else tables.as_latex(made[name])

@@ -12,7 +12,7 @@ from tests.browser import axe
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.kinds import tour_is_over
 from tests.candidates.conftest import write_all
-from tests.live.conftest import live, models  # noqa: F401 - fixtures
+from tests.live.conftest import at_once, live, models  # noqa: F401 - fixtures
 from tests.scripted_endpoint import BAD_KEY
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,7 +29,7 @@ def faultless(page, name: str) -> None:
 
 @pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
 def test_a_conversation_from_the_desk_to_the_judgment(
-    cast, tea, open_page, let_in, live, models, size  # noqa: F811
+    cast, tea, open_page, let_in, live, models, at_once, size  # noqa: F811
 ):  # fmt: skip
     models.says = lambda request, n: LONG
     live(each_turn="next", turns=3)

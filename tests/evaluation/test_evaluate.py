@@ -1,22 +1,16 @@
 """`evaluate`: a model of known confusion has the accuracies that are computed by hand."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from annotation.evaluation import asking, pairs
 from annotation.evaluation.models import Reply, Run
 from tests.evaluation.conftest import make_release, scripted, write_lines
-from tests.scripted_endpoint import GARBAGE, NO_CREDIT, ScriptedEndpoint, prompt_of
+from tests.scripted_endpoint import GARBAGE, NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
 
@@ -98,15 +92,6 @@ def test_pairs_of_nobody_are_asked_without_a_persona_only(capsys, tmp_path, serv
         evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
 
 
-def test_a_changed_file_of_pairs_is_named(capsys, tmp_path, server):
-    folder = alone(tmp_path / "dpo", None)
-    files = [{"path": "pairs.jsonl", "rows": 3, "bytes": 1, "sha256": "0" * 64}]
-    (folder / "manifest.json").write_text(json.dumps({"release": "r", "files": files}))
-    with pytest.raises(CommandError, match=r"pairs\.jsonl"):
-        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "none")
-    assert server.calls == 0
-
-
 @pytest.mark.parametrize(
     ("setting", "profile", "memories", "calls"),
     [("persona", True, 0, 36), ("rag", False, 5, 36), ("rag-filter", False, 2, 54),
@@ -121,12 +106,6 @@ def test_each_setting_shows_what_it_may_and_counts_alike(
     shown = [text for text in map(prompt_of, server.requests) if "Answer 1:" in text]
     assert all(("tea 1" in text or "tea 2" in text) == profile for text in shown)
     assert {text.count("Note ") for text in shown} == {memories}
-
-
-def test_the_concurrency_of_the_endpoint_is_used_and_not_exceeded(capsys, folder, server):
-    server.latency = 0.1
-    evaluate(capsys, folder, "--endpoint", "scripted")
-    assert server.most_at_once == 4
 
 
 def test_the_limit_draws_the_same_pairs_each_time(capsys, folder, server):
@@ -204,48 +183,16 @@ def test_a_run_resumes_only_on_its_own_release_and_setting(capsys, folder, tmp_p
             evaluate(capsys, folder, "--endpoint", "scripted", resume=wrong)
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_killed_run_resumes_and_asks_nothing_twice(capsys, tmp_path, settings):
-    folder = make_release(tmp_path / "r", {("specific", "easy"): "r" * 100})
-    with ScriptedEndpoint(scripted, latency=0.1) as server:
-        settings.ENDPOINTS = [server.config(concurrency=2)]
-        process = _start(folder, settings.ENDPOINTS)
-        try:
-            _until(lambda: Reply.objects.count() > 10)
-        finally:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        _until(lambda: server.running == 0)
-        stored, run, before = Reply.objects.count(), Run.objects.get(), server.calls
-        assert (run.status, stored < 200) == ("running", True)
-        # Nobody waits for the lease in a test.
-        Run.objects.update(lease_expires_at=run.created_at)
-        server.latency = 0
-        resume = str(run.public_id)
-        result = evaluate(capsys, folder, "--endpoint", "scripted", resume=resume)
-    assert result["average"]["value"] == 100
-    assert server.calls - before == 200 - stored
-    assert Reply.objects.count() == 200
-
-
-def _start(folder, servers):
-    database = connection.settings_dict
-    address = "{USER}:{PASSWORD}@{HOST}:{PORT}/{NAME}".format(**database)
-    if str(database["HOST"]).startswith("/"):
-        address = "{USER}:{PASSWORD}@/{NAME}?host={HOST}".format(**database)
-    environment = os.environ | {
-        "DATABASE_URL": f"postgres://{address}",
-        "ATTUNE_ENDPOINTS": json.dumps(servers),
-    }
-    command = [sys.executable, "manage.py", "evaluate", "--release", str(folder)]
-    return subprocess.Popen([*command, "--endpoint", "scripted"], env=environment)
-
-
-def _until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
+def test_a_killed_run_resumes_and_asks_nothing_twice(capsys, folder, server):
+    """As a kill leaves it: some replies, and a lease that has run out."""
+    evaluate(capsys, folder, "--endpoint", "scripted")
+    run = Run.objects.get()
+    Reply.objects.filter(pk__in=run.replies.values("pk")[:20]).delete()
+    Run.objects.update(status="running", result=None, lease_expires_at=run.created_at)
+    resume = str(run.public_id)
+    result = evaluate(capsys, folder, "--endpoint", "scripted", resume=resume)
+    assert (server.calls, Reply.objects.count()) == (36 + 20, 36)
+    assert result["average"]["value"] == pytest.approx(1200 / 18)
 
 
 def test_scores_of_a_reward_model_are_compared(capsys, tmp_path, server):
@@ -299,6 +246,7 @@ def test_a_published_copy_is_read_with_numbers_for_ids(capsys, tmp_path, server)
         ("data/general/hard.jsonl", '{"user_id": 3.5}', "“user_id” is missing or no text"),
         ("persona/all_personas.jsonl", "[]", r"all_personas\.jsonl, line 1"),
         ("persona/memories.jsonl", '{"user_id": "1", "text": 4}', r"memories\.jsonl, line 1"),
+        ("persona/all_personas.jsonl", '{"Name": "One"}', "no persona 2"),
     ],
 )
 def test_a_broken_release_is_named_with_file_and_line(capsys, folder, server, path, content, words):
@@ -312,10 +260,4 @@ def test_a_changed_file_of_a_release_is_named(capsys, folder, server):
     listed = [{"path": "data/specific/easy.jsonl", "rows": 4, "bytes": 1, "sha256": "0"}]
     (folder / "manifest.json").write_text(json.dumps({"files": listed}))
     with pytest.raises(CommandError, match=r"easy\.jsonl has changed"):
-        evaluate(capsys, folder, "--endpoint", "scripted")
-
-
-def test_a_persona_that_is_missing_is_named(capsys, folder, server):
-    write_lines(folder / "persona/all_personas.jsonl", [{"Name": "One"}])
-    with pytest.raises(CommandError, match="no persona 2"):
         evaluate(capsys, folder, "--endpoint", "scripted")

@@ -5,10 +5,9 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.evaluation import fine_tuning, pairs, training
+from annotation.evaluation import fine_tuning
 from annotation.evaluation.models import Run
-from tests.evaluation.conftest import write_lines
-from tests.evaluation.test_train import evaluate, make_pairs, train
+from tests.evaluation.test_training import evaluate, make_pairs, train
 
 installed = pytest.mark.skipif(
     not fine_tuning.available(), reason="extra [reward] is not installed"
@@ -79,24 +78,3 @@ def test_a_fine_tuned_model_enters_the_table_on_persons_it_has_not_seen(tmp_path
     assert measured["average"]["value"] == pytest.approx(result["value"])
     run = Run.objects.get(status="done")
     assert (run.group, run.model) == ("trained", "rm")
-
-
-@installed
-def test_training_changes_what_a_model_prefers(tmp_path, base):
-    """One word tells all chosen answers from the others: that is soon learned."""
-    folder, out = tmp_path / "words", tmp_path / "rm"
-    for path in (folder / "data").rglob("*.jsonl"):
-        rows = [json.loads(line) for line in path.open()]
-        word = json.loads((folder / "persona/all_personas.jsonl").open().readline())["Name"]
-        marked = [row | {"chosen": f"{word} {row['question']}", "reject": row["question"]}
-                  for row in rows]  # fmt: skip
-        write_lines(path, marked)
-    train(
-        "reward", folder, out, "--base", str(base), "--epochs", "3", "--learning-rate", "0.01",
-        "--batch", "8", "--length", "128",
-    )  # fmt: skip
-    rate, _card = fine_tuning.load(out)
-    benchmark = pairs.read(folder)
-    about = training.about_users(benchmark, benchmark.pairs, "persona")
-    chosen, reject = rate(benchmark.pairs, about)
-    assert (chosen > reject).mean() > 0.9

@@ -93,13 +93,6 @@ def test_a_model_that_takes_the_first_place_ends_in_the_middle(mix, server, says
     assert label(mix, "i-better") == "tie"
 
 
-def test_a_reply_that_names_no_label_is_counted_and_makes_no_verdict(mix, server, says, capsys):
-    says.plain = "perhaps"
-    result = judge(capsys, "matter")
-    assert (result["verdicts"], result["unread"], result["failures"]) == (0, 1, {})
-    assert not Verdict.objects.exists()
-
-
 def test_halves_go_towards_the_middle():
     measure = Measure("", "ordinal", tuple("12345"), "preference")
     pairs = {"12": "2", "45": "4", "15": "3", "24": "3", "23": "3", "34": "3", "11": "1"}
@@ -211,17 +204,6 @@ def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
     assert (second["result"]["verdicts"], second["result"]["unread"]) == (0, 1)
     assert post(task="none").status_code == 400
     assert post(limit=0).status_code == 400
-
-
-def test_a_repeated_call_with_its_key_starts_no_second_run(mix, server, says, cast, client):
-    _token, key = ApiToken.issue(cast.person("Carol"))
-    headers = {"Authorization": f"Bearer {key}", "Idempotency-Key": "one"}
-    address, body = "/api/v1/studies/mix/model-raters/", {"task": "rate", "endpoint": "scripted"}
-    first = client.post(address, body, "application/json", headers=headers)
-    runs.carry_on(Run.objects.get().pk, 60)
-    again = client.post(address, body, "application/json", headers=headers)
-    assert (first.status_code, again.status_code) == (202, 200)
-    assert (again.json(), Run.objects.count()) == (first.json(), 1)
 
 
 def test_tasks_whose_answers_are_compared_are_offered(mix):

@@ -1,7 +1,9 @@
-"""Pairs for training come from training personas alone."""
+"""Judges that learn from a release, by person and against their baselines; pairs to train with."""
 
+import csv
 import io
 import json
+import random
 
 import numpy as np
 import pytest
@@ -11,11 +13,152 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from annotation.candidates.models import Candidate
 from annotation.core import learned
 from annotation.evaluation import pairs, training
+from annotation.evaluation.models import Run
+from annotation.evaluation.pairs import BenchmarkError
 from annotation.personas.models import Persona
 from tests.evaluation.conftest import write_lines
-from tests.evaluation.test_train import evaluate, train
 
 pytestmark = pytest.mark.django_db
+
+LIKES = ("green tea", "football", "jazz piano", "oil painting", "mountain hiking", "chess")
+
+
+def make_pairs(folder, users=12, each=8, seed=0):
+    """Persons who each like one thing; the chosen answer tells of it, the other of another."""
+    chance = random.Random(seed)  # noqa: S311
+    likes = [LIKES[n % len(LIKES)] for n in range(users)]
+    profiles = [{"Name": f"P{seed}-{n}", "Preference": f"loves {like}"} for n, like in
+                enumerate(likes)]  # fmt: skip
+    rows = []
+    for user in range(users):
+        for n in range(each):
+            other = chance.choice([like for like in LIKES if like != likes[user]])
+            fill = ["and so on" * chance.randrange(4) for _ in range(2)]
+            rows.append(
+                {
+                    "user_id": str(user + 1),
+                    "question": f"What shall I do on evening {n}?",
+                    "chosen": f"You could enjoy {likes[user]} tonight. {fill[0]}",
+                    "reject": f"You could enjoy {other} tonight. {fill[1]}",
+                }
+            )
+    write_lines(folder / "persona/all_personas.jsonl", profiles)
+    write_lines(folder / "data/specific/easy.jsonl", rows)
+    return folder
+
+
+def make_bench(folder, users=8, each=12):
+    """Attributes and their relevance: what is about money is problematic; words match prompts."""
+    chance = random.Random(3)  # noqa: S311
+    attributes, relevance = [], []
+    for number in range(users * each):
+        like = chance.choice(LIKES)
+        bad = number % 3 == 0
+        text = f"The user is worried about money and {like}" if bad else f"The user enjoys {like}"
+        label = "problematic" if bad else "accepted"
+        row = {"attribute_id": str(number), "user": f"user{number % users}", "confidence": 0.8}
+        attributes.append(row | {"text": text, "label": label if number else None})
+        about = like if number % 4 == 0 else chance.choice(LIKES)
+        relevance.append(
+            row
+            | {"prompt": f"Tell me about {about}", "attribute": text, "prompt_id": str(number)}
+            | {"label": "yes" if about == like else "no"}
+        )
+    write_lines(folder / "attributes.jsonl", attributes)
+    write_lines(folder / "relevance.jsonl", relevance)
+    return folder
+
+
+def train(kind, folder, out, *more):
+    stream = io.StringIO()
+    call_command("train", kind, "--release", str(folder), "--out", str(out), "--json", *more,
+                 stdout=stream, stderr=io.StringIO())  # fmt: skip
+    return json.loads(stream.getvalue())
+
+
+def evaluate(folder, model, *more):
+    stream = io.StringIO()
+    call_command("evaluate", "--release", str(folder), "--model", str(model), "--json", *more,
+                 stdout=stream)  # fmt: skip
+    return json.loads(stream.getvalue())
+
+
+def test_a_reward_model_learns_whom_an_answer_fits(tmp_path):
+    folder = make_pairs(tmp_path / "r")
+    result = train("reward", folder, tmp_path / "rm.npz")
+    assert (result["n"], result["folds"], result["metric"]) == (96, 5, "accuracy")
+    assert result["value"] > 85
+    assert result["low"] <= result["value"] <= result["high"]
+    assert result["baselines"].keys() == {"verbosity", "bm25", "cosine"}
+    assert result["baselines"]["verbosity"] < 65
+    assert result["value"] > result["baselines"]["verbosity"]
+    assert "accuracy, cross-validated by person" in (tmp_path / "rm.npz.md").read_text()
+
+
+def test_a_model_is_never_measured_on_personas_it_was_trained_on(tmp_path):
+    trained_on, other = make_pairs(tmp_path / "a"), make_pairs(tmp_path / "b", seed=1)
+    train("reward", trained_on, tmp_path / "rm.npz")
+    with pytest.raises(CommandError, match="trained on every persona or question"):
+        evaluate(trained_on, tmp_path / "rm.npz")
+    result = evaluate(other, tmp_path / "rm.npz")
+    assert (result["n"], result["left_out"], result["model"]) == (96, 0, "rm")
+    assert result["average"]["value"] > 85
+    assert Run.objects.get(status="done").group == "trained"
+    train("reward", trained_on, tmp_path / "part.npz", "--hold-out", "0.25")
+    part = evaluate(trained_on, tmp_path / "part.npz")
+    assert (part["n"], part["left_out"]) == (24, 72)
+    nothing = evaluate(other, tmp_path / "rm.npz", "--setting", "none")
+    assert nothing["average"]["value"] < result["average"]["value"]
+
+
+def test_a_model_of_nobodys_pairs_is_not_measured_on_their_questions(tmp_path):
+    rows = [
+        {"prompt": f"Question {n // 2}?", "chosen": f"A longer answer {n}", "rejected": f"No {n}"}
+        for n in range(40)
+    ]
+    write_lines(tmp_path / "dpo/pairs.jsonl", rows)
+    card = train("reward", tmp_path / "dpo", tmp_path / "rm.npz")
+    assert (card["n"], card["by"]) == (40, "question")
+    assert "cross-validated by question" in (tmp_path / "rm.npz.md").read_text()
+    with pytest.raises(CommandError, match="trained on every persona or question"):
+        evaluate(tmp_path / "dpo", tmp_path / "rm.npz", "--setting", "none")
+    write_lines(tmp_path / "dpo/pairs.jsonl", [*rows, rows[0] | {"prompt": "Another?"}])
+    result = evaluate(tmp_path / "dpo", tmp_path / "rm.npz", "--setting", "none")
+    assert (result["n"], result["left_out"]) == (1, 40)
+
+
+@pytest.mark.parametrize(
+    ("kind", "baselines"),
+    [
+        ("verifier", {"verbosity", "confidence", "always"}),
+        ("matcher", {"verbosity", "bm25", "cosine", "always"}),
+    ],
+)
+def test_verifier_and_matcher_beat_calling_everything_the_same(tmp_path, kind, baselines):
+    result = train(kind, make_bench(tmp_path / "r"), tmp_path / "model.npz")
+    assert (result["metric"], result["folds"]) == ("f1", 5)
+    assert result["n"] == (95 if kind == "verifier" else 96)
+    assert result["baselines"].keys() == baselines
+    assert result["value"] > result["baselines"]["always"]
+    assert result["low"] <= result["value"] <= result["high"]
+    _model, card = learned.load(tmp_path / "model.npz", kind)
+    assert card["result"] == result
+    with pytest.raises(learned.ModelError, match="no reward model"):
+        learned.load(tmp_path / "model.npz", "reward")
+
+
+def test_a_release_of_another_layout_is_named(tmp_path):
+    with pytest.raises(CommandError, match="layout personalbench"):
+        train("matcher", make_pairs(tmp_path / "r"), tmp_path / "m")
+    write_lines(tmp_path / "relevance.jsonl", [{"attribute": "a", "prompt": 3, "user": "u"}])
+    with pytest.raises(CommandError, match="line 1: “prompt”"):
+        train("matcher", tmp_path, tmp_path / "m")
+    write_lines(
+        tmp_path / "relevance.jsonl",
+        [{"attribute": "a", "prompt": "b", "user": "u", "label": "yes"}],
+    )
+    with pytest.raises(CommandError, match="both labels"):
+        train("matcher", tmp_path, tmp_path / "m")
 
 
 def pairs_of(slug):
@@ -47,37 +190,6 @@ def test_only_training_personas_give_pairs_of_one_model(cast, tea):
         pairs_of("nothing")
 
 
-def test_people_in_training_pairs_are_kept_whole_and_left_out_of_evaluation(cast, tea, tmp_path):
-    """The file that the command prints, and a release with the same people and one more."""
-    for n in range(6):
-        persona = cast.persona(tea, f"p{n}", Preference=f"likes {n}")
-        for k in range(3):
-            query = cast.query(tea, f"q{n}-{k}", persona)
-            for strategy in ("A1", "A3"):
-                Candidate.objects.create(
-                    study=tea, query=query, external_id=f"{n}-{k}-{strategy}", model="m1",
-                    text=f"{strategy} of {k} for {n}", strategy=strategy,
-                )  # fmt: skip
-    Persona.objects.update(split="training")
-    rows = pairs_of("tea")
-    write_lines(tmp_path / "training/pairs.jsonl", rows)
-    source = pairs.read(tmp_path / "training")
-    assert {pair.user_id for pair in source.pairs} == {f"p{n}" for n in range(6)}
-    result = train("reward", tmp_path / "training", tmp_path / "rm.npz")
-    assert (result["n"], result["folds"], result["by"]) == (18, 5, "person")
-    _model, card = learned.load(tmp_path / "rm.npz", "reward")
-    assert (card["persons"], len(card["personas"])) == (6, 6)
-    profiles = [rows[3 * n]["persona"] for n in range(6)]
-    assert len({profile["Preference"] for profile in profiles}) == 6
-    profiles.append({"Preference": "another"})
-    write_lines(tmp_path / "release/persona/all_personas.jsonl", profiles)
-    test = [{"user_id": f"{n}", "question": "New?", "chosen": "a", "reject": "b"}
-            for n in range(1, 8)]  # fmt: skip
-    write_lines(tmp_path / "release/data/specific/easy.jsonl", test)
-    measured = evaluate(tmp_path / "release", tmp_path / "rm.npz")
-    assert (measured["n"], measured["left_out"]) == (1, 6)
-
-
 def test_a_file_that_names_people_without_their_profiles_trains_no_model(tmp_path):
     rows = [{"prompt": f"P {n}?", "chosen": f"yes {n}", "rejected": "no", "persona": f"p{n % 4}"}
             for n in range(12)]  # fmt: skip
@@ -99,20 +211,79 @@ def test_rows_with_a_profile_and_no_name_are_one_person_for_each_profile(tmp_pat
     assert (result["folds"], result["by"]) == (4, "person")
 
 
-def test_one_profile_under_two_names_is_one_person(tmp_path):
-    rows = [{"prompt": f"P {n}?", "chosen": f"yes {n}", "rejected": "no", "user_id": f"u{n % 4}",
-             "persona": {"A": n % 2}} for n in range(12)]  # fmt: skip
-    write_lines(tmp_path / "pairs.jsonl", rows)
-    assert train("reward", tmp_path, tmp_path / "rm.npz")["folds"] == 2
-
-
 def test_bm25_ranks_as_the_words_that_are_shared_and_rare():
     documents = ["the tea is green", "the tea is black and strong", "the rain in spain"]
-    corpus = training.Corpus(documents)
-    scores = corpus.scores(["green tea"] * 3, documents)
+    scores = training.bm25(["green tea"] * 3, documents, documents)
     assert scores.argmax() == 0
     assert scores[2] == 0
     order = TfidfVectorizer().fit(documents)
     near = (order.transform(documents) @ order.transform(["green tea"]).T).toarray().ravel()
     assert np.argsort(scores).tolist() == np.argsort(near).tolist()
     assert training.words("我爱喝茶 and Tea 3") == ["我", "爱", "喝", "茶", "and", "tea", "3"]
+
+
+def rated(prompt, *answers):
+    return [{"prompt": prompt, "response": text, "helpfulness": n} for text, n in answers]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        (rated("P", ("a", 4), ("b", 2)) + rated("Q", ("c", 3), ("d", 4)), [("P", "a", "b")]),
+        (rated("P", ("a", 1), ("b", 4), ("c", 3)), [("P", "b", "a"), ("P", "c", "a")]),
+        (
+            [{"prompt": "P", "response_1": "a", "response_2": "b", "preference_strength": n}
+             for n in (-3, -1, 0, 2)],
+            [("P", "a", "b"), ("P", "b", "a")],
+        ),
+        ([{"prompt": "P", "chosen": "a", "rejected": "b", "gap": n} for n in (1.5, 2)],
+         [("P", "a", "b")]),
+    ],
+)  # fmt: skip
+def test_pairs_have_the_gap_and_the_better_answer_first(tmp_path, rows, kept):
+    write_lines(tmp_path / "other.jsonl", rows)
+    made = pairs.read_corpus(tmp_path / "other.jsonl", 2)
+    assert [(pair.question, pair.chosen, pair.reject) for pair in made.pairs] == kept
+    assert {pair.user_id for pair in made.pairs} == {""}
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"prompt": "P"}, "line 1: there is no response or response_1 or chosen"),
+        ({"prompt": "P", "response": "a"}, "line 1: prompt, response, helpfulness are"),
+        ({"prompt": "P", "chosen": "a", "rejected": "b", "gap": True}, "line 1: prompt, chosen"),
+        ({"prompt": 3, "chosen": "a", "rejected": "b", "gap": 3}, "line 1: prompt, chosen"),
+        ({"prompt": "P", "chosen": "a", "rejected": "b", "gap": 1}, "no pair with a gap of 2"),
+    ],
+)
+def test_rows_that_are_no_pairs_are_named(tmp_path, row, words):
+    write_lines(tmp_path / "other.jsonl", [row])
+    with pytest.raises(BenchmarkError, match=words):
+        pairs.read_corpus(tmp_path / "other.jsonl", 2)
+
+
+def test_one_command_makes_the_table_of_base_other_and_personalised_pairs(tmp_path, server, capsys):
+    """The other pairs prefer any list of things; only the personalised ones know the person."""
+    server.answer = lambda request, number: "Verdict: 1"
+    training, test = make_pairs(tmp_path / "training", seed=1), make_pairs(tmp_path / "test")
+    other = [row for n in range(12) for row in
+             rated(f"Evening {n}?", (f"Do {LIKES[n % 6]}, at length.", 4), ("No.", 1))]  # fmt: skip
+    write_lines(tmp_path / "other.jsonl", other)
+    asked = ["train", "reward", "--release", str(training), "--out", str(tmp_path / "models")]
+    more = ["--pairs", str(tmp_path / "other.jsonl"), "--test", str(test)]
+    call_command(*asked, *more, "--endpoint", "scripted")
+    heads, *lines = csv.reader(io.StringIO(capsys.readouterr().out))
+    values = {line[0]: float(line[heads.index("Total Avg.")]) for line in lines}
+    assert set(values) == {"base", "pairs", "pairs-personalised"}
+    # It names the first of both orders.
+    assert values["base"] == 50
+    assert values["pairs"] < 75 < values["pairs-personalised"]
+    assert [line[heads.index("n")] for line in lines] == ["96"] * 3
+    assert Run.objects.filter(kind="learned").count() == 2
+    for wrong in (more[:2], more[2:]):
+        with pytest.raises(CommandError, match="go together"):
+            call_command(*asked, *wrong)
+    # Persons of the training are no test.
+    with pytest.raises(CommandError, match="every persona or question"):
+        call_command(*asked, *more[:3], str(training))

@@ -47,7 +47,7 @@ def _extraction(folder: Path) -> list[dict]:
     slots = others.majority(others.votes(rows.raw, "verdicts", "verdict", others.VERDICTS))
     machines = {"as extracted": np.zeros(len(flagged)), "verifier": flagged}
     head = {"stage": "extraction", "metric": "accepted"}
-    return others.rows(head, others.share_of_0, slots, machines, rows.person)
+    return others.rows(head, others.share_of_0, slots, machines, training.codes_of(rows.person))
 
 
 def _relevance(folder: Path) -> list[dict]:
@@ -55,7 +55,8 @@ def _relevance(folder: Path) -> list[dict]:
     matched, by_baseline, _ = training.predictions(rows)
     slots = others.majority(others.votes(rows.raw, "votes", "vote", others.VOTES))
     head = {"stage": "relevance", "metric": "f1"}
-    return others.rows(head, others.f1, slots, by_baseline | {"matcher": matched}, rows.person)
+    machines = by_baseline | {"matcher": matched}
+    return others.rows(head, others.f1, slots, machines, training.codes_of(rows.person))
 
 
 def _response(folder: Path) -> list[dict]:

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from tests.evaluation.conftest import write_lines
-from tests.evaluation.test_train import LIKES, make_bench
+from tests.evaluation.test_training import LIKES, make_bench
 
 
 def test_the_table_of_interventions_stands_beside_people(tmp_path):

@@ -1,6 +1,5 @@
 """`manage.py leaderboard --release DIR`"""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -46,46 +45,27 @@ class Command(RefusingCommand):
         """Print one table. Exit 1 where nothing was measured yet."""
         judge = judges.of_folder(release)
         source: Any = judge.read(release) if judge else pairs.read(release)
+        more, benchmark = {}, None
         if aspects or table in ("aspects", "correlations"):
-            self._write(_of_aspects(source, table, aspects), format)
-            return
-        benchmark = Benchmark.objects.filter(digest=source.digest).first()
-        if benchmark is None:
-            raise CommandError("No model was measured on this release yet.")
-        if table == "standings" and not judge:
-            self._standings(benchmark, format)
-            return
-        made = leaderboard.all_tables(benchmark).get(table)
-        if made is None:
+            more = _of_aspects(source, aspects)
+        else:
+            benchmark = Benchmark.objects.filter(digest=source.digest).first()
+            if benchmark is None:
+                raise CommandError("No model was measured on this release yet.")
+            if format == "svg" and table != "standings":
+                raise CommandError("Only the standings are a picture.", returncode=2)
+        ending = {"latex": "tex"}.get(format, format)
+        text = leaderboard.exported(benchmark, table, ending, more)
+        if text is None:
             raise CommandError(f"There is nothing yet for the table {table} of this release.")
-        self._write(made, format)
-
-    def _standings(self, benchmark: Benchmark, format: str) -> None:
-        rows = leaderboard.standings(benchmark)
-        if not rows:
-            raise CommandError("No model was measured on this release yet.")
-        if format == "svg":
-            title, desc = f"{benchmark.name}: accuracy", "Per cent with 95 % intervals"
-            picture = tables.as_svg("standings", title, desc, leaderboard.dots(rows), 50.0)
-            self.stdout.write(picture, ending="")
-            return
-        self._write(leaderboard.standings_table(rows), format)
-
-    def _write(self, table: tables.Table, format: str) -> None:
-        if format == "svg":
-            raise CommandError("Only the standings are a picture.", returncode=2)
-        if format == "json":
-            heads, *lines = tables.as_lines(table)
-            rows = [dict(zip(heads, line, strict=True)) for line in lines]
-            self.stdout.write(json.dumps(rows, ensure_ascii=False))
-            return
-        text = tables.as_latex(table) if format == "latex" else tables.as_csv(table)
         self.stdout.write(text, ending="")
 
 
-def _of_aspects(source: object, table: str, path: Path | None) -> tables.Table:
+def _of_aspects(source: object, path: Path | None) -> dict[str, tables.Table]:
     if path is None or not isinstance(source, pairs.Benchmark):
         raise DomainError("Name a file of scores with --aspects, and a release with pairs.")
     scores = scores_file.read_aspects(path)
-    make = tables.correlations if table == "correlations" else tables.aspects
-    return make(source.pairs, scores)
+    return {
+        "aspects": tables.aspects(source.pairs, scores),
+        "correlations": tables.correlations(source.pairs, scores),
+    }

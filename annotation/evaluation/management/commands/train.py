@@ -72,12 +72,16 @@ class Command(RunCommand):
         if options["test"] or options["pairs"]:
             self._table(kind, release, out, options)
             return
-        source: Any = runs.opened(release) if kind == "reward" else release
+        if options["base"] and kind != "reward":
+            raise CommandError("Only reward models are fine-tuned: leave --base out.", returncode=2)
         if options["base"]:
-            result = _fine_tuned(kind, source, out, hold_out, options)
+            result = _fine_tuned(runs.opened(release), out, hold_out, options)
             self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
         else:
-            trained = getattr(training, kind)(source, hold_out)
+            if kind == "reward":
+                trained = training.reward(runs.opened(release), hold_out)
+            else:
+                trained = training.train(kind, release, hold_out)
             learned.save(out, trained.model, trained.card)
             result = trained.card["result"]
             self.stderr.write(f"Written to {out}, with its card {out.name}.md")
@@ -103,7 +107,7 @@ class Command(RunCommand):
             path = out / name
             if options["base"]:
                 batch = {"batch": options["batch"] * (1 if benchmark is other else 2)}
-                _fine_tuned(kind, benchmark, path, 0.0, options | batch)
+                _fine_tuned(benchmark, path, 0.0, options | batch)
             else:
                 trained, path = training.reward(benchmark), out / f"{name}.npz"
                 learned.save(path, trained.model, trained.card)
@@ -117,11 +121,7 @@ class Command(RunCommand):
         self.stdout.write(json.dumps(results) if options["json"] else tables.as_csv(table))
 
 
-def _fine_tuned(
-    kind: str, benchmark: pairs.Benchmark, out: Path, hold_out: float, options: dict
-) -> dict:
-    if kind != "reward":
-        raise CommandError("Only reward models are fine-tuned: leave --base out.", returncode=2)
+def _fine_tuned(benchmark: pairs.Benchmark, out: Path, hold_out: float, options: dict) -> dict:
     names = ("learning_rate", "batch", "epochs", "length")
     if not all(options[name] > 0 for name in names):
         raise CommandError("Learning rate, batch, epochs and length are above 0.", returncode=2)
