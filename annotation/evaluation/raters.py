@@ -50,9 +50,8 @@ class Rating:
 
     task: str = schema.asked(_("Task"), max_length=60)
     endpoint: str = schema.asked(_("Endpoint"), max_length=60)
-    name: str = schema.asked(
-        _("Name"), "", max_length=200, help=_("What reports call it; else the endpoint's model.")
-    )
+    # What reports call it; else the endpoint's model.
+    name: str = schema.asked(_("Name"), "", max_length=200)
     limit: int | None = schema.asked(
         _("Items at most"), None, ge=1, le=2**31 - 1, help=_("Empty: all of them.")
     )
