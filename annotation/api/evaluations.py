@@ -21,6 +21,8 @@ from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of
 from annotation.evaluation import draws, estimates, groups, raters, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run
+from annotation.live import settings
+from annotation.live.settings import Live
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -251,3 +253,30 @@ class ModelRaters(StudyView):
             return 202, RatingStatus(run).data
 
         return once(request, start)
+
+
+LiveBody = serializer_of(Live, title="LiveBody")
+
+
+class LiveComparison(StudyView):
+    """How people of a study talk with hidden models at once."""
+
+    @extend_schema(responses=LiveBody, operation_id="live")
+    def get(self, request: Request, slug: str) -> Response:
+        """The settings; an empty object where nobody talks."""
+        live = settings.of_study(study_for(request.user, slug, policies.task.may_change))
+        return Response(asdict(live) if live else {})
+
+    @extend_schema(request=LiveBody, responses=LiveBody, operation_id="live_save")
+    def put(self, request: Request, slug: str) -> Response:
+        """Let people talk by these settings from now on; a study that is a draft opens."""
+        study = study_for(request.user, slug, policies.task.may_change)
+        settings.save(study, Live(**validated(LiveBody, request.data)), by=request.user)
+        return Response(study.live)
+
+    @extend_schema(responses={204: None}, operation_id="live_end")
+    def delete(self, request: Request, slug: str) -> Response:
+        """Let nobody begin a conversation from now on."""
+        settings.save(study_for(request.user, slug, policies.task.may_change), None,
+                      by=request.user)  # fmt: skip
+        return Response(status=204)

@@ -75,6 +75,7 @@ of_study = [
     path("model-raters/", evaluations.ModelRaters.as_view(), name="api-model-raters"),
     path("estimates/", evaluations.Estimates.as_view(), name="api-estimates"),
     path("groups/", evaluations.Groups.as_view(), name="api-groups"),
+    path("live/", evaluations.LiveComparison.as_view(), name="api-live"),
     path("draws/", evaluations.Draws.as_view(), name="api-draws"),
     path("prompts/", generation.Prompts.as_view(), name="api-prompts"),
     path("prompts/<slug:name>/", generation.OnePrompt.as_view(), name="api-prompt"),

@@ -31,7 +31,7 @@ from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.models import Study
 
 # Stored with each round: a change of how a rule computes probabilities is a new version.
-VERSION = 1
+VERSION = 2
 RULES = {
     "equal": gettext_lazy("all items equally"),
     "uncertain": gettext_lazy("first where the models are least sure"),
@@ -49,7 +49,8 @@ class Round:
     votes: int = asked(gettext_lazy("Votes to ask for"), 200, ge=1, le=1_000_000)
     rule: str = asked(
         gettext_lazy("Which items"), "uncertain", choices=RULES,
-        help=gettext_lazy("In the first round all items are equal: nobody has voted yet."),
+        help=gettext_lazy("Least sure: where models disagree or say so, and where people lay far "
+                          "from them. Each item keeps a fifth of an equal chance."),
     )  # fmt: skip
     panel: int = asked(gettext_lazy("Votes on a drawn item"), 2, ge=1, le=OVERLAP_LIMIT)
     half_width: float | None = asked(
@@ -76,7 +77,9 @@ def draw(study: Study, wanted: Round, by: User | None = None) -> Draw:
             _("No item of this task waits to be drawn: open a batch with 0 judgments an item."),
             code="pool",
         )
-    now = _probabilities(study, task, pool, waiting, rule, wanted.votes / wanted.panel)
+    spread = np.ones(len(pool)) if rule == "equal" else _spread(study, task, pool, rule)
+    # About so many items of those that wait.
+    now = allocation.probabilities(spread, wanted.votes / wanted.panel / waiting.mean())
     number = study.draws.filter(task=task).count()
     seed = hashlib.sha256(f"{study.slug}/{task}/{number}".encode()).digest()
     drawn = waiting & (np.random.default_rng(list(seed)).random(len(pool)) < now)
@@ -171,49 +174,59 @@ def _reached(last: Draw) -> bool:
     return bool(widths) and max(widths) <= (last.half_width or 0)
 
 
-def _probabilities(
-    study: Study, task: str, pool: list[Item], waiting: np.ndarray, rule: str, items: float
-) -> np.ndarray:
-    """The probability of each item of the pool, about ``items`` of those that wait expected."""
-    even = np.ones(len(pool))
-    spread = even if rule == "equal" else _spread(study, task, pool, rule)
-    return allocation.probabilities(spread, items / waiting.mean())
-
-
 def _spread(study: Study, task: str, pool: list[Item], rule: str) -> np.ndarray:
-    """How far people may lie from the models on each item; even before anybody voted."""
+    """What each item's probability of being drawn grows with, by "uncertain" or "close".
+
+    "uncertain": how far single people are likely to lie from what models say, learned from those
+    who voted: (s - p)² + s(1 - s) of people's shares s, so that an item on which they disagree
+    counts even where they are on average where the models are.
+    """
     definition = study.tasks.filter(name=task).order_by("-version")[0]
     material = estimates.material_of(study, definition, estimates.measures_of(definition, "")[0])
+    place = {item.external_id: n for n, item in enumerate(pool)}
+    said = [(unit, label) for unit, _who, label in material.votes]
+    if rule == "close":
+        return _closeness(material, place, said)
     if not material.verdicts:
         raise DomainError(_("No model has judged items of this task."), code="verdicts")
-    place = {item.external_id: n for n, item in enumerate(pool)}
-    if rule == "close":
-        return _closeness(material, place)
-    predicted = _shares(
-        material, place, [pair for each in material.verdicts.values() for pair in each.items()]
-    )
-    votes = _shares(material, place, [(unit, label) for unit, _who, label in material.votes])
-    doubt = allocation.uncertainty(np.nan_to_num(predicted, nan=1 / predicted.shape[1]))
-    judged = np.flatnonzero(~np.isnan(votes).any(axis=1) & ~np.isnan(predicted).any(axis=1))
-    if not len(judged):
-        return np.ones(len(pool))
-    residual = np.abs(votes[judged] - predicted[judged]).max(axis=1)
-    return allocation.learned_spread(doubt, residual, judged)
+    predicted = _predicted(material, place)
+    labels = {label: n for n, label in enumerate(material.asked.measure.labels)}
+    counts = np.zeros_like(predicted)
+    for (item, _option), label in said:
+        if item in place and label in labels:
+            counts[place[item], labels[label]] += 1
+    judged = np.flatnonzero(counts.any(axis=1))
+    shares = counts[judged] / counts[judged].sum(axis=1, keepdims=True)
+    apart = (shares - predicted[judged]) ** 2 + shares * (1 - shares)
+    residual = np.sqrt(apart.max(axis=1, initial=0.0))
+    return allocation.learned_spread(allocation.uncertainty(predicted), residual, judged)
 
 
-def _shares(material: estimates.Material, place: dict[str, int], answers: list) -> np.ndarray:
-    """What part of the answers on each item names each label; NaN where there is none."""
+def _predicted(material: estimates.Material, place: dict[str, int]) -> np.ndarray:
+    """How likely each label of each item is to the models (items, labels), one with another.
+
+    A model that is sure to a degree of c gives the rest to the other labels alike; of an item that
+    no model judged all labels are alike.
+    """
     code = {label: n for n, label in enumerate(material.asked.measure.labels)}
-    counts = np.zeros((len(place), len(code)))
-    for (item, _option), label in answers:
-        if item in place and label in code:
-            counts[place[item], code[label]] += 1
-    total = counts.sum(axis=1, keepdims=True)
-    return np.divide(counts, total, out=np.full_like(counts, np.nan), where=total > 0)
+    shares = np.zeros((len(place), len(code)))
+    for model, verdicts in material.verdicts.items():
+        for unit, label in verdicts.items():
+            if unit[0] not in place or label not in code:
+                continue
+            sure = material.confidences.get((model, unit), 1.0)
+            row = np.full(len(code), (1 - sure) / max(len(code) - 1, 1))
+            row[code[label]] = sure
+            shares[place[unit[0]]] += row
+    total = shares.sum(axis=1, keepdims=True)
+    return np.divide(shares, total, out=np.full_like(shares, 1 / len(code)), where=total > 0)
 
 
-def _closeness(material: estimates.Material, place: dict[str, int]) -> np.ndarray:
-    """√(p(1 − p)) of each item's pair of strategies, p by the strengths that models' verdicts give.
+def _closeness(
+    material: estimates.Material, place: dict[str, int], votes: list[tuple[estimates.Unit, str]]
+) -> np.ndarray:
+    """√(p(1 − p)) of each item's pair of strategies, p by the strengths that votes and models'
+    verdicts give; before there are any all pairs are as close.
 
     Raises DomainError where items do not show two answers of different strategies.
     """
@@ -230,16 +243,20 @@ def _closeness(material: estimates.Material, place: dict[str, int]) -> np.ndarra
     names = sorted({name for pair in pairs.values() for name in pair})
     code = {name: n for n, name in enumerate(names)}
     points = {1: 1.0, 2: 0.0}
-    verdicts = [
+    said = [*votes, *(answer for each in material.verdicts.values() for answer in each.items())]
+    rows = [
         (*(code[name] for name in pairs[item]),
          points.get(estimates.side_of(material.asked, label), 0.5))
-        for each in material.verdicts.values()
-        for (item, _option), label in each.items()
+        for (item, _option), label in said
         if item in pairs
     ]  # fmt: skip
-    first, second, score = np.array(verdicts, dtype=float).reshape(-1, 3).T
-    fit = bradley_terry.bradley_terry(first.astype(int), second.astype(int), score, len(names))
-    strength = np.zeros(len(names)) if fit.strength is None else fit.strength
+    strength = np.zeros(len(names))
+    if rows:
+        first, second, score = np.array(rows, dtype=float).T
+        found = bradley_terry.bradley_terry(
+            first.astype(int), second.astype(int), score, len(names)
+        )
+        strength = strength if found.strength is None else found.strength
     spread = np.full(len(place), 0.5)
     for item, (one, other) in pairs.items():
         p = scipy.special.expit(strength[code[one]] - strength[code[other]])

@@ -90,9 +90,10 @@ class Agreement:
 class Material:
     """A task's answers to one question, by people and by models, and the items that show what.
 
-    ``votes`` are (unit, annotator, label), ``verdicts`` {model: {unit: label}}; ``origins`` are
-    {item: {option's number: (strategy, model)}}; ``chances`` {item: the probability with which it
-    was drawn for votes}, {} where items are not drawn.
+    ``votes`` are (unit, annotator, label), ``verdicts`` {model: {unit: label}}, ``confidences``
+    {(model, unit): how sure it is} where that is known; ``origins`` are {item: {option's number:
+    (strategy, model)}}; ``chances`` {item: the probability with which it was drawn for votes}, {}
+    where items are not drawn.
     """
 
     asked: Asked
@@ -102,6 +103,7 @@ class Material:
     options: int
     units: list[Unit] = field(default_factory=list)
     chances: dict[str, float] = field(default_factory=dict)
+    confidences: dict[tuple[str, Unit], float] = field(default_factory=dict)
 
     def chance(self, units: list[Unit]) -> np.ndarray | None:
         """The probability of each unit; what is not drawn is there for certain."""
@@ -197,10 +199,13 @@ def material_of(
         origins[names[position]][number] = origin
     verdicts: dict[str, dict[Unit, str]] = defaultdict(dict)
     said = Verdict.objects.filter(item__in=items, question=one.measure.name)
-    for judge, item, option, label in said.values_list(
-        "model", "item__external_id", "option", "label"
+    confidences = {}
+    for judge, item, option, label, sure in said.values_list(
+        "model", "item__external_id", "option", "label", "confidence"
     ).iterator(20_000):
         verdicts[judge][item, option] = label
+        if sure is not None:
+            confidences[judge, (item, option)] = sure
     read = stored.read(definition, one.measure, last=last)
     columns = (column.tolist() for column in (read.item, read.option, read.rater, read.label))
     votes = [
@@ -213,7 +218,7 @@ def material_of(
         units = [(name, number) for name, shown in origins.items() for number in sorted(shown)]
     rows = items.exclude(chance=None).values_list("external_id", "chance")
     drawn = {item: chance for item, chance in rows if chance is not None}
-    return Material(one, votes, verdicts, origins, most, units, drawn)
+    return Material(one, votes, verdicts, origins, most, units, drawn, confidences)
 
 
 def _quantities(material: Material, judge: str) -> Iterator[Quantity]:

@@ -18,11 +18,20 @@ def conversations(study: Any, person: Any) -> Any:
     return talks.given(study, person)
 
 
+def keep(study: Any, values: dict) -> None:
+    """Store the settings of a live comparison that a study's definition names."""
+    from annotation.live import settings
+
+    settings.keep(study, values)
+
+
 class LiveConfig(AppConfig):
     name = "annotation.live"
 
     def ready(self) -> None:
         from annotation.judging.annotator import data_export, leaving
+        from annotation.judging.imports import bundles
 
         leaving.withdrawn.connect(erase, dispatch_uid="live")
         data_export.FURTHER["conversations"] = conversations
+        bundles.FURTHER["live"] = keep

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -13,9 +14,12 @@ from annotation.candidates import endpoints
 from annotation.candidates.strategies import answers, by_name
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.schema import asked
+from annotation.core.schema import asked, built, fields_of
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.studies.models import Study, TaskDefinition
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 RULES = {
     "equal": gettext_lazy("all pairs equally"),
@@ -85,7 +89,7 @@ def save(study: Study, live: Live | None, *, by: User | None = None) -> None:
     Conversations that began go on as they began. Raises DomainError with what cannot be.
     """
     if live:
-        for sentence in _faults(study, live):
+        for sentence in (*_faults_of_systems(study, live), *_faults(study, live)):
             raise DomainError(sentence, code="live")
     with transaction.atomic():
         locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -96,49 +100,75 @@ def save(study: Study, live: Live | None, *, by: User | None = None) -> None:
         audit.record(by, "live.save", study, on=bool(live))
 
 
+def keep(study: Study, values: dict) -> None:
+    """Store the settings of a study's definition: ``values`` of Live that fit the study's tasks.
+
+    Which endpoints there are is asked for when people talk. Raises DomainError.
+    """
+    if unknown := values.keys() - fields_of(Live).keys():
+        raise DomainError(f"“live” has no setting “{min(unknown)[:60]}”.", code="live")
+    for sentence in _faults(study, built(Live, values)):
+        raise DomainError(sentence, code="live")
+    study.live = values
+    study.save(update_fields=["live"])
+
+
+def tasks_of(study: Study) -> list[str]:
+    """The names of the tasks that may be judged in a conversation."""
+    tasks = study.tasks.order_by("name", "-version").distinct("name")
+    return [task.name for task in tasks if any(_shows(task, int(n)) for n in MODELS)]
+
+
+def usable_strategies() -> dict[str, "StrOrPromise"]:
+    """{name: words} of the strategies that can answer in a conversation."""
+    known = by_name()
+    return {name: known[name].words for name in answers()
+            if not known[name].needs_attributes and not known[name].oracle}  # fmt: skip
+
+
 def task_of(study: Study, name: str) -> TaskDefinition | None:
     """The newest version of a task."""
     return study.tasks.filter(name=name).order_by("-version").first()
 
 
-def _faults(study: Study, live: Live) -> Iterable[str]:
+def _faults_of_systems(study: Study, live: Live) -> Iterable[str]:
     number = int(live.models)
     if len(live.systems) < number:
         yield _("%(n)d systems are needed: configure or name more endpoints, or strategies.") % {
             "n": number
         }
-    strategies = by_name()
-    for name in live.strategies:
-        strategy = strategies.get(name)
-        special = strategy and (strategy.needs_attributes or strategy.oracle)
-        if strategy is None or special or name not in answers():
-            yield _("“%(name)s” is no strategy for a conversation.") % {"name": name[:40]}
-        elif strategy.needs_persona and not live.personas:
-            yield _("“%(name)s” needs personas to talk as.") % {"name": name}
     if live.personas and not study.personas.filter(dropped_at=None).exists():
         yield _("The study has no personas to talk as.")
-    history = any(by_name()[name].history for name in live.strategies if name in strategies)
+
+
+def _faults(study: Study, live: Live) -> Iterable[str]:
+    number, strategies = int(live.models), by_name()
+    for name in live.strategies:
+        if name not in usable_strategies():
+            yield _("“%(name)s” is no strategy for a conversation.") % {"name": name[:40]}
+        elif strategies[name].needs_persona and not live.personas:
+            yield _("“%(name)s” needs personas to talk as.") % {"name": name}
+    history = any(strategies[name].history for name in live.strategies if name in strategies)
     if not live.tasks or live.each_turn in live.tasks:
         yield _("Name a task that is judged at the end, and another one for each turn.")
     for name in [*live.tasks, *filter(None, [live.each_turn])]:
-        yield from _faults_of_task(study, name, number, history)
-    choice = task_of(study, live.each_turn) if live.each_turn else None
-    if choice:
-        question = kind_of(choice.kind).counted_question(config_of_task(choice))
-        if getattr(question, "type", "") != "choice" or choice.config["reason"] == "required":
-            words = _("“%(task)s” is no choice of an answer without a required reason.")
-            yield words % {"task": choice.name}
+        task, words = task_of(study, name), {"task": name[:60], "n": number}
+        if task is None:
+            yield _("The study has no task “%(task)s”.") % words
+        elif not _shows(task, number):
+            yield _("“%(task)s” does not show %(n)d answers to a question.") % words
+        elif history and not config_of_task(task)["owner_only"]:
+            yield _("“%(task)s” must be for owners only: systems see histories.") % words
+        elif name == live.each_turn and not _is_choice(task):
+            yield _("“%(task)s” is no choice of an answer without a required reason.") % words
 
 
-def _faults_of_task(study: Study, name: str, number: int, history: bool) -> Iterable[str]:
-    task = task_of(study, name)
-    words = {"task": name[:60], "n": number}
-    if task is None:
-        yield _("The study has no task “%(task)s”.") % words
-        return
+def _shows(task: TaskDefinition, number: int) -> bool:
     kind, config = kind_of(task.kind), config_of_task(task)
     least, most = kind.options_range(config)
-    if not least <= number <= most or set(kind.asks(config)) - {"query", "options"}:
-        yield _("“%(task)s” does not show %(n)d answers to a question.") % words
-    if history and not config["owner_only"]:
-        yield _("“%(task)s” must be for owners only: systems see histories.") % words
+    return least <= number <= most and not set(kind.asks(config)) - {"query", "options"}
+
+
+def _is_choice(task: TaskDefinition) -> bool:
+    question = kind_of(task.kind).counted_question(config_of_task(task))
+    return getattr(question, "type", "") == "choice" and task.config["reason"] != "required"

@@ -1,5 +1,6 @@
 """The page of a conversation with hidden systems, and the one on which curators set it up."""
 
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -10,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
+from annotation.candidates import endpoints
 from annotation.core import refusals
 from annotation.core.errors import DomainError, uuid_or_not_found
 from annotation.core.pages import whole_or_part
@@ -20,7 +22,19 @@ from annotation.questions.base import whole_number
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
-LiveForm = form_of(Live)
+
+class LiveForm(form_of(Live)):  # type: ignore[misc]
+    """The settings, with what the study has as choices."""
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, initial=study.live, **kwargs)
+        tasks = [(name, name) for name in settings.tasks_of(study)]
+        self.offer("tasks", tasks)
+        self.offer("each_turn", [("", _("none: each system has its own conversation")), *tasks])
+        self.offer("endpoints", [(server.name, f"{server.name} ({server.model})")
+                                 for server in endpoints.usable()])  # fmt: skip
+        self.offer("strategies", [(name, f"{name}: {words}") for name, words in
+                                  settings.usable_strategies().items()])  # fmt: skip
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -90,12 +104,11 @@ def setup(request: UserRequest, slug: str) -> HttpResponse:
     """Whether and how people of the study talk with systems."""
     study = study_for(request.user, slug, policies.task.may_change)
     off = "off" in request.POST
-    form = LiveForm(request.POST if request.method == "POST" and not off else None,
-                    initial=study.live)  # fmt: skip
+    form = LiveForm(request.POST if request.method == "POST" and not off else None, study=study)
     if off or form.is_valid():
         with refusals.in_form(form):
             settings.save(study, None if off else form.schema, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("talk-setup", slug)
-    context = {"study": study, "form": form, "tasks": study.tasks.order_by("name").distinct("name")}
+    context = {"study": study, "form": form}
     return render(request, "live/setup.html", context, status=400 if form.errors else 200)

@@ -216,6 +216,8 @@ class Study(Row):
     settings: Annotated[dict, says("must be an object")] = {}
     checks: Annotated[dict, says("must be an object")] = {}
     retrieval: Annotated[dict, says("must be an object")] = {}
+    # How people talk with hidden models: live.settings.Live.
+    live: Annotated[dict, says("must be an object")] = {}
 
 
 class Task(Row):

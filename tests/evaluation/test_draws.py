@@ -61,15 +61,33 @@ def test_a_batch_with_no_judgments_an_item_hands_out_nothing(pool, cast):
     assert draws.state(pool, "better") == {"waiting": ITEMS, "rounds": []}
 
 
-def test_the_first_round_is_drawn_evenly_and_each_drawn_item_gets_its_panel(pool):
+def test_the_first_round_prefers_items_on_which_models_differ_and_each_gets_its_panel(pool):
     drawn = draws.draw(pool, draws.Round("better", votes=40))
     assert (drawn.rule, drawn.version, drawn.panel, drawn.slots) == (
         "uncertain", draws.VERSION, 2, 2 * drawn.items)  # fmt: skip
-    assert chances() == pytest.approx([20 / ITEMS] * ITEMS)
+    # doubt² is 0 and ¼, its mean ⅛: spreads are as √⅛ and √⅜, mixed with a fifth of equal parts.
+    low, high = 0.8 / (1 + 3**0.5), 0.8 * 3**0.5 / (1 + 3**0.5)
+    assert chances() == pytest.approx(
+        [20 * (each / 30 + 0.2 / ITEMS) for each in (low, high) for _n in range(30)]
+    )
     assert 9 <= drawn.items <= 31
     assert Item.objects.filter(overlap=2).count() == drawn.items
     assert Slot.objects.filter(status="open").count() == drawn.slots
     assert draws.state(pool, "better")["waiting"] == ITEMS - drawn.items
+
+
+def test_a_model_that_says_how_sure_it_is_is_asked_about_where_it_is_not(pool):
+    Verdict.objects.filter(model="m2").delete()
+    draws.draw(pool, draws.Round("better", votes=40))
+    assert chances() == pytest.approx([20 / ITEMS] * ITEMS)
+    Item.objects.update(chance=0, overlap=0)
+    Verdict.objects.filter(item__position__lte=30).update(confidence=0.5)
+    Verdict.objects.filter(item__position__gt=30).update(confidence=0.9)
+    draws.draw(pool, draws.Round("better", votes=40))
+    # Variances 0.25 and 0.09, their mean 0.17.
+    one, other = 0.42**0.5, 0.26**0.5
+    expected = [20 * (0.8 * each / (one + other) / 30 + 0.2 / ITEMS) for each in (one, other)]
+    assert (chances()[0], chances()[-1]) == pytest.approx(tuple(expected))
 
 
 def test_the_next_round_prefers_items_on_which_the_models_lie_far_from_people(pool, cast):
@@ -102,6 +120,21 @@ def test_close_pairs_are_drawn_first_by_the_strengths_that_models_give(pool):
     found = chances()
     assert max(found[:20]) < min(found[20:])
     assert len({round(each, 9) for each in found[20:]}) == 1
+
+
+def test_close_pairs_are_drawn_first_by_the_strengths_that_votes_give(pool, cast):
+    Verdict.objects.all().delete()
+    worse = Candidate.objects.filter(options__item__position__lte=20, strategy="A2")
+    worse.update(strategy="A3")
+    draws.draw(pool, draws.Round("better", votes=60, rule="close"))
+    # Nobody has said anything: all pairs are as close.
+    assert chances() == pytest.approx([30 / ITEMS] * ITEMS)
+    first = np.array(chances())
+    people = cast.person("Ann"), cast.person("Bo")
+    judge_all(pool, *people, choose=lambda item: TORN[item.position > 20 and item.position % 2])
+    draws.draw(pool, draws.Round("better", votes=20, rule="close"))
+    now = 1 - (1 - np.array(chances())) / (1 - first)
+    assert now[:20].max() < now[20:].min()
 
 
 def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, cast):
@@ -202,5 +235,5 @@ def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, 
     folder = folders.folder_of(release)
     assert [row["chance"] for row in rows(folder, "items.jsonl")] == before
     (drawn,) = json.loads((folder / "manifest.json").read_text())["rules"]["draws"]
-    assert (drawn["rule"], drawn["version"], drawn["votes"]) == ("equal", 1, 24)
-    assert "drawn for votes by rule: equal (version 1)" in (folder / "README.md").read_text()
+    assert (drawn["rule"], drawn["version"], drawn["votes"]) == ("equal", 2, 24)
+    assert "drawn for votes by rule: equal (version 2)" in (folder / "README.md").read_text()

@@ -52,7 +52,8 @@ def test_a_definition_makes_the_same_study_again(full, cast):
 
 def test_a_clone_takes_along_what_is_ticked(full, cast):
     by = cast.person("Carol")
-    Study.objects.filter(pk=full.pk).update(live={"tasks": ["best"]}, automatic=True)
+    live = {"tasks": ["best"], "models": "3"}
+    Study.objects.filter(pk=full.pk).update(live=live, automatic=True)
     full.refresh_from_db()
     whole = clone(full, Clone("Whole", "whole", list(PARTS)), by=by)
     assert sorted(whole.queries.values_list("external_id", flat=True)) == ["best-q1"]
@@ -65,7 +66,7 @@ def test_a_clone_takes_along_what_is_ticked(full, cast):
     assert not Item.objects.filter(study=whole).exists()
     bare = clone(full, Clone("Bare", "bare", []), by=by)
     assert (bare.tasks.count(), bare.description, bare.consent_text) == (0, "", None)
-    assert (whole.live, bare.live, whole.automatic) == ({"tasks": ["best"]}, {}, True)
+    assert (whole.live, bare.live, whole.automatic) == (live, {}, True)
     assert not Checks.objects.filter(study=bare).exists()
 
 

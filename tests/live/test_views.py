@@ -2,15 +2,17 @@
 
 import pytest
 
+from annotation.judging.curator import definition
 from annotation.judging.models import Judgment
 from annotation.live.models import Talk
+from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
 from tests.candidates.conftest import write_all
 
 PAGE = "/studies/tea/talk/"
-SETTINGS = {"tasks": "served", "each_turn": "", "models": "2", "endpoints": "oak elm",
-            "strategies": "A3", "rule": "equal", "turns": "3", "words": "50", "talks": "2",
-            "patience": "60"}  # fmt: skip
+SETTINGS = {"tasks": ["served"], "each_turn": "", "models": "2", "endpoints": ["oak", "elm"],
+            "strategies": ["A3"], "rule": "equal", "turns": 3, "words": 50, "talks": 2,
+            "patience": 60}  # fmt: skip
 
 
 @pytest.fixture
@@ -70,9 +72,12 @@ def test_nobody_acts_in_the_conversation_of_another(cast, ann, tea, live, login)
 def test_a_curator_sets_it_up_and_ends_it(cast, carol, tea, models):
     cast.task(tea, "served", options=2)
     page = "/studies/tea/talk/setup/"
-    assert carol.get(page).status_code == 200
-    wrong = carol.post(page, SETTINGS | {"tasks": "none"})
-    assert wrong.status_code == 400 and "no task “none”" in wrong.content.decode()
+    cast.task(tea, "traits", kind="attribute")
+    shown = carol.get(page).content.decode()
+    assert 'value="served"' in shown and 'value="ash"' in shown and 'value="traits"' not in shown
+    assert carol.post(page, SETTINGS | {"tasks": ["none"]}).status_code == 400
+    wrong = carol.post(page, SETTINGS | {"models": "3"})
+    assert "does not show 3 answers" in wrong.content.decode()
     assert carol.post(page, SETTINGS).status_code == 302
     study = Study.objects.get(slug="tea")
     assert (study.status, study.live["endpoints"], study.live["turns"]) == (
@@ -96,3 +101,30 @@ def test_the_recipe_can_be_talked_in(cast, models, login, at_once):
     write_all()
     ann.post("/studies/t/talk/", {"act": "end", "talk": talk.pk})
     assert study.items.count() == 2 and not Judgment.objects.exists()
+
+
+def test_the_api_takes_the_same_settings(cast, carol, tea, models):
+    cast.task(tea, "served", options=2)
+    address = "/api/v1/studies/tea/live/"
+    assert carol.get(address).json() == {}
+    saved = carol.put(address, SETTINGS, "application/json")
+    assert (saved.status_code, saved.json()) == (200, SETTINGS | {"personas": False})
+    assert carol.get(address).json() == saved.json() == Study.objects.get(slug="tea").live
+    wrong = carol.put(address, SETTINGS | {"tasks": ["none"]}, "application/json")
+    assert (wrong.status_code, "no task “none”" in wrong.json()["detail"]) == (400, True)
+    assert carol.put(address, SETTINGS | {"turns": 0}, "application/json").status_code == 400
+    assert carol.delete(address).status_code == 204
+    assert Study.objects.get(slug="tea").live == {}
+
+
+def test_a_definition_has_the_settings_and_is_refused_where_they_do_not_fit(cast, tea, live):
+    live(rule="close")
+    written = definition.definition_of(Study.objects.get(slug="tea")) | {"slug": "mint"}
+    assert written["live"]["rule"] == "close"
+    assert definition.make(written, None).live == written["live"]
+    wrong = {"pace": 3, "tasks": ["none"], "turns": 99, "strategies": ["A0"]}
+    for name, value in wrong.items():
+        changed = written | {"slug": "basil", "live": written["live"] | {name: value}}
+        with pytest.raises(BundleError, match="live|task|turns|strategy"):
+            definition.make(changed, None)
+    assert not Study.objects.filter(slug="basil").exists()

@@ -1235,6 +1235,10 @@ TABLE = {
     # Without a task.
     "api-estimates": api(run.may_read, SAFE=400),
     "api-groups": api(result.may_read, SAFE=400),
+    # No endpoint is configured.
+    "api-live": api(
+        task.may_change, SAFE=200, PUT=400, DELETE=204, data=lambda w: {"tasks": ["best"]}
+    ),
     "api-draws": api(
         run.may_read,
         SAFE=200,

@@ -70,6 +70,8 @@ def definition_of(study: Study, parts: Collection[str] = PARTS) -> dict[str, Any
         definition["retrieval"] = {
             name: getattr(retrieval, name) for name in ("sources", "strategies", "results")
         }
+        further = {name: getattr(study, name) for name in bundles.FURTHER}
+        definition |= {name: value for name, value in further.items() if value}
     stored = Checks.objects.filter(study=study).first() if "checks" in parts else None
     if stored:
         definition["checks"] = {name: getattr(stored, name) for name in fields_of(Rates)}
@@ -128,9 +130,6 @@ def clone(source: Study, wanted: Clone, *, by: User | None) -> Study:
     """A study with the parts of ``source`` that are wanted; nobody's judgments or own questions."""
     definition = definition_of(source, wanted.parts) | {"slug": wanted.slug, "title": wanted.title}
     study = make(definition, by)
-    if "tasks" in wanted.parts and source.live:  # it names tasks
-        study.live = source.live
-        study.save(update_fields=["live"])
     if "material" in wanted.parts:
         report = Report()
         for name, rows in _material(source):

@@ -32,6 +32,8 @@ from annotation.studies.bundle import Bundle, BundleError, Report, Task, read_bu
 from annotation.studies.models import RESERVED_SLUGS, SLUG, Study, TaskDefinition
 from annotation.studies.schemas import IN_A_BUNDLE, Settings, settings_of
 
+# Further columns of a study that study.json names, each with what checks and stores it.
+FURTHER: dict[str, Callable[[Study, dict], None]] = {}
 CHUNK = 2_000
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
@@ -135,7 +137,7 @@ def _settings(study: Study, named: dict) -> dict:
 
 
 def _store_rates(study: Study, named: dict) -> None:
-    """The study's checks and the sources of its answers, where the bundle names them."""
+    """The study's checks, the sources of its answers and more, where the bundle names them."""
     try:
         if named["checks"]:
             rates = asdict(built(Rates, named["checks"]))
@@ -146,6 +148,9 @@ def _store_rates(study: Study, named: dict) -> None:
 
             retrieve.check(wanted)
             Retrieval.objects.update_or_create(study=study, defaults=wanted)
+        for name, keep in FURTHER.items():
+            if named[name]:
+                keep(study, named[name])
     except DomainError as refusal:
         raise BundleError([f"study.json: {refusal.sentence}"]) from refusal
 
