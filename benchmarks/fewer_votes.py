@@ -41,11 +41,6 @@ class Group:
     def means(self) -> np.ndarray:
         return np.bincount(self.item, weights=self.value) / np.bincount(self.item)
 
-    @property
-    def variances(self) -> np.ndarray:
-        squares = np.bincount(self.item, weights=self.value**2) / np.bincount(self.item)
-        return squares - self.means**2
-
 
 def drawn(group: Group, judge: float, votes: int, rule: str, rng: np.random.Generator) -> Estimate:
     """The estimate from about so many of the group's votes."""
@@ -55,7 +50,7 @@ def drawn(group: Group, judge: float, votes: int, rule: str, rng: np.random.Gene
         noise = means.std() * np.sqrt(1 / judge**2 - 1)
         predicted = np.clip(means + rng.normal(0, noise, len(means)), 0, 1)
     panel = max(PANEL, round(votes / len(means)))
-    chosen, chance = _chosen(group, predicted, votes / panel, rule, rng)
+    chosen, chance = _chosen(means, predicted, votes / panel, rule, rng)
     # A vote's place among those on its item, in a random order.
     shuffled = rng.permutation(len(group.item))
     order = shuffled[np.argsort(group.item[shuffled], kind="stable")]
@@ -66,10 +61,9 @@ def drawn(group: Group, judge: float, votes: int, rule: str, rng: np.random.Gene
 
 
 def _chosen(
-    group: Group, predicted: np.ndarray, items: float, rule: str, rng: np.random.Generator
+    means: np.ndarray, predicted: np.ndarray, items: float, rule: str, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Whether each item is drawn, and its probability; by doubt in two rounds of half each."""
-    means = group.means
     even = np.ones(len(means))
     if rule == "equal" or items >= len(means):
         chance = probabilities(even, items)
@@ -79,8 +73,7 @@ def _chosen(
     before = probabilities(learned_spread(doubt, np.zeros(0), nothing), items / 2)
     chosen = rng.random(len(means)) < before
     judged = np.flatnonzero(chosen)
-    apart = np.sqrt((means - predicted) ** 2 + group.variances)
-    spread = learned_spread(doubt, apart[judged], judged)
+    spread = learned_spread(doubt, means[judged] - predicted[judged], judged)
     now = probabilities(spread, (items / 2) / max(1 - before.mean(), 1e-9))
     return chosen | (rng.random(len(means)) < now), drawn_until(before, now)
 

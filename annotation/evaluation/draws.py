@@ -177,9 +177,8 @@ def _reached(last: Draw) -> bool:
 def _spread(study: Study, task: str, pool: list[Item], rule: str) -> np.ndarray:
     """What each item's probability of being drawn grows with, by "uncertain" or "close".
 
-    "uncertain": how far single people are likely to lie from what models say, learned from those
-    who voted: (s - p)² + s(1 - s) of people's shares s, so that an item on which they disagree
-    counts even where they are on average where the models are.
+    "uncertain": how far people are likely to lie from what models say of an item, by how unsure
+    these are of it, as learned from the items that people voted on.
     """
     definition = study.tasks.filter(name=task).order_by("-version")[0]
     material = estimates.material_of(study, definition, estimates.measures_of(definition, "")[0])
@@ -197,8 +196,7 @@ def _spread(study: Study, task: str, pool: list[Item], rule: str) -> np.ndarray:
             counts[place[item], labels[label]] += 1
     judged = np.flatnonzero(counts.any(axis=1))
     shares = counts[judged] / counts[judged].sum(axis=1, keepdims=True)
-    apart = (shares - predicted[judged]) ** 2 + shares * (1 - shares)
-    residual = np.sqrt(apart.max(axis=1, initial=0.0))
+    residual = np.abs(shares - predicted[judged]).max(axis=1, initial=0.0)
     return allocation.learned_spread(allocation.uncertainty(predicted), residual, judged)
 
 

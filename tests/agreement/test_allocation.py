@@ -27,6 +27,12 @@ def test_the_spread_is_learned_from_how_far_people_lay_from_the_model():
     assert found == pytest.approx(np.sqrt(0.04 + 3 * doubt**2))
 
 
+def test_before_anybody_voted_doubt_has_a_part_beside_equality():
+    nobody = np.zeros(0, dtype=int)
+    found = learned_spread(np.array([0.0, 0.5]), np.zeros(0), nobody)
+    assert found == pytest.approx([np.sqrt(3 / 8), np.sqrt(5 / 8)])
+
+
 def test_doubt_that_tells_nothing_or_the_opposite_leaves_all_items_alike():
     doubt, judged = np.array([0.0, 0.1, 0.2, 0.4]), np.array([0, 1, 2])
     assert learned_spread(doubt, np.array([0.3, -0.3, 0.3]), judged) == pytest.approx([0.3] * 4)

@@ -65,8 +65,8 @@ def test_the_first_round_prefers_items_on_which_models_differ_and_each_gets_its_
     drawn = draws.draw(pool, draws.Round("better", votes=40))
     assert (drawn.rule, drawn.version, drawn.panel, drawn.slots) == (
         "uncertain", draws.VERSION, 2, 2 * drawn.items)  # fmt: skip
-    # doubt² is 0 and ¼, its mean ⅛: spreads are as √⅛ and √⅜, mixed with a fifth of equal parts.
-    low, high = 0.8 / (1 + 3**0.5), 0.8 * 3**0.5 / (1 + 3**0.5)
+    # doubt² is 0 and ¼, three times its mean ⅜: spreads as √3 and √5, and a fifth of equal parts.
+    low, high = (0.8 * root / (3**0.5 + 5**0.5) for root in (3**0.5, 5**0.5))
     assert chances() == pytest.approx(
         [20 * (each / 30 + 0.2 / ITEMS) for each in (low, high) for _n in range(30)]
     )
@@ -80,12 +80,13 @@ def test_a_model_that_says_how_sure_it_is_is_asked_about_where_it_is_not(pool):
     Verdict.objects.filter(model="m2").delete()
     draws.draw(pool, draws.Round("better", votes=40))
     assert chances() == pytest.approx([20 / ITEMS] * ITEMS)
+    Slot.objects.all().delete()
     Item.objects.update(chance=0, overlap=0)
     Verdict.objects.filter(item__position__lte=30).update(confidence=0.5)
     Verdict.objects.filter(item__position__gt=30).update(confidence=0.9)
     draws.draw(pool, draws.Round("better", votes=40))
-    # Variances 0.25 and 0.09, their mean 0.17.
-    one, other = 0.42**0.5, 0.26**0.5
+    # Variances 0.25 and 0.09, three times their mean 0.51.
+    one, other = 0.76**0.5, 0.6**0.5
     expected = [20 * (0.8 * each / (one + other) / 30 + 0.2 / ITEMS) for each in (one, other)]
     assert (chances()[0], chances()[-1]) == pytest.approx(tuple(expected))
 

@@ -72,11 +72,11 @@ def test_nobody_acts_in_the_conversation_of_another(cast, ann, tea, live, login)
 def test_a_curator_sets_it_up_and_ends_it(cast, carol, tea, models):
     cast.task(tea, "served", options=2)
     page = "/studies/tea/talk/setup/"
-    cast.task(tea, "traits", kind="attribute")
+    tea.tasks.create(name="traits", kind="attribute", overlap=1, config={})
     shown = carol.get(page).content.decode()
     assert 'value="served"' in shown and 'value="ash"' in shown and 'value="traits"' not in shown
     assert carol.post(page, SETTINGS | {"tasks": ["none"]}).status_code == 400
-    wrong = carol.post(page, SETTINGS | {"models": "3"})
+    wrong = carol.post(page, SETTINGS | {"models": "3", "endpoints": []})
     assert "does not show 3 answers" in wrong.content.decode()
     assert carol.post(page, SETTINGS).status_code == 302
     study = Study.objects.get(slug="tea")
@@ -125,6 +125,6 @@ def test_a_definition_has_the_settings_and_is_refused_where_they_do_not_fit(cast
     wrong = {"pace": 3, "tasks": ["none"], "turns": 99, "strategies": ["A0"]}
     for name, value in wrong.items():
         changed = written | {"slug": "basil", "live": written["live"] | {name: value}}
-        with pytest.raises(BundleError, match="live|task|turns|strategy"):
+        with pytest.raises(BundleError):
             definition.make(changed, None)
     assert not Study.objects.filter(slug="basil").exists()

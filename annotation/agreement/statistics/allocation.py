@@ -12,6 +12,9 @@ from .coefficient import CONFIDENCE
 
 # The part of all votes that is spread evenly: no item's probability is below its share of these.
 FLOOR = 0.2
+# How much more weight than doubt itself the equality of all items has before anybody voted: with
+# less, models whose doubt tells nothing widen the intervals of few votes.
+PRIOR = 3.0
 
 
 def uncertainty(shares: np.ndarray) -> np.ndarray:
@@ -26,13 +29,14 @@ def uncertainty(shares: np.ndarray) -> np.ndarray:
 def learned_spread(doubt: np.ndarray, residual: np.ndarray, judged: np.ndarray) -> np.ndarray:
     """How far people are likely to lie from the model on each item, from those they voted on.
 
-    ``doubt`` is the uncertainty of each item, ``residual`` the distance of people's votes from the
-    prediction of the items ``judged`` (their codes). Squared residuals are a + b doubt² by least
-    squares with a, b ≥ 0: where doubt tells nothing b is 0, and all items are alike. Before anybody
-    voted a is the mean of doubt² and b is 1.
+    ``doubt`` is the uncertainty of each item, ``residual`` people's mean minus the prediction of
+    the items ``judged`` (their codes), which few votes bring about where people disagree, too.
+    Squared residuals are a + b doubt² by least squares with a, b ≥ 0: where doubt tells nothing b
+    is 0, and all items are alike. Before anybody voted b is 1, and a the mean of doubt² PRIOR
+    times.
     """
     if not len(judged):
-        return np.sqrt((doubt**2).mean() + doubt**2)
+        return np.sqrt(PRIOR * (doubt**2).mean() + doubt**2)
     # Only here: scipy's optimisation takes half a second to import.
     from scipy.optimize import nnls
 
