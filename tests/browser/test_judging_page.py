@@ -36,14 +36,10 @@ def test_a_digit_chooses_the_answer_shown_there_and_ctrl_enter_submits_it(page, 
     expect(page.get_by_role("region", name="What could I do")).to_be_focused()
 
 
-@pytest.mark.parametrize("submit", ["Enter", "dblclick"])
-def test_enter_on_a_choice_and_a_double_click_submit_once_and_never_skip(page, desk, submit):
+def test_enter_on_a_choice_submits_once_and_never_skips(page, desk):
     desk(page)
     page.keyboard.press("1")
-    if submit == "Enter":
-        page.keyboard.press(submit)
-    else:
-        page.get_by_role("button", name="Submit and next").dblclick()
+    page.keyboard.press("Enter")
     counted(page, 1)
     assert (Judgment.objects.count(), Handback.objects.count()) == (1, 0)
 
@@ -70,17 +66,6 @@ def test_the_next_item_moves_nothing(page, desk):
     counted(page, 1)
     assert page.locator(".decide").bounding_box() == before
     assert page.evaluate("window.shift || 0") == 0
-
-
-def test_a_refused_answer_comes_back_with_its_choice_and_its_reason_said(page, desk):
-    desk(page, reason="required")
-    page.keyboard.press("2")
-    page.get_by_label("Why this one?").fill("   ")
-    page.get_by_role("button", name="Submit and next").click()
-    expect(page.locator(".decide [role=alert]")).to_be_focused()
-    expect(page.locator(".decide [role=alert]")).to_contain_text("Say in a few words")
-    expect(page.get_by_role("radio", name="Answer 2")).to_be_checked()
-    assert Judgment.objects.count() == 0
 
 
 def test_skipping_asks_first_and_takes_the_words_along(page, desk):
@@ -135,22 +120,6 @@ def test_the_choice_bar_is_as_low_as_what_is_asked_allows(page, desk):
         asked = page.locator(".decide legend").first.bounding_box()
         assert asked["x"] + asked["width"] <= page.locator(".choice").first.bounding_box()["x"]
         assert page.locator(".decide").bounding_box()["height"] <= 144
-
-
-def test_what_was_said_of_a_change_goes_with_the_next_answer(page, desk):
-    desk(page, items=3)
-    page.keyboard.press("1")
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("#progress")).to_contain_text("1 of 3")
-    page.keyboard.press("u")
-    expect(page.locator("#progress")).to_contain_text("You judged this")
-    page.keyboard.press("2")
-    page.keyboard.press("Control+Enter")
-    expect(page.get_by_text("Your answer is changed.")).to_be_visible()
-    page.keyboard.press("1")
-    page.keyboard.press("Control+Enter")
-    expect(page.locator("#progress")).to_contain_text("2 of 3")
-    expect(page.get_by_text("Your answer is changed.")).to_have_count(0)
 
 
 def test_a_link_that_is_called_a_button_answers_to_the_space_bar(page, desk):

@@ -24,18 +24,12 @@ from tests.judging.test_queue import choose, expire_now, in_parallel, judge
 def test_training_comes_first_once_and_in_order(cast, tea):
     cast.open(tea, items=2, overlap=2)
     first, second = add_checks(cast, tea, "training", 2)
+    assert (first.slots.count(), Checks.objects.get().study) == (0, tea)
     for name in ("Ann", "Bo"):
         person = cast.person(name)
         assert [Slot.objects.get(pk=judge(tea, person)).item for _ in range(2)] == [first, second]
         assert purposes(tea, person) == ["work", "work"]
     assert list(first.slots.order_by("ordinal").values_list("ordinal", flat=True)) == [0, 1]
-
-
-def test_checks_have_no_slots_before_they_are_handed_out(cast, tea):
-    cast.open(tea, items=1, overlap=1)
-    (item,) = add_checks(cast, tea, "gold")
-    assert item.slots.count() == 0
-    assert Checks.objects.get().study == tea
 
 
 def test_who_fails_the_training_is_stopped_with_a_sentence(cast, tea, login):

@@ -122,11 +122,6 @@ def test_leaving_twice_is_leaving_once(cast, tea, ann):
     assert Membership.objects.get(user=ann).left_at == first
 
 
-def test_letting_go_of_nothing_changes_nothing(tea, ann):
-    leaving.let_go(tea, ann)
-    assert not Handback.objects.exists()
-
-
 def test_a_lapsed_item_is_not_handed_back_twice(cast, tea, ann):
     cast.open(tea)
     slot = queue.claim(tea, ann)

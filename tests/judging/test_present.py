@@ -3,16 +3,10 @@
 import pytest
 
 from annotation.judging.batches.open import open_batch
-from annotation.judging.curator import checks
 from annotation.judging.models import Slot
-from annotation.judging.work import hidden_checks, present, queue
-from tests.judging.test_checks import add_checks
+from annotation.judging.work import present, queue
+from tests.judging.test_checks import add_checks, rates
 from tests.judging.test_queue import judge
-
-
-def repeat_every(study, number):
-    rates = hidden_checks.Rates(pass_mark=0, gold_every=0, repeat_every=number)
-    checks.set_rates(study, rates, by=None)
 
 
 @pytest.fixture
@@ -34,7 +28,7 @@ def totals(study, user):
 def test_the_total_is_the_same_before_and_after_repeats_are_handed_out(cast, tea, ann):
     cast.open(tea, items=8, overlap=1)
     add_checks(cast, tea, "gold", 2)
-    repeat_every(tea, 2)
+    rates(tea, repeat_every=2)
     # A half of eight items may come again; no gold item is handed out.
     assert totals(tea, ann) == ({12}, {"work", "repeat"})
 
@@ -45,7 +39,7 @@ def test_the_total_of_own_items_is_the_same_before_and_after_repeats_are_handed_
     for n in range(8):
         cast.candidates(cast.query(tea, f"q{n}", persona, owner=ann))
     open_batch(tea, task)
-    repeat_every(tea, 2)
+    rates(tea, repeat_every=2)
     assert totals(tea, ann) == ({12}, {"work", "repeat"})
 
 

@@ -14,19 +14,7 @@ from annotation.core.errors import Conflict, NotFound
 from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.models import Desk, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
-
-
-def choose(slot_id, number=1) -> dict:
-    slot = Slot.objects.get(pk=slot_id)
-    return {"choice": str(slot.item.options.get(number=number).candidate_id)}
-
-
-def judge(study, user, number=1):
-    """Claim and judge one item; the slot's id, or None where nothing is left."""
-    slot = queue.claim(study, user)
-    if slot:
-        submit.submit(study, slot, user, choose(slot, number), key=f"k{slot}")
-    return slot
+from tests.judging.conftest import choose, judge
 
 
 def in_parallel(jobs):
@@ -70,15 +58,6 @@ def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea):
     assert order == sorted(order)
     assert judge(tea, ann) is None
     assert Desk.objects.get(annotator=ann).done == 3
-
-
-def test_three_people_make_three_judgments_an_item_and_no_more(cast, tea):
-    cast.open(tea, items=4, overlap=2)
-    for name in ("Ann", "Bo", "Chen"):
-        while judge(tea, cast.person(name)):
-            pass
-    assert list(Item.objects.values_list("done", flat=True)) == [2, 2, 2, 2]
-    assert Judgment.objects.count() == 8
 
 
 def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea):
@@ -125,12 +104,6 @@ def test_a_lease_that_ran_out_reopens_the_slot_and_is_noted(cast, tea):
     assert expire_now(slot) == 1
     assert Handback.objects.get().annotator == ann
     assert queue.claim(tea, bo) == slot
-
-
-def test_an_item_that_once_expired_is_offered_to_the_same_person_again(cast, tea):
-    cast.open(tea, overlap=1)
-    ann = cast.person("Ann")
-    slot = queue.claim(tea, ann)
     assert expire_now(slot) == 1
     assert queue.claim(tea, ann) == slot
 
