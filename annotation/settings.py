@@ -616,10 +616,8 @@ SPECTACULAR_SETTINGS = {
         "GenerationStepEnum": "annotation.api.generation.STEP_NAMES",
         "StudyRoleEnum": "annotation.studies.models.Role",
         "StudyStatusEnum": "annotation.studies.models.Study.Status",
-        "JobStatusEnum": ["requested", "running", "done", "failed", "cancelled"],
-        "ImportStatusEnum": [
-            *("receiving", "waiting", "requested", "running", "done", "failed", "cancelled")
-        ],
+        "JobStatusEnum": "annotation.core.jobs.Job.Status",
+        "ImportStatusEnum": "annotation.imports.models.DataImport.Status",
     },
 }
 

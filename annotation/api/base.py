@@ -1,10 +1,13 @@
-"""Shared code of the API's views of a study: allowed parameters, rows in bulk, lists by key."""
+"""How a call of the API is declared: guard, what it takes, what it answers, and its key."""
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from drf_spectacular.utils import OpenApiParameter
+from django.http.response import HttpResponseBase
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
@@ -14,6 +17,9 @@ from rest_framework.views import APIView
 from annotation.accounts.models import User
 from annotation.api.models import IdempotentCall
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.schema import built, serializer_of
+from annotation.policies import Policy
+from annotation.studies.access import study_for
 
 KEY_LIMIT = 200
 KEY = OpenApiParameter(
@@ -25,22 +31,17 @@ KEY = OpenApiParameter(
 
 
 class StudyView(APIView):
-    """A view whose query parameters are those of ``parameters``: any other one is a 400.
-
-    A filter with a typing error in it would otherwise answer everything.
-    """
+    """A view for whoever is logged in or has a token; its methods are declared by ``call``."""
 
     permission_classes = [IsAuthenticated]
-    parameters: tuple[str, ...] = ()
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse unknown query parameters, after the caller is authenticated."""
-        super().initial(request, *args, **kwargs)
-        unknown = sorted(set(request.query_params) - set(self.parameters))
-        if unknown:
-            names = ", ".join(self.parameters) or "none"
-            sentence = f"There is no parameter “{unknown[0][:80]}” here. Known: {names}."
-            raise DomainError(sentence, code="unknown_parameter")
+
+def _refuse_unknown(request: Request, names: list[str]) -> None:
+    """A filter with a typing error in it would answer everything: DomainError."""
+    if unknown := sorted(set(request.query_params) - set(names)):
+        listed = ", ".join(names) or "none"
+        sentence = f"There is no parameter “{unknown[0][:80]}” here. Known: {listed}."
+        raise DomainError(sentence, code="unknown_parameter")
 
 
 def validated(
@@ -50,6 +51,89 @@ def validated(
     reading = body(data=data, partial=partial)
     reading.is_valid(raise_exception=True)
     return dict(reading.validated_data)
+
+
+def _names(part: OpenApiParameter | type[serializers.Serializer]) -> list[str]:
+    """The query parameters that a part of the documentation stands for."""
+    if isinstance(part, OpenApiParameter):
+        return [part.name] if part.location == OpenApiParameter.QUERY else []
+    return list(part().fields)
+
+
+def call(
+    guard: Policy | Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    takes: Any = None,
+    partial: bool = False,
+    form: bool = False,
+    answer: Any = OpenApiTypes.OBJECT,
+    many: bool = False,
+    status: int = 200,
+    key: bool = False,
+    location: str = "",
+    parameters: Sequence[OpenApiParameter | type[serializers.Serializer]] = (),
+    also: Sequence[str] = (),
+    **schema: Any,
+) -> Callable[[Callable], Callable]:
+    """What a call has in common with all others: guard, body, answer and its place in the schema.
+
+    The method gets the study of the address, where ``guard`` is a policy, or what another guard
+    finds for (user, **address); and what was sent as the serializer or pydantic class ``takes``
+    reads it: the query's parameters of a GET, else the body (``form``: multipart; ``partial``:
+    without defaults). What it returns is given as ``answer``, a serializer (``many`` of it), with
+    ``status``. ``key``: an Idempotency-Key makes it happen once, unless
+    it is a ``dry_run``. ``location`` names the answer's
+    field with the address of what was made. Query parameters that are neither documented nor among
+    ``also`` are a 400.
+    """
+    of_model = hasattr(takes, "__pydantic_fields__")
+    body = serializer_of(takes, title=f"{takes.__name__}Body") if of_model else takes
+    written = isinstance(answer, type) and issubclass(answer, serializers.BaseSerializer)
+
+    def given(request: Request) -> Any:
+        data = request.query_params if request.method == "GET" else request.data
+        values = validated(body, data, partial=partial)
+        return built(takes, values) if of_model else values
+
+    def shown(result: Any, view: APIView) -> Any:
+        if not written or isinstance(result, dict):
+            return result
+        return answer(result, many=many, context={"request": view.request, "view": view}).data
+
+    def decorate(method: Callable) -> Callable:
+        described = [*parameters, *([body] if takes and method.__name__ == "get" else [])]
+        described += [KEY] if key else []
+        names = [*(name for part in described for name in _names(part)), *also]
+
+        @functools.wraps(method)
+        def answered(view: APIView, request: Request, **kwargs: Any) -> Response:
+            _refuse_unknown(request, names)
+            arguments = []
+            if isinstance(guard, Policy):
+                arguments = [study_for(request.user, kwargs.pop("slug"), guard)]
+            elif guard:
+                arguments, kwargs = [guard(request.user, **kwargs)], {}
+            dry = False
+            if takes:
+                arguments.append(taken := given(request))
+                dry = (taken if isinstance(taken, dict) else vars(taken)).get("dry_run", False)
+            act = functools.partial(method, view, request, *arguments, **kwargs)
+            if key and not dry:
+                response = once(request, lambda: (status, shown(act(), view)))
+            elif not isinstance(response := act(), HttpResponseBase):
+                response = Response(shown(response, view), status=status)
+            if location:
+                response.headers["Location"] = response.data[location]
+            return response
+
+        documented = {"operation_id": name, "request": None, "parameters": described} | schema
+        documented.setdefault("responses", {status: answer(many=True) if many else answer})
+        if takes and method.__name__ != "get":
+            documented["request"] = {"multipart/form-data": body} if form else body
+        return extend_schema(**documented)(answered)
+
+    return decorate
 
 
 def once(request: Request, act: Callable[[], tuple[int, dict]]) -> Response:

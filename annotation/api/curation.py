@@ -1,20 +1,20 @@
-"""Curation over HTTP: rounds 1 and 2 of personas, their split, checks and the end of votes."""
+"""Curation over HTTP: personas, attributes, checks, the end of votes, and what answers rest on."""
 
 from typing import Any
 
 from django.db import transaction
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation import policies
+from annotation.accounts.models import User
 from annotation.agreement.tiers import collection
 from annotation.agreement.tiers.rules import STOPS
-from annotation.api.base import StudyView, validated
-from annotation.candidates import attributes, review
+from annotation.api.base import StudyView, call, validated
+from annotation.candidates import attributes, documents, retrieve, review
+from annotation.candidates.attributes import Thresholds
+from annotation.candidates.models import DocumentFile
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.schema import Number, serializer_of
 from annotation.judging.curator import checks
@@ -22,12 +22,14 @@ from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import board, conversations, curate, splitting
 from annotation.personas.balance import Tally
+from annotation.personas.conversations import Filters
 from annotation.personas.models import PairDecision, Persona
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 from annotation.votes import counting
 
 MOST = 1000
+FILES = 100
 PAIRS, VALUES = 100, 50
 SIDES = (*Persona.Split.values, "")
 
@@ -58,7 +60,7 @@ class PairBody(serializers.Serializer):
 
 
 SplitBody = serializer_of(splitting.Split, title="SplitBody")
-ChecksBody = serializer_of(Rates, title="ChecksBody")
+ChecksBody = serializer_of(Rates)
 
 
 class EarlyStopBody(serializers.Serializer):
@@ -73,19 +75,14 @@ class EarlyStopState(EarlyStopBody):
 
 
 class PersonaReviews(StudyView):
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="persona_reviews")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="persona_reviews")
+    def get(self, request: Request, study: Study) -> Any:
         """The reasons of both rounds, and how many personas were dropped for each."""
-        study = study_for(request.user, slug, policies.persona.may_change)
-        return Response({"kept": len(board.versions(study)), "dropped": curate.dropped(study)})
+        return {"kept": len(board.versions(study)), "dropped": curate.dropped(study)}
 
-    @extend_schema(
-        request=PersonaReviewBody, responses=OpenApiTypes.OBJECT, operation_id="review_personas"
-    )
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="review_personas", takes=PersonaReviewBody)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Drop personas for a reason of round 1 or 2, or take them back: all of them or none."""
-        study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = validated(PersonaReviewBody, request.data)
         with transaction.atomic():
             people = _personas(study, wanted["ids"])
             for person in people:
@@ -93,43 +90,33 @@ class PersonaReviews(StudyView):
                     curate.restore(person, by=request.user)
                 else:
                     curate.drop(person, wanted["reason"], by=request.user)
-        return Response({"reviewed": len(people)})
+        return {"reviewed": len(people)}
 
 
 class PersonaBoard(StudyView):
-    parameters = ("similar",)
-
-    @extend_schema(
-        parameters=[BoardBody], responses=OpenApiTypes.OBJECT, operation_id="persona_board"
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="persona_board", takes=BoardBody)
+    def get(self, request: Request, study: Study, wanted: dict) -> Any:
         """Of whom the personas consist, and the pairs that are alike and wait for a decision."""
-        study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = validated(BoardBody, request.query_params)
         similar = wanted.get("similar", review.similarity_of(None, study))
         people = board.versions(study)
         pairs = board.undecided(study, people, min(similar, board.THRESHOLDS[0]))
         shown = [_pair(pair) for pair in pairs if pair.similarity >= similar]
         funnel = review.persona_funnel(study)
-        return Response(
-            {
-                "personas": len(people),
-                "funnel": [{"step": str(words), "count": count} for words, count in funnel],
-                "dimensions": [_dimension(values) for values in board.tallies(people)],
-                "similar": similar,
-                "pairs": shown[:PAIRS],
-                "pairs_in_all": len(shown),
-                "thresholds": [{"similar": at, "pairs": n} for at, n in board.preview(pairs)],
-            }
-        )
+        return {
+            "personas": len(people),
+            "funnel": [{"step": str(words), "count": count} for words, count in funnel],
+            "dimensions": [_dimension(values) for values in board.tallies(people)],
+            "similar": similar,
+            "pairs": shown[:PAIRS],
+            "pairs_in_all": len(shown),
+            "thresholds": [{"similar": at, "pairs": n} for at, n in board.preview(pairs)],
+        }
 
 
 class PersonaPairs(StudyView):
-    @extend_schema(request=PairBody, responses=OpenApiTypes.OBJECT, operation_id="decide_pair")
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="decide_pair", takes=PairBody, status=201)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Keep both personas of a pair, or drop one of them; a pair is decided once."""
-        study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = validated(PairBody, request.data)
         with transaction.atomic():
             first, second = _two(study, wanted["personas"])
             choices = {None: board.BOTH, first.external_id: board.FIRST}
@@ -137,76 +124,67 @@ class PersonaPairs(StudyView):
             if choice == board.SECOND and wanted["drop"] != second.external_id:
                 raise DomainError("Only one of the two can be dropped.", code="choice")
             decision = board.decide(study, first.pk, second.pk, choice, by=request.user)
-        return Response(_decision(decision), status=201)
+        return _decision(decision)
 
-    @extend_schema(request=None, responses=OpenApiTypes.OBJECT, operation_id="undo_pair")
-    def delete(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="undo_pair")
+    def delete(self, request: Request, study: Study) -> Any:
         """Take your last decision back, and a drop with it."""
-        study = study_for(request.user, slug, policies.persona.may_change)
-        return Response(_decision(board.undo(study, by=request.user)))
+        return _decision(board.undo(study, by=request.user))
 
 
 class PersonaSplit(StudyView):
-    parameters = ("benchmark", "seed")
-
-    @extend_schema(
-        parameters=[SplitBody], responses=OpenApiTypes.OBJECT, operation_id="preview_split"
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="preview_split", parameters=[SplitBody])
+    def get(self, request: Request, study: Study) -> Any:
         """How many personas are on each side; with ``benchmark`` who would be, by dimension."""
-        study = study_for(request.user, slug, policies.persona.may_change)
         people = study.personas.filter(dropped_at=None)
         sides = {side or "none": people.filter(split=side).count() for side in SIDES}
         if not request.query_params:
-            return Response({"sides": sides})
+            return {"sides": sides}
         proposal = splitting.propose(study, **validated(SplitBody, request.query_params))
-        return Response({"sides": sides, "proposal": _proposal(proposal)})
+        return {"sides": sides, "proposal": _proposal(proposal)}
 
-    @extend_schema(request=SplitBody, responses=OpenApiTypes.OBJECT, operation_id="split_personas")
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.persona.may_change, name="split_personas", takes=SplitBody)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Divide the personas as the same call with GET proposes. Sides are for good."""
-        study = study_for(request.user, slug, policies.persona.may_change)
-        wanted = validated(SplitBody, request.data)
-        return Response({"sides": splitting.make(study, **wanted, by=request.user)})
+        return {"sides": splitting.make(study, **wanted, by=request.user)}
 
 
 class ChecksOfStudy(StudyView):
-    @extend_schema(responses=ChecksBody, operation_id="checks")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.check.may_change, name="checks", answer=ChecksBody)
+    def get(self, request: Request, study: Study) -> Any:
         """How often the study trains, checks, and lets owners judge their own items again."""
-        study = study_for(request.user, slug, policies.check.may_change)
-        return Response(ChecksBody(Checks.objects.filter(study=study).first() or Checks()).data)
+        return Checks.objects.filter(study=study).first() or Checks()
 
-    @extend_schema(request=ChecksBody, responses=ChecksBody, operation_id="checks_save")
-    def put(self, request: Request, slug: str) -> Response:
+    @call(policies.check.may_change, name="checks_save", takes=Rates, answer=ChecksBody)
+    def put(self, request: Request, study: Study, rates: Rates) -> Any:
         """Set it; hidden checks get new places for everybody."""
-        study = study_for(request.user, slug, policies.check.may_change)
-        rates = Rates(**validated(ChecksBody, request.data))
-        return Response(ChecksBody(checks.set_rates(study, rates, by=request.user)).data)
+        return checks.set_rates(study, rates, by=request.user)
+
+
+def _tiered_task(user: User, slug: str, task: str) -> tuple[Study, str]:
+    """The study, and the name of its task whose items have tiers; NotFound for any other."""
+    study = study_for(user, slug, policies.task.may_change)
+    if not counting.tiered(study, [task]):
+        raise NotFound(f"There is no task “{task[:60]}” whose items have tiers.")
+    return study, task
 
 
 class EarlyStopOfTask(StudyView):
-    @extend_schema(responses=EarlyStopState, operation_id="early_stop")
-    def get(self, request: Request, slug: str, task: str) -> Response:
+    @call(_tiered_task, name="early_stop", answer=EarlyStopState)
+    def get(self, request: Request, of: tuple[Study, str]) -> Any:
         """Whether items that can no longer reach a tier get no more votes, and what it saved."""
-        study = study_for(request.user, slug, policies.task.may_change)
-        return Response(collection.stop_state(study, _with_tiers(study, task)))
+        return collection.stop_state(*of)
 
-    @extend_schema(request=EarlyStopBody, responses=EarlyStopState, operation_id="early_stop_save")
-    def put(self, request: Request, slug: str, task: str) -> Response:
+    @call(
+        _tiered_task,
+        name="early_stop_save",
+        takes=EarlyStopBody,
+        answer=EarlyStopState,
+    )
+    def put(self, request: Request, of: tuple[Study, str], wanted: dict) -> Any:
         """Stop items ``below`` "hard" or "borderline" from now on; "" stops no more."""
-        study = study_for(request.user, slug, policies.task.may_change)
-        name = _with_tiers(study, task)
-        body = validated(EarlyStopBody, request.data)
-        collection.choose_stop(study, name, **body, by=request.user)
-        return Response(collection.stop_state(study, name))
-
-
-def _with_tiers(study: Study, task: str) -> str:
-    """The name of the study's task whose items have tiers; NotFound for any other."""
-    if not counting.tiered(study, [task]):
-        raise NotFound(f"There is no task “{task[:60]}” whose items have tiers.")
-    return task
+        collection.choose_stop(*of, **wanted, by=request.user)
+        return collection.stop_state(*of)
 
 
 def _personas(study: Study, ids: list[str]) -> list[Persona]:
@@ -256,10 +234,6 @@ def _proposal(proposal: splitting.Proposal) -> dict:
     return ids | {"dimensions": dimensions}
 
 
-FiltersBody = serializer_of(conversations.Filters, title="FiltersBody")
-ThresholdsBody = serializer_of(attributes.Thresholds, title="ThresholdsBody")
-
-
 class VerifierBody(serializers.Serializer):
     model = serializers.FileField(help_text="The .npz file that `train verifier` wrote.")
     flagged = serializers.ChoiceField(
@@ -270,72 +244,109 @@ class VerifierBody(serializers.Serializer):
 
 
 class ConversationsOfStudy(StudyView):
-    parameters = ("language", "conversations", "turns", "scripted", "people")
-
-    @extend_schema(parameters=[FiltersBody], responses=OpenApiTypes.OBJECT, operation_id="funnel")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="funnel", takes=Filters)
+    def get(self, request: Request, study: Study, filters: Filters) -> Any:
         """How many people and conversations of the study's pool each filter leaves."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        rows = conversations.funnel(study, _filters(request.query_params))
+        rows = conversations.funnel(study, filters)
         names = ("filter", "people", "conversations")
-        return Response({"funnel": [dict(zip(names, row, strict=True)) for row in rows]})
+        return {"funnel": [dict(zip(names, row, strict=True)) for row in rows]}
 
-    @extend_schema(request=FiltersBody, responses=OpenApiTypes.OBJECT, operation_id="take_people")
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="take_people", takes=Filters)
+    def post(self, request: Request, study: Study, filters: Filters) -> Any:
         """Make personas of the people whom the filters leave."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response(conversations.take(study, _filters(request.data), by=request.user))
+        return conversations.take(study, filters, by=request.user)
 
 
 class AttributesMade(StudyView):
-    parameters = ("confidence", "similarity")
-
-    @extend_schema(
-        parameters=[ThresholdsBody], responses=OpenApiTypes.OBJECT, operation_id="preview_clusters"
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="preview_clusters", takes=Thresholds)
+    def get(self, request: Request, study: Study, thresholds: Thresholds) -> Any:
         """What thresholds would make of the extracted statements."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        preview = attributes.preview(study, _thresholds(request.query_params))
+        preview = attributes.preview(study, thresholds)
         examples = [[row.wording for row in cluster.members] for cluster in preview["examples"]]
         counts = ("statements", "people", "sampled", "confident", "attributes")
-        return Response({name: preview[name] for name in counts} | {"examples": examples})
+        return {name: preview[name] for name in counts} | {"examples": examples}
 
-    @extend_schema(
-        request=ThresholdsBody, responses=OpenApiTypes.OBJECT, operation_id="make_attributes"
-    )
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="make_attributes", takes=Thresholds)
+    def post(self, request: Request, study: Study, thresholds: Thresholds) -> Any:
         """Make attributes of the extracted statements; what people judge already stays."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response(attributes.make(study, _thresholds(request.data), by=request.user))
+        return attributes.make(study, thresholds, by=request.user)
 
 
 class AttributesVerified(StudyView):
     parser_classes = [MultiPartParser]
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="unverified")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="unverified")
+    def get(self, request: Request, study: Study) -> Any:
         """How many extracted statements nothing verified yet."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response({"statements": attributes.unverified(study).count()})
+        return {"statements": attributes.unverified(study).count()}
 
-    @extend_schema(
-        request={"multipart/form-data": VerifierBody},
-        responses=OpenApiTypes.OBJECT,
-        operation_id="verify_attributes",
-    )
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="verify_attributes", takes=VerifierBody, form=True)
+    def post(self, request: Request, study: Study, body: dict) -> Any:
         """Let a trained verifier decide on the extracted statements that nothing verified yet."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        body = validated(VerifierBody, request.data)
         model, card = attributes.uploaded(body["model"])
         refine = body["flagged"] == attributes.REFINE
-        return Response(attributes.verify(study, model, card, refine=refine, by=request.user))
+        return attributes.verify(study, model, card, refine=refine, by=request.user)
 
 
-def _filters(data: dict) -> conversations.Filters:
-    return conversations.Filters(**validated(FiltersBody, data))
+RetrievalBody = serializer_of(retrieve.Search)
 
 
-def _thresholds(data: dict) -> attributes.Thresholds:
-    return attributes.Thresholds(**validated(ThresholdsBody, data))
+class StudyRetrieval(StudyView):
+    @call(policies.source.may_change, answer=RetrievalBody)
+    def get(self, request: Request, study: Study) -> Any:
+        """The sources and strategies of the study's search-augmented answers."""
+        return retrieve.settings_of(study)
+
+    @call(policies.source.may_change, takes=RetrievalBody, answer=RetrievalBody, partial=True)
+    def put(self, request: Request, study: Study, wanted: dict) -> Any:
+        """Set what is named; ``oracle`` makes the study one that may show the need to models."""
+        return retrieve.save(study, wanted, by=request.user)
+
+
+class DocumentUpload(serializers.Serializer):
+    file = serializers.FileField(help_text="JSON lines, HTML, PDF, Markdown or plain text.")
+
+
+class DocumentFileBody(serializers.ModelSerializer):
+    class Meta:
+        model = DocumentFile
+        fields = (
+            *("id", "name", "size", "status", "requested_at", "done", "total"),
+            *("added", "unchanged", "skipped", "skipped_count", "error"),
+        )
+        read_only_fields = fields
+
+
+class Documents(StudyView):
+    parser_classes = [MultiPartParser]
+
+    @call(policies.source.may_change, name="documents")
+    def get(self, request: Request, study: Study) -> Any:
+        """How many documents the collection has, and its newest files with what came of each."""
+        files = study.document_files.order_by("-pk")[:FILES]
+        shown = DocumentFileBody(files, many=True).data
+        return {"documents": study.documents.count(), "files": shown}
+
+    @call(
+        policies.source.may_change,
+        name="documents_add",
+        takes=DocumentUpload,
+        form=True,
+        answer=DocumentFileBody,
+        status=202,
+    )
+    def post(self, request: Request, study: Study, sent: dict) -> Any:
+        """Add the documents of a file; a worker reads it."""
+        return documents.request_reading(study, sent["file"], request.user)
+
+    @call(policies.source.may_change, name="documents_remove")
+    def delete(self, request: Request, study: Study) -> Any:
+        """Empty the collection. Answers keep the sources that they were written from."""
+        return {"removed": documents.remove(study, by=request.user)}
+
+
+class ConversationsOfMembers(StudyView):
+    @call(policies.generation.may_run, name="add_histories")
+    def post(self, request: Request, study: Study) -> Any:
+        """Add the redacted chats of members who allow it to the study's pool; ``added`` is new."""
+        return {"added": conversations.add_histories(study, by=request.user)}

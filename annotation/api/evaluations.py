@@ -2,23 +2,24 @@
 
 from dataclasses import asdict
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation import policies
+from annotation.accounts.models import User
 from annotation.agreement.board import CAP
-from annotation.api.base import KEY, StudyView, once, validated
+from annotation.api.base import StudyView, call
 from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of
+from annotation.datasets.models import Release
 from annotation.evaluation import draws, estimates, groups, raters, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run
 from annotation.live import settings
@@ -41,19 +42,17 @@ class EvaluationRequest(serializer_of(systems.Measurement)):  # type: ignore[mis
     answers = SystemAnswer(many=True, default=list)
 
 
-class EvaluationStatus(serializers.Serializer):
+class EvaluationStatus(serializers.ModelSerializer):
     id = serializers.UUIDField(source="public_id")
-    model = serializers.CharField()
-    setting = serializers.CharField()
-    system = serializers.CharField()
-    context = serializers.CharField()
-    kind = serializers.ChoiceField(choices=Run.Kind.values)
-    status = serializers.ChoiceField(choices=Run.Status.values)
-    error = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
-    result = serializers.JSONField(allow_null=True)
     url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Run
+        fields = (
+            *("id", "model", "setting", "system", "context", "kind", "status", "error"),
+            *("created_at", "finished_at", "result", "url"),
+        )
+        read_only_fields = fields
 
     def get_url(self, run: Run) -> str:
         address = reverse("api-evaluation", args=[run.public_id])
@@ -61,69 +60,69 @@ class EvaluationStatus(serializers.Serializer):
 
 
 class EvaluationsOfRelease(StudyView):
-    @extend_schema(responses=EvaluationStatus(many=True), operation_id="evaluation_list")
-    def get(self, request: Request, pk: UUID) -> Response:
-        """The newest runs of models on the release, newest first."""
-        release = release_for(request.user, pk, policies.run.may_read)
-        rows = Run.objects.filter(benchmark__release=release).order_by("-created_at", "-pk")
-        shown = EvaluationStatus(rows[:NEWEST], many=True, context={"request": request})
-        return Response(shown.data)
-
-    @extend_schema(
-        parameters=[KEY],
-        request=EvaluationRequest,
-        responses={202: EvaluationStatus},
-        operation_id="evaluation_request",
+    @call(
+        partial(release_for, may=policies.run.may_read),
+        name="evaluation_list",
+        answer=EvaluationStatus,
+        many=True,
     )
-    def post(self, request: Request, pk: UUID) -> Response:
+    def get(self, request: Request, release: Release) -> Any:
+        """The newest runs of models on the release, newest first."""
+        rows = Run.objects.filter(benchmark__release=release).order_by("-created_at", "-pk")
+        return rows[:NEWEST]
+
+    @call(
+        partial(release_for, may=policies.run.may_start),
+        name="evaluation_request",
+        takes=EvaluationRequest,
+        answer=EvaluationStatus,
+        status=202,
+        key=True,
+        location="url",
+    )
+    def post(self, request: Request, release: Release, values: dict) -> Any:
         """Ask a configured endpoint about all of the release; workers carry it out.
 
         With ``system`` and ``answers`` its model judges that system's answers to the queries, with
         ``generate`` those that ``writer`` writes first from the release alone.
         """
-        release = release_for(request.user, pk, policies.run.may_start)
-        values = validated(EvaluationRequest, request.data)
         answers = systems.of_rows(values.pop("answers"))
-        asked = systems.Measurement(**values)
-
-        def start() -> tuple[int, dict]:
-            wanted = runs.of_release(release, asked, answers)
-            run = runs.start(wanted, by=request.user, background=True)
-            transaction.on_commit(partial(tasks.notify, run.pk))
-            return 202, EvaluationStatus(run, context={"request": request}).data
-
-        answer = once(request, start)
-        answer["Location"] = answer.data["url"]
-        return answer
+        wanted = runs.of_release(release, systems.Measurement(**values), answers)
+        run = runs.start(wanted, by=request.user, background=True)
+        transaction.on_commit(partial(tasks.notify, run.pk))
+        return run
 
 
-class EvaluationDetail(APIView):
-    permission_classes = [IsAuthenticated]
+def _visible_run(user: User, pk: UUID) -> Run:
+    """A run on a release of a study that ``user`` may see the runs of; Http404 for any other."""
+    rows = Run.objects.select_related("benchmark__release__study")
+    visible = Study.objects.visible_to(user)
+    run = get_object_or_404(rows.filter(benchmark__release__study__in=visible), public_id=pk)
+    study = runs.study_of(run)
+    study_for(user, study.slug if study else "", policies.run.may_read)
+    return run
 
-    @extend_schema(responses=EvaluationStatus, operation_id="evaluation_status")
-    def get(self, request: Request, pk: UUID) -> Response:
+
+class EvaluationDetail(StudyView):
+    @call(_visible_run, name="evaluation_status", answer=EvaluationStatus)
+    def get(self, request: Request, run: Run) -> Any:
         """How a run stands; with its result when it is done, and the reason when it stopped."""
-        visible = Study.objects.visible_to(request.user)
-        rows = Run.objects.select_related("benchmark__release__study")
-        run = get_object_or_404(rows.filter(benchmark__release__study__in=visible), public_id=pk)
-        study = runs.study_of(run)
-        study_for(request.user, study.slug if study else "", policies.run.may_read)
-        return Response(EvaluationStatus(run, context={"request": request}).data)
+        return run
 
 
 class RatingRequest(serializer_of(raters.Rating)):  # type: ignore[misc]
     dry_run = serializers.BooleanField(default=False)
 
 
-class RatingStatus(serializers.Serializer):
+class RatingStatus(serializers.ModelSerializer):
     id = serializers.UUIDField(source="public_id")
-    model = serializers.CharField()
-    task = serializers.CharField()
-    status = serializers.ChoiceField(choices=Run.Status.values)
-    error = serializers.CharField()
-    created_at = serializers.DateTimeField()
-    finished_at = serializers.DateTimeField(allow_null=True)
-    result = serializers.JSONField(allow_null=True)
+
+    class Meta:
+        model = Run
+        fields = (
+            *("id", "model", "task", "status", "error", "created_at", "finished_at", "result"),
+        )
+        read_only_fields = fields
 
 
 class Estimated(serializers.Serializer):
@@ -148,9 +147,6 @@ class Estimated(serializers.Serializer):
     )
 
 
-RoundBody = serializer_of(draws.Round, title="RoundBody")
-
-
 class DrawStatus(serializers.ModelSerializer):
     class Meta:
         model = Draw
@@ -164,95 +160,72 @@ OF_QUESTION = [
 
 
 class Estimates(StudyView):
-    parameters = ("task", "question")
-
-    @extend_schema(
-        parameters=OF_QUESTION,
-        responses=Estimated,
-        operation_id="estimates",
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.run.may_read, name="estimates", parameters=OF_QUESTION, answer=Estimated)
+    def get(self, request: Request, study: Study) -> Any:
         """Shares, means, strengths and accuracy by people, by people and model, by the model."""
-        study = study_for(request.user, slug, policies.run.may_read)
         asked = request.query_params
         result = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
-        return Response(estimates.as_json(result))
+        return estimates.as_json(result)
 
 
 class Groups(StudyView):
-    parameters = ("task", "question")
-
-    @extend_schema(
-        parameters=OF_QUESTION,
-        responses=dict,
-        operation_id="groups",
-    )
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.result.may_read, name="groups", parameters=OF_QUESTION, answer=dict)
+    def get(self, request: Request, study: Study) -> Any:
         """Agreement, preferences and scores by what people said of themselves."""
-        study = study_for(request.user, slug, policies.result.may_read)
         asked = request.query_params
         result = groups.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
-        return Response({"results": [asdict(group) for group in result]})
+        return {"results": [asdict(group) for group in result]}
 
 
 class Draws(StudyView):
     """Rounds in which items are drawn for people's votes, of those that models have judged."""
 
-    @extend_schema(responses=DrawStatus(many=True), operation_id="draw_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.run.may_read, name="draw_list", answer=DrawStatus, many=True)
+    def get(self, request: Request, study: Study) -> Any:
         """The rounds, newest first."""
-        study = study_for(request.user, slug, policies.run.may_read)
-        return Response(DrawStatus(study.draws.order_by("-pk")[:NEWEST], many=True).data)
+        return study.draws.order_by("-pk")[:NEWEST]
 
-    @extend_schema(
-        parameters=[KEY],
-        request=RoundBody,
-        responses={201: DrawStatus},
-        operation_id="draw_votes",
+    @call(
+        policies.batch.may_change,
+        name="draw_votes",
+        takes=draws.Round,
+        answer=DrawStatus,
+        status=201,
+        key=True,
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, study: Study, wanted: draws.Round) -> Any:
         """Draw items of a task and open their slots."""
-        study = study_for(request.user, slug, policies.batch.may_change)
-        wanted = draws.Round(**validated(RoundBody, request.data))
-
-        def act() -> tuple[int, dict]:
-            return 201, DrawStatus(draws.draw(study, wanted, request.user)).data
-
-        return once(request, act)
+        return draws.draw(study, wanted, request.user)
 
 
 class ModelRaters(StudyView):
     """Models that judge the items of a study; their verdicts are no votes."""
 
-    @extend_schema(responses=RatingStatus(many=True), operation_id="model_rater_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.run.may_read, name="model_rater_list", answer=RatingStatus, many=True)
+    def get(self, request: Request, study: Study) -> Any:
         """The newest runs, newest first: verdicts, replies that name no label, contradictions."""
-        study = study_for(request.user, slug, policies.run.may_read)
-        return Response(RatingStatus(raters.runs_of(study), many=True).data)
+        return raters.runs_of(study)
 
-    @extend_schema(
-        parameters=[KEY],
-        request=RatingRequest,
-        responses={202: RatingStatus},
-        operation_id="model_rater_request",
+    @call(
+        policies.run.may_start,
+        name="model_rater_request",
+        takes=RatingRequest,
+        answer=RatingStatus,
+        status=202,
+        key=True,
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, study: Study, asked: dict) -> Any:
         """Let a model judge the items of a task; with ``dry_run`` only what it would take.
 
         Where an item has several answers it is asked in both orders. Workers carry it out.
         """
-        study = study_for(request.user, slug, policies.run.may_start)
-        asked = validated(RatingRequest, request.data)
-        dry_run, asked = asked.pop("dry_run"), raters.Rating(**asked)
+        dry_run = asked.pop("dry_run")
+        wanted = runs.rating(study, raters.Rating(**asked))
         if dry_run:
-            return Response(runs.rating(study, asked).expected)
-
-        def start() -> tuple[int, dict]:
-            run = runs.start(runs.rating(study, asked), by=request.user, background=True)
-            transaction.on_commit(partial(tasks.notify, run.pk))
-            return 202, RatingStatus(run).data
-
-        return once(request, start)
+            return Response(wanted.expected)
+        run = runs.start(wanted, by=request.user, background=True)
+        transaction.on_commit(partial(tasks.notify, run.pk))
+        return run
 
 
 LiveBody = serializer_of(Live, title="LiveBody")
@@ -261,22 +234,19 @@ LiveBody = serializer_of(Live, title="LiveBody")
 class LiveComparison(StudyView):
     """How people of a study talk with hidden models at once."""
 
-    @extend_schema(responses=LiveBody, operation_id="live")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.task.may_change, name="live", answer=LiveBody)
+    def get(self, request: Request, study: Study) -> Any:
         """The settings; an empty object where nobody talks."""
-        live = settings.of_study(study_for(request.user, slug, policies.task.may_change))
-        return Response(asdict(live) if live else {})
+        live = settings.of_study(study)
+        return asdict(live) if live else {}
 
-    @extend_schema(request=LiveBody, responses=LiveBody, operation_id="live_save")
-    def put(self, request: Request, slug: str) -> Response:
+    @call(policies.task.may_change, name="live_save", takes=Live, answer=LiveBody)
+    def put(self, request: Request, study: Study, live: Live) -> Any:
         """Let people talk by these settings from now on; a study that is a draft opens."""
-        study = study_for(request.user, slug, policies.task.may_change)
-        settings.save(study, Live(**validated(LiveBody, request.data)), by=request.user)
-        return Response(study.live)
+        settings.save(study, live, by=request.user)
+        return study.live
 
-    @extend_schema(responses={204: None}, operation_id="live_end")
-    def delete(self, request: Request, slug: str) -> Response:
+    @call(policies.task.may_change, name="live_end", answer=None, status=204)
+    def delete(self, request: Request, study: Study) -> None:
         """Let nobody begin a conversation from now on."""
-        settings.save(study_for(request.user, slug, policies.task.may_change), None,
-                      by=request.user)  # fmt: skip
-        return Response(status=204)
+        settings.save(study, None, by=request.user)

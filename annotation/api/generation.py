@@ -1,24 +1,22 @@
 """Generation over HTTP: plans, runs, budgets' spending, prompts."""
 
-from typing import cast
+from typing import Any, cast
 
 from django.db import transaction
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import KEY, StudyView, once, validated
+from annotation.api.base import StudyView, call
 from annotation.candidates import generate, proposals, results, review, spending, wording
 from annotation.candidates.models import Budget, Run
 from annotation.candidates.steps import STEPS
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.schema import serializer_of
-from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER
@@ -43,44 +41,39 @@ class RunBody(serializers.Serializer):
 
 
 class Generation(StudyView):
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="generation_list")
+    def get(self, request: Request, study: Study) -> Any:
         """The newest runs with what became of them, what was spent, and how many owners' queries
         have too few answers for a release: five examples and one to test on."""
-        study = study_for(request.user, slug, policies.generation.may_run)
         newest = list(study.runs.order_by("-pk")[:PAGE])
         counts = proposals.progress_of(newest)
         runs = [_run(run, counts[run.pk]) for run in newest]
         spent = spending.spent(study.pk)
         spent["cost"] = float(spent["cost"])
         few = generate.with_few_answers(study)
-        return Response({"runs": runs, "spent": spent, "queries_with_few_answers": few})
+        return {"runs": runs, "spent": spent, "queries_with_few_answers": few}
 
-    @extend_schema(parameters=[KEY], request=GenerationBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, takes=GenerationBody, status=202, key=True)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Ask a model for proposals or answers; with ``dry_run`` only for the plan of it."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = validated(GenerationBody, request.data)
         if wanted.pop("dry_run"):
             return Response(_planned(study, wanted))
-        return once(request, lambda: (202, _run(_request(study, wanted, request.user))))
+        return _run(_request(study, wanted, request.user))
 
 
 class OneRun(StudyView):
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="generation_run")
-    def get(self, request: Request, slug: str, run: int) -> Response:
+    @call(policies.generation.may_run, name="generation_run")
+    def get(self, request: Request, study: Study, run: int) -> Any:
         """One run: calls, tokens, cost and seconds as ``planned`` and as they came (``actual``)."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response(_run(get_object_or_404(Run, study=study, pk=run)))
+        return _run(get_object_or_404(Run, study=study, pk=run))
 
-    @extend_schema(request=RunBody, responses=OpenApiTypes.OBJECT, operation_id="change_run")
-    def post(self, request: Request, slug: str, run: int) -> Response:
+    @call(policies.generation.may_run, name="change_run", takes=RunBody)
+    def post(self, request: Request, study: Study, wanted: dict, run: int) -> Any:
         """Cancel what is not written yet, or ask again for what was cancelled or failed."""
-        study = study_for(request.user, slug, policies.generation.may_run)
         row = get_object_or_404(Run, study=study, pk=run)
         change = {"cancel": proposals.cancel, "resume": proposals.resume}
-        change[validated(RunBody, request.data)["do"]](row, by=request.user)
-        return Response(_run(row))
+        change[wanted["do"]](row, by=request.user)
+        return _run(row)
 
 
 class PromptBody(serializers.Serializer):
@@ -89,27 +82,23 @@ class PromptBody(serializers.Serializer):
 
 
 class Prompts(StudyView):
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompts_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="prompts_list")
+    def get(self, request: Request, study: Study) -> Any:
         """The study's wording of every prompt, with the places that its texts may name."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response({"prompts": [_prompt(study, name) for name in wording.EDITABLE]})
+        return {"prompts": [_prompt(study, name) for name in wording.EDITABLE]}
 
 
 class OnePrompt(StudyView):
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="prompt")
-    def get(self, request: Request, slug: str, name: str) -> Response:
+    @call(policies.generation.may_run, name="prompt")
+    def get(self, request: Request, study: Study, name: str) -> Any:
         """The study's wording of one prompt."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response(_prompt(study, _prompt_name(name)))
+        return _prompt(study, _prompt_name(name))
 
-    @extend_schema(request=PromptBody, responses=OpenApiTypes.OBJECT, operation_id="prompt_save")
-    def put(self, request: Request, slug: str, name: str) -> Response:
+    @call(policies.generation.may_run, name="prompt_save", takes=PromptBody)
+    def put(self, request: Request, study: Study, texts: dict, name: str) -> Any:
         """Make the next version; runs that were started keep theirs."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        texts = validated(PromptBody, request.data)
         wording.save(study, _prompt_name(name), **texts, by=request.user)
-        return Response(_prompt(study, name))
+        return _prompt(study, name)
 
 
 def _prompt_name(name: str) -> str:
@@ -177,11 +166,8 @@ def _run(run: Run, counts: dict | None = None) -> dict:
     }
 
 
-KINDS = [*STEPS, ANSWERS]
-
-
 class ReviewedBody(serializers.Serializer):
-    kind = serializers.ChoiceField(choices=KINDS)
+    kind = serializers.ChoiceField(choices=STEP_NAMES)
     ids = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=review.MOST_AT_ONCE
     )
@@ -200,62 +186,58 @@ class GenerationRulesBody(serializers.Serializer):
 
 
 class Review(StudyView):
-    parameters = ("kind",)
-
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="review_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(
+        policies.generation.may_run,
+        name="review_list",
+        parameters=[OpenApiParameter("kind", str)],
+    )
+    def get(self, request: Request, study: Study) -> Any:
         """What waits for you: ``?kind=`` a step, or answer; without it the counts of each."""
-        study = study_for(request.user, slug, policies.generation.may_run)
         kind = request.query_params.get("kind")
         if kind is None:
             rows = [{**row, "label": str(row["label"])} for row in review.counts(study)]
-            return Response({"kinds": rows})
-        if kind not in KINDS:
+            return {"kinds": rows}
+        if kind not in STEP_NAMES:
             raise NotFound(f"There is no kind “{kind[:40]}” to review.")
         waiting = review.waiting(study, kind, request.user)[:PAGE]
         shown = [{"id": row.pk, "text": row.text, "flags": row.flags} for row in waiting]
-        return Response({"rows": shown, "reasons": list(review.reasons_of(kind))})
+        return {"rows": shown, "reasons": list(review.reasons_of(kind))}
 
-    @extend_schema(request=DecisionBody, responses=OpenApiTypes.OBJECT, operation_id="review")
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="review", takes=DecisionBody)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Accept or reject rows that wait for you."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = validated(DecisionBody, request.data)
         kind, ids = wanted.pop("kind"), wanted.pop("ids")
-        return Response({"decided": review.decide(study, kind, ids, by=request.user, **wanted)})
+        return {"decided": review.decide(study, kind, ids, by=request.user, **wanted)}
 
 
 class ReviewUndo(StudyView):
-    @extend_schema(request=ReviewedBody, responses=OpenApiTypes.OBJECT, operation_id="review_undo")
-    def post(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="review_undo", takes=ReviewedBody)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Take your decisions on these rows back, with what was made of them: all or none.
 
         409 where something made is in use already. Rows that you did not decide on stay.
         """
-        study = study_for(request.user, slug, policies.generation.may_run)
-        return Response(
-            {"undone": review.undo(study, **validated(ReviewedBody, request.data), by=request.user)}
-        )
+        return {"undone": review.undo(study, **wanted, by=request.user)}
 
 
 class GenerationRules(StudyView):
-    @extend_schema(responses=GenerationRulesBody, operation_id="generation_rules")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.generation.may_run, name="generation_rules", answer=GenerationRulesBody)
+    def get(self, request: Request, study: Study) -> Any:
         """The study's budget, and how many reviewers decide on what."""
-        return Response(_rules(study_for(request.user, slug, policies.generation.may_run)))
+        return _rules(study)
 
-    @extend_schema(
-        request=GenerationRulesBody,
-        responses=GenerationRulesBody,
-        operation_id="generation_rules_save",
+    @call(
+        policies.generation.may_run,
+        name="generation_rules_save",
+        takes=GenerationRulesBody,
+        answer=GenerationRulesBody,
+        partial=True,
     )
-    def put(self, request: Request, slug: str) -> Response:
+    def put(self, request: Request, study: Study, wanted: dict) -> Any:
         """Set what is named. A limit holds from the next call on."""
-        study = study_for(request.user, slug, policies.generation.may_run)
-        wanted = validated(GenerationRulesBody, request.data, partial=True)
         budget, rules = wanted.get("budget", {}), wanted.get("rules", {})
         review.set_rules(study, budget, rules, by=request.user)
-        return Response(_rules(study))
+        return _rules(study)
 
 
 def _rules(study: Study) -> dict:

@@ -6,18 +6,15 @@ from uuid import UUID
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import BaseParser, MultiPartParser
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, validated
-from annotation.api.http import Since, StrictJSONParser
+from annotation.api.base import StudyView, call, validated
+from annotation.api.http import StrictJSONParser, page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
 from annotation.histories import browse, consent, receive, tasks
@@ -41,16 +38,18 @@ class Begun(serializers.Serializer):
         return receive.PIECE
 
 
-class UploadStatus(serializers.Serializer):
+class UploadStatus(serializers.ModelSerializer):
     upload = serializers.UUIDField(source="pk")
-    status = serializers.ChoiceField(choices=Upload.Status.values)
-    size = serializers.IntegerField()
     offset = serializers.IntegerField(source="received")
-    progress = serializers.IntegerField()
-    source = serializers.CharField()
-    counts = serializers.JSONField()
-    skipped = serializers.JSONField()
     error = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Upload
+        fields = (
+            *("upload", "status", "size", "offset", "progress", "source", "counts", "skipped"),
+            "error",
+        )
+        read_only_fields = fields
 
     def get_error(self, upload: Upload) -> dict | None:
         code, sentence = upload.error_code, upload.error
@@ -95,26 +94,21 @@ class PieceParser(BaseParser):
         return data
 
 
-class Histories(APIView):
-    permission_classes = [IsAuthenticated]
+class Histories(StudyView):
     scope = reads = "history"
     parser_classes = [MultiPartParser, StrictJSONParser]
 
-    @extend_schema(
+    @call(
+        name="history_upload",
         request={"multipart/form-data": File, "application/json": Announcement},
-        responses={202: Begun},
-        operation_id="history_upload",
+        answer=Begun,
+        status=202,
+        location="status_url",
     )
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> Any:
         """Send one's own history as a file; or announce its size, and send it in pieces."""
-        if request.content_type.startswith("multipart/"):
-            upload = self._whole(request)
-        else:
-            upload = receive.begin(request.user, **validated(Announcement, request.data))
-        body = Begun(upload, context={"request": request}).data
-        return Response(body, status=202, headers={"Location": body["status_url"]})
-
-    def _whole(self, request: Request) -> Upload:
+        if not request.content_type.startswith("multipart/"):
+            return receive.begin(request.user, **validated(Announcement, request.data))
         sent = request.FILES.get("file")
         if sent is None:
             raise ValidationError({"file": "Send one file under this name."})
@@ -123,30 +117,32 @@ class Histories(APIView):
         return upload
 
 
-class History(APIView):
-    permission_classes = [IsAuthenticated]
+def _upload_of(user: User, pk: UUID) -> Upload:
+    return get_object_or_404(Upload, owner=user, pk=pk)
+
+
+class History(StudyView):
     scope = reads = "history"
     parser_classes = [PieceParser]
 
-    @extend_schema(responses=UploadStatus, operation_id="history_status")
-    def get(self, request: Request, pk: UUID) -> Response:
+    @call(_upload_of, name="history_status", answer=UploadStatus)
+    def get(self, request: Request, upload: Upload) -> Any:
         """The state of an upload, and its contents."""
-        upload = get_object_or_404(Upload, owner=request.user, pk=pk)
-        return Response(UploadStatus(upload).data)
+        return upload
 
-    @extend_schema(
+    @call(
+        _upload_of,
+        name="history_piece",
         request={"application/octet-stream": OpenApiTypes.BINARY},
         parameters=[OFFSET],
-        responses=UploadStatus,
-        operation_id="history_piece",
+        answer=UploadStatus,
     )
-    def patch(self, request: Request, pk: UUID) -> Response:
+    def patch(self, request: Request, upload: Upload) -> Any:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
-        upload = get_object_or_404(Upload, owner=request.user, pk=pk)
         upload = receive.append(request.user, upload.pk, *piece_of(request))
         if upload.status == Upload.Status.REQUESTED:
             tasks.notify(upload.pk)
-        return Response(UploadStatus(upload).data)
+        return upload
 
 
 class SessionsBody(serializers.Serializer):
@@ -165,46 +161,41 @@ class UseBody(serializers.Serializer):
 
 class Sessions(StudyView):
     scope = reads = "history"
-    parameters = ("state", *Since.PARAMETERS)
 
-    @extend_schema(
+    @call(
         parameters=[OpenApiParameter("state", str, enum=Session.State.values), *PAGES],
-        responses=RowsPage,
+        answer=RowsPage,
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Any:
         """Your sessions; ``marked`` says whether one was looked through and can be kept."""
         state = request.query_params.get("state", "")
         if state and state not in Session.State.values:
             names = ", ".join(Session.State.values)
             raise DomainError(f"state is one of {names}.", code="state")
-        page, place = Since().page(request, browse.which(request.user, state=state))
-        return Response({"results": [_session(row) for row in page], **place})
+        return page_since(request, browse.which(request.user, state=state), _session)
 
-    @extend_schema(request=SessionsBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request) -> Response:
+    @call(takes=SessionsBody)
+    def post(self, request: Request, wanted: dict) -> Any:
         """Keep or drop sessions; those not yet looked through cannot be kept."""
-        wanted = validated(SessionsBody, request.data)
-        changed = browse.choose(request.user, wanted["ids"], wanted["state"])
-        return Response({"changed": changed})
+        return {"changed": browse.choose(request.user, wanted["ids"], wanted["state"])}
 
 
 class Uses(StudyView):
     scope = reads = "history"
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="history_uses")
-    def get(self, request: Request) -> Response:
+    @call(name="history_uses")
+    def get(self, request: Request) -> Any:
         """What your kept sessions may be used for, study by study, in the words agreed to."""
-        return Response({"uses": _uses(request.user)})
+        return {"uses": _uses(request.user)}
 
-    @extend_schema(request=UseBody, responses=OpenApiTypes.OBJECT, operation_id="history_use")
-    def post(self, request: Request) -> Response:
+    @call(name="history_use", takes=UseBody)
+    def post(self, request: Request, wanted: dict) -> Any:
         """Allow one use of your kept sessions in a study, or take it back."""
-        wanted = validated(UseBody, request.data)
         joined = Study.objects.filter(memberships__user=request.user, memberships__left_at=None)
         study = get_object_or_404(joined, slug=wanted.pop("study"))
         change = consent.grant if wanted.pop("allowed") else consent.withdraw
         change(request.user, study, **wanted)
-        return Response({"uses": _uses(request.user, study)})
+        return {"uses": _uses(request.user, study)}
 
 
 def _session(row: Session) -> dict:

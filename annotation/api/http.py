@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import IO, Any
 
@@ -119,30 +120,27 @@ class Cursor(pagination.CursorPagination):
         return cursor
 
 
-class Since:
-    """Pages of a list in the order of ``fields``, each going on where a ``since`` stopped.
+def page_since(
+    request: Request,
+    rows: QuerySet,
+    shown: Callable[[Any], dict],
+    order: tuple[str, ...] = ("pk",),
+) -> dict:
+    """A page of a list in ``order``, going on where the request's ``since`` stopped.
 
     The last page has a ``since`` too: asked with it later, the list holds what came after. It
     names the last row's values, so rows that come meanwhile are neither skipped nor repeated.
     """
-
-    PARAMETERS = ("since", "page_size")
-
-    def __init__(self, fields: tuple[str, ...] = ("pk",)) -> None:
-        self.fields = fields
-
-    def page(self, request: Request, rows: QuerySet) -> tuple[list, dict]:
-        """The rows of this page, and ``since`` and ``more`` for its answer."""
-        size, since = self._size(request), request.query_params.get("since", "")
-        page = list(behind(rows, self.fields, since)[: size + 1])
-        more, page = len(page) > size, page[:size]
-        return page, {"since": key_of(page[-1], self.fields) if page else since, "more": more}
-
-    def _size(self, request: Request) -> int:
-        text = request.query_params.get("page_size", "100")
-        if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= 1000:
-            raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
-        return int(text)
+    size, since = (
+        request.query_params.get("page_size", "100"),
+        request.query_params.get("since", ""),
+    )
+    if not re.fullmatch(r"[0-9]{1,4}", size) or not 1 <= int(size) <= 1000:
+        raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
+    page = list(behind(rows, order, since)[: int(size) + 1])
+    more, page = len(page) > int(size), page[: int(size)]
+    since = key_of(page[-1], order) if page else since
+    return {"results": [shown(row) for row in page], "since": since, "more": more}
 
 
 UNSTORABLE = re.compile("[\x00\ud800-\udfff]")

@@ -6,16 +6,14 @@ from uuid import UUID
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, validated
+from annotation.api.base import StudyView, call, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.core.schema import built, serializer_of, taken
@@ -73,15 +71,11 @@ class KnownOfStudy(KnownProvenance):
     file = serializers.CharField()
 
 
-class ImportStatus(serializers.Serializer):
+class ImportStatus(serializers.ModelSerializer):
     upload = serializers.UUIDField(source="pk")
-    name = serializers.CharField()
-    status = serializers.ChoiceField(choices=DataImport.Status.values)
-    size = serializers.IntegerField()
     offset = serializers.IntegerField(source="received")
     rows = serializers.IntegerField(help_text="Rows read so far.")
     rows_stored = serializers.IntegerField(help_text="Rows stored so far.")
-    counts = serializers.JSONField()
     unknown_columns = serializers.JSONField(source="unknown")
     wider = serializers.ListField(
         child=serializers.CharField(), help_text="What `allow` could name for faulty lines to fit."
@@ -91,6 +85,15 @@ class ImportStatus(serializers.Serializer):
     error = serializers.SerializerMethodField()
     status_url = serializers.SerializerMethodField()
     page_url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = DataImport
+        fields: tuple[str, ...] = (
+            *("upload", "name", "status", "size", "offset", "rows", "rows_stored", "counts"),
+            *("unknown_columns", "wider", "provenance", "rejected_count", "error"),
+            *("status_url", "page_url"),
+        )
+        read_only_fields = fields
 
     def get_error(self, row: DataImport) -> dict | None:
         return {"code": row.error_code, "message": row.error} if row.error_code else None
@@ -102,7 +105,7 @@ class ImportStatus(serializers.Serializer):
         return self._address("import", row)
 
     def _address(self, name: str, row: DataImport) -> str:
-        address = reverse(name, args=[self.context["slug"], row.pk])
+        address = reverse(name, args=[self.context["view"].kwargs["slug"], row.pk])
         return self.context["request"].build_absolute_uri(address)
 
 
@@ -114,19 +117,11 @@ class ImportLine(serializers.Serializer):
 class ImportDetail(ImportStatus):
     rejected = serializers.SerializerMethodField()
 
+    class Meta(ImportStatus.Meta):
+        fields = (*ImportStatus.Meta.fields, "rejected")
+
     def get_rejected(self, row: DataImport) -> list[dict]:
         return ImportLine(row.faults.all()[:FAULTS], many=True).data
-
-
-def _answer(
-    request: Request,
-    study: Study,
-    row: DataImport,
-    kind: type[ImportStatus] = ImportStatus,
-    status: int = 200,
-) -> Response:
-    context = {"request": request, "slug": study.slug}
-    return Response(kind(row, context=context).data, status=status)
 
 
 def _announced(study: Study, by: User, wanted: dict) -> DataImport:
@@ -138,32 +133,31 @@ def _announced(study: Study, by: User, wanted: dict) -> DataImport:
     return receive.begin(study, by, **{name: wanted[name] for name in names})
 
 
-def _tell(row: DataImport) -> None:
-    """Notify a worker of a file that has come whole."""
+def _told(row: DataImport) -> DataImport:
+    """The import, after a worker was notified of a file that has come whole."""
     if row.status == DataImport.Status.REQUESTED:
         tasks.notify(row.pk)
+    return row
 
 
 class Imports(StudyView):
     parser_classes = [MultiPartParser, StrictJSONParser]
     scope = "curate"
 
-    @extend_schema(responses=ImportStatus(many=True), operation_id="imports")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.data_import.may_manage, name="imports", answer=ImportStatus, many=True)
+    def get(self, request: Request, study: Study) -> Any:
         """The last 100 imports of the study, newest first."""
-        study = study_for(request.user, slug, policies.data_import.may_manage)
-        rows = study.imports.defer("sample").order_by("-created_at")[:LISTED]
-        context = {"request": request, "slug": slug}
-        return Response(ImportStatus(rows, many=True, context=context).data)
+        return study.imports.defer("sample").order_by("-created_at")[:LISTED]
 
-    @extend_schema(
+    @call(
+        policies.data_import.may_manage,
+        name="import_upload",
         request={"multipart/form-data": ImportFile, "application/json": ImportAnnouncement},
-        responses={202: ImportStatus},
-        operation_id="import_upload",
+        answer=ImportStatus,
+        status=202,
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, study: Study) -> Any:
         """Send a table as a file; or announce its size, and send it in pieces."""
-        study = study_for(request.user, slug, policies.data_import.may_manage)
         if request.content_type.startswith("multipart/"):
             sent = request.FILES.get("file")
             if sent is None:
@@ -172,56 +166,49 @@ class Imports(StudyView):
         else:
             announced = validated(ImportAnnouncement, request.data)
             row = _announced(study, request.user, announced)
-        _tell(row)
-        return _answer(request, study, row, status=202)
+        return _told(row)
+
+
+def _import_of(user: User, slug: str, pk: UUID) -> DataImport:
+    study = study_for(user, slug, policies.data_import.may_manage)
+    return get_object_or_404(DataImport.objects.select_related("study"), study=study, pk=pk)
 
 
 class Import(StudyView):
     parser_classes = [PieceParser]
     scope = "curate"
 
-    @extend_schema(responses=ImportDetail, operation_id="import_status")
-    def get(self, request: Request, slug: str, pk: UUID) -> Response:
+    @call(_import_of, name="import_status", answer=ImportDetail)
+    def get(self, request: Request, row: DataImport) -> Any:
         """How an import stands, what came in, and the first 100 faulty lines."""
-        study = study_for(request.user, slug, policies.data_import.may_manage)
-        row = get_object_or_404(DataImport, study=study, pk=pk)
-        return _answer(request, study, row, ImportDetail)
+        return row
 
-    @extend_schema(
-        request={"application/octet-stream": OpenApiTypes.BINARY},
+    @call(
+        _import_of,
+        name="import_piece",
         parameters=[OFFSET],
-        responses=ImportStatus,
-        operation_id="import_piece",
+        request={"application/octet-stream": OpenApiTypes.BINARY},
+        answer=ImportStatus,
     )
-    def patch(self, request: Request, slug: str, pk: UUID) -> Response:
+    def patch(self, request: Request, row: DataImport) -> Any:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
-        study = study_for(request.user, slug, policies.data_import.may_manage)
-        row = get_object_or_404(DataImport, study=study, pk=pk)
-        row = receive.append(study, row.pk, *piece_of(request))
-        _tell(row)
-        return _answer(request, study, row)
+        return _told(receive.append(row.study, row.pk, *piece_of(request)))
 
-    @extend_schema(responses={204: None}, operation_id="import_cancel")
-    def delete(self, request: Request, slug: str, pk: UUID) -> Response:
+    @call(_import_of, name="import_cancel", answer=None, status=204)
+    def delete(self, request: Request, row: DataImport) -> None:
         """Cancel an import that is not done; nothing of it is stored."""
-        study = study_for(request.user, slug, policies.data_import.may_manage)
-        receive.cancel(study, pk, request.user)
-        return Response(status=204)
+        receive.cancel(row.study, row.pk, request.user)
 
 
 class StartImport(StudyView):
-    parser_classes = [StrictJSONParser]
     scope = "curate"
 
-    @extend_schema(request=ImportStart, responses={202: ImportStatus}, operation_id="import_start")
-    def post(self, request: Request, slug: str, pk: UUID) -> Response:
+    @call(_import_of, name="import_start", takes=ImportStart, answer=ImportStatus, status=202)
+    def post(self, request: Request, row: DataImport, wanted: dict) -> Any:
         """Import a file that has come whole, read by a recipe, a mapping, or its columns' names.
 
         Whether they fit the file is known once a worker has read it: see its status.
         """
-        study = study_for(request.user, slug, policies.data_import.may_manage)
-        row = get_object_or_404(DataImport, study=study, pk=pk)
-        wanted = validated(ImportStart, request.data)
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
@@ -231,13 +218,11 @@ class StartImport(StudyView):
         run.request(row, wish, **{name: wanted[name] for name in names})
         tasks.notify(row.pk)
         row.refresh_from_db()
-        return _answer(request, study, row, status=202)
+        return row
 
 
 class Provenances(StudyView):
-    @extend_schema(responses=KnownOfStudy(many=True), operation_id="provenances")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.candidate.may_read, name="provenances", answer=KnownOfStudy, many=True)
+    def get(self, request: Request, study: Study) -> Any:
         """What is known of where a study's imported rows and judgments come from."""
-        study = study_for(request.user, slug, policies.candidate.may_read)
-        rows = study.provenances.order_by("pk")
-        return Response([{"id": row.pk, **row.as_json()} for row in rows])
+        return [{"id": row.pk, **row.as_json()} for row in study.provenances.order_by("pk")]

@@ -1,29 +1,32 @@
 """An owner's queries and gold responses over HTTP: what the pages of their own queries do."""
 
+from typing import Any
+
 from django.db import transaction
 from django.shortcuts import get_object_or_404
-from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.accounts.models import User
-from annotation.api.base import KEY, StudyView, once, validated
+from annotation.api.base import StudyView, call
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging.gold import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldResponse, Query
+from annotation.studies.models import Study
 
 
 class GuideBody(serializers.Serializer):
     """The need behind a question, part by part."""
 
-    want = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
-    known = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
-    form = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
-    annoy = serializers.CharField(default="", allow_blank=True, max_length=owner_queries.NEED_LIMIT)
+    def get_fields(self) -> dict[str, serializers.Field]:
+        options: dict[str, Any] = {"default": "", "allow_blank": True}
+        return {
+            name: serializers.CharField(max_length=owner_queries.NEED_LIMIT, **options)
+            for name in owner_queries.PARTS
+        }
 
 
 class OwnQueryBody(serializers.Serializer):
@@ -67,77 +70,72 @@ class OwnRubricBody(serializers.Serializer):
     )
 
 
+def _owned(user: User, slug: str, key: str) -> Query:
+    study = owner_queries.study_of(user, slug)
+    return get_object_or_404(owner_queries.of(study, user), external_id=key)
+
+
 class OwnQueries(StudyView):
     scope = "judge"
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_queries_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(owner_queries.study_of, name="own_queries_list")
+    def get(self, request: Request, study: Study) -> Any:
         """Your current queries, newest first."""
-        study = owner_queries.study_of(request.user, slug)
         queries = owner_queries.of(study, request.user).prefetch_related("grounds")
-        return Response({"queries": [_query(query) for query in queries]})
+        return {"queries": [_query(query) for query in queries]}
 
-    @extend_schema(parameters=[KEY], request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str) -> Response:
+    @call(owner_queries.study_of, takes=OwnQueryBody, status=201, key=True)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Write a new query; with ``finish`` it may be answered."""
-        study = owner_queries.study_of(request.user, slug)
-        wanted = validated(OwnQueryBody, request.data)
-
-        @transaction.atomic
-        def act() -> tuple[int, dict]:
+        with transaction.atomic():
             begun = owner_queries.begin(study, request.user)
-            return 201, _query(_written(begun, request.user, wanted))
-
-        return once(request, act)
+            return _query(_written(begun, request.user, wanted))
 
 
 class OwnQuery(StudyView):
     scope = "judge"
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="own_query")
-    def get(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, name="own_query")
+    def get(self, request: Request, query: Query) -> Any:
         """One of your queries."""
-        return Response(_query(_owned(request, slug, key)))
+        return _query(query)
 
-    @extend_schema(request=OwnQueryBody, responses=OpenApiTypes.OBJECT)
-    def put(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, takes=OwnQueryBody)
+    def put(self, request: Request, query: Query, wanted: dict) -> Any:
         """Write your query anew; one that has answers gets a next version."""
-        query, wanted = _owned(request, slug, key), validated(OwnQueryBody, request.data)
         with transaction.atomic():
             written = _written(owner_queries.change(query, request.user), request.user, wanted)
-        return Response(_query(written))
+        return _query(written)
 
 
 class OwnGold(StudyView):
     scope = "judge"
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="gold_list")
-    def get(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, name="gold_list")
+    def get(self, request: Request, query: Query) -> Any:
         """The versions of the gold response to your query, newest first."""
-        versions = _owned(request, slug, key).gold_responses.order_by("-version")
-        return Response({"versions": [_gold(response) for response in versions]})
+        versions = query.gold_responses.order_by("-version")
+        return {"versions": [_gold(response) for response in versions]}
 
-    @extend_schema(request=GoldBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, takes=GoldBody)
+    def post(self, request: Request, query: Query, wanted: dict) -> Any:
         """Save a gold response: the next version, where its text differs from the newest one."""
-        query, body = _owned(request, slug, key), validated(GoldBody, request.data)
         judged = claims.scored(query, request.user)
         best = judged[0]["candidate"].pk if judged else None
-        return Response(_gold(gold.save(query, request.user, body["text"], source=best)))
+        return _gold(gold.save(query, request.user, wanted["text"], source=best))
 
 
 class OwnClaims(StudyView):
     scope = "judge"
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="claims_list")
-    def get(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, name="claims_list")
+    def get(self, request: Request, query: Query) -> Any:
         """The claims of your newest gold response, and what you accepted as gold information."""
-        return Response(_claims(_owned(request, slug, key), request.user))
+        return _claims(query, request.user)
 
-    @extend_schema(request=OwnClaimsBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, takes=OwnClaimsBody)
+    def post(self, request: Request, query: Query, wanted: dict) -> Response:
         """Have the newest gold response split into claims by a model, or write them yourself."""
-        query, wanted = _owned(request, slug, key), validated(OwnClaimsBody, request.data)
         response = gold.newest(query)
         if response is None:
             raise DomainError("Save a gold response first.", code="gold")
@@ -154,25 +152,19 @@ class OwnClaims(StudyView):
 class OwnRubric(StudyView):
     scope = "judge"
 
-    @extend_schema(responses=OpenApiTypes.OBJECT, operation_id="rubric")
-    def get(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, name="rubric")
+    def get(self, request: Request, query: Query) -> Any:
         """The newest rubric of your query."""
-        return Response(_rubric(_owned(request, slug, key)))
+        return _rubric(query)
 
-    @extend_schema(request=OwnRubricBody, responses=OpenApiTypes.OBJECT)
-    def post(self, request: Request, slug: str, key: str) -> Response:
+    @call(_owned, takes=OwnRubricBody)
+    def post(self, request: Request, query: Query, wanted: dict) -> Response:
         """Save a rubric, or have a model write one from your judgments."""
-        query, wanted = _owned(request, slug, key), validated(OwnRubricBody, request.data)
         if text := wanted["text"]:
             gold.save_rubric(query, text, author=request.user)
             return Response(_rubric(query), status=201)
         claims.request_rubric(query, request.user, endpoint=wanted["endpoint"], by=request.user)
         return Response(_rubric(query), status=202)
-
-
-def _owned(request: Request, slug: str, key: str) -> Query:
-    study = owner_queries.study_of(request.user, slug)
-    return get_object_or_404(owner_queries.of(study, request.user), external_id=key)
 
 
 def _written(query: Query, owner: User, wanted: dict) -> Query:

@@ -1,23 +1,22 @@
 """Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
 
-from collections.abc import Callable
+from functools import partial
+from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 from rest_framework.parsers import MultiPartParser
-from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, validated
-from annotation.api.http import Since
+from annotation.api.base import StudyView, call
+from annotation.api.http import page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
 from annotation.core.errors import Conflict
@@ -26,29 +25,27 @@ from annotation.datasets import freeze, tasks, uploads, withdrawals
 from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.datasets.views import zip_response
-from annotation.policies import Member
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 ReleaseBody = serializer_of(ReleaseRequest, title="ReleaseRequest")
 
 
-class ReleaseStatus(serializers.Serializer):
+class ReleaseStatus(serializers.ModelSerializer):
     id = serializers.UUIDField(source="public_id")
     study = serializers.SlugField(source="study.slug")
-    version = serializers.IntegerField()
-    layout = serializers.CharField()
-    format = serializers.CharField()
     created_at = serializers.DateTimeField(source="as_of")
-    status = serializers.ChoiceField(choices=Release.Status.values)
-    error = serializers.CharField()
-    fetched_at = serializers.DateTimeField(allow_null=True)
-    revision = serializers.IntegerField()
     revisions = serializers.ListField(child=serializers.DictField())
-    digest = serializers.CharField()
-    manifest = serializers.JSONField(allow_null=True)
     url = serializers.SerializerMethodField()
     download_url = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Release
+        fields = (
+            *("id", "study", "version", "layout", "format", "created_at", "status", "error"),
+            *("fetched_at", "revision", "revisions", "digest", "manifest", "url", "download_url"),
+        )
+        read_only_fields = fields
 
     def get_url(self, release: Release) -> str:
         return self._address("api-release-status", release)
@@ -62,32 +59,32 @@ class ReleaseStatus(serializers.Serializer):
 
 
 class ReleaseRow(ReleaseStatus):
-    manifest = None
+    class Meta(ReleaseStatus.Meta):
+        fields = tuple(name for name in ReleaseStatus.Meta.fields if name != "manifest")
 
 
 class ReleasesOfStudy(StudyView):
-    parameters = Since.PARAMETERS
-
-    @extend_schema(parameters=PAGES, responses=RowsPage, operation_id="release_list")
-    def get(self, request: Request, slug: str) -> Response:
+    @call(policies.release.may_read, name="release_list", parameters=PAGES, answer=RowsPage)
+    def get(self, request: Request, study: Study) -> Any:
         """The study's releases, oldest first, without their manifests."""
-        study = study_for(request.user, slug, policies.release.may_read)
         rows = study.releases.select_related("study").defer("manifest")
-        page, place = Since().page(request, rows)
-        shown = ReleaseRow(page, many=True, context={"request": request})
-        return Response({"results": shown.data, **place})
+        return page_since(
+            request, rows, lambda row: ReleaseRow(row, context={"request": request}).data
+        )
 
-    @extend_schema(
-        request=ReleaseBody, responses={202: ReleaseStatus}, operation_id="release_request"
+    @call(
+        policies.release.may_freeze,
+        name="release_request",
+        takes=ReleaseBody,
+        answer=ReleaseStatus,
+        status=202,
+        location="url",
     )
-    def post(self, request: Request, slug: str) -> Response:
+    def post(self, request: Request, study: Study, fields: dict) -> Any:
         """Freeze the study as its next release; it is written in the background."""
-        study = study_for(request.user, slug, policies.release.may_freeze)
-        fields = validated(ReleaseBody, request.data)
         release = freeze.request(study, by=request.user, **fields)
         tasks.notify(release.pk)
-        body = ReleaseStatus(release, context={"request": request}).data
-        return Response(body, status=202, headers={"Location": body["url"]})
+        return release
 
 
 def slug_of_release(pk: UUID) -> str | None:
@@ -95,47 +92,51 @@ def slug_of_release(pk: UUID) -> str | None:
     return Release.objects.filter(public_id=pk).values_list("study__slug", flat=True).first()
 
 
-class ReleaseDetail(APIView):
-    permission_classes = [IsAuthenticated]
-    slug_of = staticmethod(slug_of_release)
-
-    @extend_schema(responses=ReleaseStatus, operation_id="release_status")
-    def get(self, request: Request, pk: UUID) -> Response:
-        """How a release stands, with its manifest when it is done and the reason when it failed."""
-        release = release_for(request.user, pk, policies.release.may_read)
-        return Response(ReleaseStatus(release, context={"request": request}).data)
-
-    @extend_schema(responses={204: None}, operation_id="release_delete")
-    def delete(self, request: Request, pk: UUID) -> Response:
-        """Delete a release that nobody has fetched; 409 where somebody has."""
-        release = release_for(request.user, pk, policies.release.may_delete)
-        withdrawals.delete(release, by=request.user)
-        return Response(status=204)
-
-
-class ReleaseDownload(APIView):
-    permission_classes = [IsAuthenticated]
-    slug_of = staticmethod(slug_of_release)
-
-    @extend_schema(
-        responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
-        operation_id="release_download",
-    )
-    def get(self, request: Request, pk: UUID) -> Response:
-        """The release as a zip; 409 while it is not done."""
-        release = release_for(request.user, pk, policies.release.may_read)
-        if release.status != Release.Status.DONE:
-            raise Conflict(release.error or "The release is not written yet.", code="not_done")
-        return zip_response(request, release)
-
-
-def release_for(user: User, public_id: UUID, may: Callable[[Member], bool]) -> Release:
+def release_for(user: User, pk: UUID, may: policies.Policy) -> Release:
     """The release, for those whom ``may`` lets; Http404 or PermissionDenied otherwise."""
     visible = Study.objects.visible_to(user)
     releases = Release.objects.select_related("study").filter(study__in=visible)
-    release = get_object_or_404(releases, public_id=public_id)
+    release = get_object_or_404(releases, public_id=pk)
     study_for(user, release.study.slug, may)
     return release
+
+
+class ReleaseDetail(StudyView):
+    slug_of = staticmethod(slug_of_release)
+
+    @call(
+        partial(release_for, may=policies.release.may_read),
+        name="release_status",
+        answer=ReleaseStatus,
+    )
+    def get(self, request: Request, release: Release) -> Any:
+        """How a release stands, with its manifest when it is done and the reason when it failed."""
+        return release
+
+    @call(
+        partial(release_for, may=policies.release.may_delete),
+        name="release_delete",
+        answer=None,
+        status=204,
+    )
+    def delete(self, request: Request, release: Release) -> None:
+        """Delete a release that nobody has fetched; 409 where somebody has."""
+        withdrawals.delete(release, by=request.user)
+
+
+class ReleaseDownload(StudyView):
+    slug_of = staticmethod(slug_of_release)
+
+    @call(
+        partial(release_for, may=policies.release.may_read),
+        name="release_download",
+        responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
+    )
+    def get(self, request: Request, release: Release) -> Any:
+        """The release as a zip; 409 while it is not done."""
+        if release.status != Release.Status.DONE:
+            raise Conflict(release.error or "The release is not written yet.", code="not_done")
+        return zip_response(request, release)
 
 
 class ReleaseUpload(serializers.Serializer):
@@ -145,14 +146,15 @@ class ReleaseUpload(serializers.Serializer):
     slug = serializers.SlugField(max_length=60)
 
 
-class ReleaseImportStatus(serializers.Serializer):
+class ReleaseImportStatus(serializers.ModelSerializer):
     """How an import stands; ``report`` is what `import_release --json` prints."""
 
     id = serializers.UUIDField(source="public_id")
-    slug = serializers.CharField()
-    status = serializers.ChoiceField(choices=ReleaseImport.Status.values)
-    error = serializers.CharField()
-    report = serializers.JSONField(allow_null=True)
+
+    class Meta:
+        model = ReleaseImport
+        fields = ("id", "slug", "status", "error", "report")
+        read_only_fields = fields
 
 
 class ReleaseImports(StudyView):
@@ -160,10 +162,9 @@ class ReleaseImports(StudyView):
 
     parser_classes = [MultiPartParser]
 
-    @extend_schema(request=ReleaseUpload, responses={202: ReleaseImportStatus})
-    def post(self, request: Request) -> Response:
+    @call(takes=ReleaseUpload, answer=ReleaseImportStatus, status=202)
+    def post(self, request: Request, body: dict) -> Any:
         """Keep a zipped release; a worker makes the study of it."""
-        body = validated(ReleaseUpload, request.data)
         job = uploads.request(body["file"], body["slug"], request.user)
         jobs.notify(tasks.import_upload, job.pk)
         address = reverse("api-release-import", args=[job.public_id])
@@ -174,8 +175,7 @@ class ReleaseImports(StudyView):
 class OneReleaseImport(StudyView):
     """One upload, for whoever sent it."""
 
-    @extend_schema(responses=ReleaseImportStatus)
-    def get(self, request: Request, pk: UUID) -> Response:
+    @call(answer=ReleaseImportStatus)
+    def get(self, request: Request, pk: UUID) -> Any:
         """How the import stands, with its report when it is done."""
-        sent = ReleaseImport.objects.filter(by=request.user)
-        return Response(ReleaseImportStatus(get_object_or_404(sent, public_id=pk)).data)
+        return get_object_or_404(ReleaseImport, by=request.user, public_id=pk)

@@ -5,14 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from annotation import policies
-from annotation.api.base import KEY, StudyView, once, validated
-from annotation.api.http import Since
+from annotation.api.base import StudyView, call
+from annotation.api.http import page_since
 from annotation.candidates.models import Candidate
 from annotation.judging.imports import rows
 from annotation.judging.models import Item, ItemOption
@@ -153,28 +152,20 @@ RESOURCES = {
 class RowsOfStudy(StudyView):
     """One of ``RESOURCES``: what the study has, and rows to add."""
 
-    parameters = Since.PARAMETERS
     resource = ""
 
-    @extend_schema(parameters=PAGES, responses=RowsPage)
-    def get(self, request: Request, slug: str) -> Response:
+    @call(parameters=PAGES, answer=RowsPage)
+    def get(self, request: Request, slug: str) -> Any:
         """The study's rows, oldest first. `since` of an answer leads to what came after it."""
         resource = RESOURCES[self.resource]
         study = study_for(request.user, slug, resource.policy.may_read)
-        page, place = Since(resource.order).page(request, resource.listed(study))
-        return Response({"results": [resource.fields(row) for row in page], **place})
+        return page_since(request, resource.listed(study), resource.fields, resource.order)
 
-    @extend_schema(parameters=[KEY], request=RowsBody, responses={201: Added})
-    def post(self, request: Request, slug: str) -> Response:
+    @call(takes=RowsBody, answer=Added, status=201, key=True)
+    def post(self, request: Request, body: dict, slug: str) -> Any:
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, RESOURCES[self.resource].policy.may_change)
-        body = validated(RowsBody, request.data)
         values, skip = body["rows"], body["skip_faulty"]
-
-        def add() -> tuple[int, dict]:
-            faults = rows.add(study, self.resource, values, skip_faulty=skip, by=request.user)
-            faulty = {fault.row for fault in faults}
-            listed = [asdict(fault) for fault in faults]
-            return 201, {"stored": len(values) - len(faulty), "faults": listed}
-
-        return once(request, add)
+        faults = rows.add(study, self.resource, values, skip_faulty=skip, by=request.user)
+        faulty = {fault.row for fault in faults}
+        return {"stored": len(values) - len(faulty), "faults": [asdict(one) for one in faults]}
