@@ -143,7 +143,7 @@ proofs: $(INSTALLED_DEV) $(CHROMIUM)
 	$(MAKE) mutants drill fuzz xss blindness paper chaos
 
 short-proofs: $(INSTALLED_DEV)
-	$(RUN) -m pytest -m proof tests/benchmarks
+	$(RUN) -m pytest -m proof tests/benchmarks tests/local/test_wheel.py
 	$(MAKE) drill
 	$(MAKE) fuzz EXAMPLES=105
 	$(MAKE) chaos SECONDS=60

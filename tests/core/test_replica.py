@@ -8,16 +8,20 @@ import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psycopg
 import pytest
+from django.http import HttpResponse
 
+from annotation.accounts.models import User
+from annotation.core import replica
+from annotation.datasets.models import Release
 from annotation.local import postgres
 from annotation.local.process import run_as
 from tests.local.conftest import services  # noqa: F401 - a fixture
 from tests.services import end, spawn, wait_until
 
-pytestmark = [pytest.mark.long, pytest.mark.services]
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
 import sys, time
@@ -108,6 +112,39 @@ def standby(services):  # noqa: F811
     shutil.rmtree(home)
 
 
+@pytest.mark.parametrize(
+    ("page", "method", "wrote", "age", "where"),
+    [
+        ("releases", "GET", False, 3, "replica"),
+        ("home", "GET", False, 3, "default"),
+        ("releases", "POST", False, 3, "default"),
+        ("releases", "GET", True, 3, "default"),
+        ("releases", "GET", False, None, "default"),
+    ],
+)
+def test_a_page_of_releases_reads_a_young_copy_unless_its_reader_has_just_written(
+    rf, monkeypatch, page, method, wrote, age, where
+):
+    monkeypatch.setattr(replica, "_age", lambda: age)
+    read = []
+
+    def view(request):
+        request.resolver_match = SimpleNamespace(url_name=page)
+        middleware.process_view(request)
+        read.extend(replica.Router().db_for_read(model) for model in (Release, User))
+        return HttpResponse()
+
+    middleware = replica.Replica(view)
+    request = rf.generic(method, "/")
+    request.COOKIES = {replica.WROTE: "1"} if wrote else {}
+    response = middleware(request)
+    assert read == [where, "default"]
+    assert response.headers.get("X-Data-Age") == ("3" if where == "replica" else None)
+    assert (replica.WROTE in response.cookies) is (method == "POST")
+
+
+@pytest.mark.proof
+@pytest.mark.services
 def test_pages_of_releases_read_the_copy_and_say_how_old_it_is(services, standby):  # noqa: F811
     copy, superuser = standby
     own = str(services.cluster.sockets)

@@ -90,7 +90,7 @@ def installed(wheels, tmp_path):
     return attune
 
 
-@pytest.mark.long
+@pytest.mark.proof
 def test_without_a_clone_one_command_serves_and_an_item_is_judged(installed, tmp_path):
     port = free_port()
     server = installed("up", "--port", str(port), start=True)

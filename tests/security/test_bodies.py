@@ -7,11 +7,8 @@ from uuid import UUID
 import pytest
 from django.db import transaction
 from django.urls import reverse
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from tests.security.table import METHODS, TABLE
-from tests.security.test_routes import NAMES
 
 PROBLEM = "application/problem+json"
 ONCE = settings(
@@ -109,80 +106,6 @@ def test_a_key_that_cannot_be_kept_is_refused(world, key):
     assert send(world, judgment(world), body, **{"Idempotency-Key": key}) == 400
 
 
-json_values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=8,
-)
-bodies = st.dictionaries(
-    st.sampled_from(["choice", "reason", "flags", "seconds", "slot", "key"]) | st.text(),
-    json_values,
-    max_size=6,
-)
-
-
-@given(body=bodies, route=st.sampled_from(["api-judgment", "api-claim", "api-release"]))
-@example(body={"choice": "tie", "seconds": 10**400}, route="api-judgment")
-@ONCE
-def test_no_json_breaks_the_api(world, body, route):
-    args = ["tea"] if route == "api-claim" else [world.mine.slot.pk]
-    assert send(world, reverse(route, args=args), json.dumps(body)) < 500
-
-
-@given(raw=st.binary(max_size=300), kind=st.sampled_from(["application/json", "text/plain", "a"]))
-@ONCE
-def test_no_bytes_break_the_api(world, raw, kind):
-    assert send(world, judgment(world), raw, kind) < 500
-
-
-# What a form may carry: any text that a browser can send, and then some.
-words = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(
-    [
-        "\x00",
-        "-1",
-        "9" * 30,
-        "1e400",
-        "NaN",
-        "../",
-        "tie",
-        "\u202e",
-        "[]",
-        "{}",
-        "null",
-        "a" * 5_000,
-    ]
-)
-FIELDS = [
-    *("slot", "choice", "reason", "key", "seconds", "flags", "days", "title", "slug", "consent"),
-    *("languages", "status", "text", "agree", "decision", "role", "email", "name", "options"),
-    *("overlap", "pairs_per_query", "guideline", "external_id", "rest", "need", "type", "persona"),
-    *("scenario", "layout", "format", "licence", "strategies", "endpoint", "login", "password"),
-    *("page", "q", "page_size", "cursor", "ordering", "next", "description", "tie", "none", "file"),
-]
-
-
-@given(
-    name=st.sampled_from(NAMES),
-    method=st.sampled_from(METHODS),
-    role=st.sampled_from(["anonymous", "ann", "curator", "administrator"]),
-    data=st.dictionaries(st.sampled_from(FIELDS), words, max_size=6),
-    query=st.dictionaries(st.sampled_from(FIELDS), words, max_size=3),
-)
-@settings(ONCE, max_examples=300)
-def test_no_request_breaks_a_page(world, name, method, role, data, query):
-    row = TABLE[name]
-    valid = row.data(world) if len(data) % 2 else {}
-    address = reverse(name, kwargs=row.args(world))
-    client = world.browser(role)
-    with transaction.atomic():
-        if method == "POST":
-            response = client.post(address, {**valid, **data}, query_params=query)
-        else:
-            response = client.generic(method, address, query_params=query)
-        transaction.set_rollback(True)
-    assert response.status_code < 500, (name, method, role, data, query)
-
-
 SEGMENTS = st.text(string.printable, max_size=20) | st.sampled_from(
     ["%00", "%ff", "%2e%2e", "..", "%ud800", str(UUID(int=0)), "9" * 40, "-1", "é", "tea", "\u0000"]
 )
@@ -199,10 +122,8 @@ def test_no_address_breaks_the_site(world, parts, api):
 @pytest.mark.parametrize("number", ["9" * 19, "9" * 40, "2147483648"])
 @pytest.mark.parametrize("name", ["member", "revoke", "close-batch", "token-revoke"])
 def test_a_number_too_large_for_the_database_is_unknown(world, name, number):
-    from tests.security.test_routes import ROUTES
-
     key = "batch" if name == "close-batch" else "pk"
-    args = {key: int(number)} | ({"slug": "tea"} if "slug" in ROUTES[name] else {})
+    args = {key: int(number)} | ({} if name == "token-revoke" else {"slug": "tea"})
     assert world.browser("administrator").post(reverse(name, kwargs=args)).status_code == 404
 
 

@@ -4,7 +4,6 @@ import json
 
 import pytest
 import redis
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.judging.models import Draft, Slot
 from annotation.judging.work import queue
@@ -47,15 +46,6 @@ def test_a_mark_on_no_option_is_refused_with_a_sentence(cast, tea, ann, option):
 def test_nul_in_an_address_is_a_bad_request(cast, tea, login, path):
     page = login(cast.member("Carol", tea, "curator"))
     assert page.get(f"/studies/tea/{path}").status_code == 400
-
-
-def test_more_files_than_a_form_takes_are_a_bad_request(cast, tea, login):
-    page = login(cast.member("Carol", tea, "curator"))
-    page.raise_request_exception = False
-    files = [SimpleUploadedFile(f"{n}.md", b"x") for n in range(101)]
-    answer = page.post("/studies/tea/sources/add/", {"file": files})
-    assert answer.status_code == 400
-    assert "This request cannot be read" in answer.content.decode()
 
 
 @pytest.mark.parametrize(
