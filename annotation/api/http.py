@@ -19,7 +19,7 @@ from rest_framework.views import set_rollback
 
 from annotation.core import logs, unavailable, uploads
 from annotation.core.errors import DomainError
-from annotation.core.lists import behind, key_of
+from annotation.core.pages import behind, key_of
 
 DEPTH = 50
 

@@ -30,7 +30,7 @@ def establish(*, anew: bool = False) -> None:
 
 
 def check() -> None:
-    """Raise DomainError where this process sees other files than the database's; at its start.
+    """End a web server or worker with a sentence where it sees other files than the database's.
 
     Without a database nothing can be compared: the server starts and says so on its pages.
     """
@@ -39,7 +39,7 @@ def check() -> None:
     except Error:
         return
     if name and name != _of_files():
-        raise DomainError(_sentence())
+        raise SystemExit(_sentence())
 
 
 def _path() -> Path:

@@ -2,13 +2,13 @@ from celery.signals import worker_init
 from django.db import connection
 
 from annotation.celery import app
-from annotation.core import jobs, start
+from annotation.core import installation, jobs
 
 
 @worker_init.connect
 def compare_files(**kwargs: object) -> None:
     """A worker that sees other files than the web servers ends at once."""
-    start.check()
+    installation.check()
     connection.close()  # children that are forked later must not share it
 
 

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from allauth.account.decorators import reauthentication_required
+from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
@@ -30,10 +31,30 @@ from annotation.core import audit, downloads, refusals, scratch
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
 from annotation.operations import examine, held, metrics, people, queues
-from annotation.operations.forms import AuditForm, SearchForm
 
 PAGE = 50
 FIELDS = ("id", "at", "actor", "action", "target", "target_id", "details")
+
+
+class SearchForm(forms.Form):
+    q = forms.CharField(
+        label=gettext_lazy("Address, name or worker"), required=False, max_length=100
+    )
+
+
+class AuditForm(forms.Form):
+    """What the trail is narrowed down to."""
+
+    action = forms.CharField(label=gettext_lazy("Act"), required=False, max_length=60)
+    actor = forms.IntegerField(
+        label=gettext_lazy("By account number"), required=False, min_value=1, max_value=2**62
+    )
+    target = forms.CharField(label=gettext_lazy("Thing"), required=False, max_length=60)
+    target_id = forms.CharField(label=gettext_lazy("Its number"), required=False, max_length=60)
+
+    def filters(self) -> dict:
+        """The fields that were filled in, as they narrow rows down."""
+        return {name: value for name, value in self.cleaned_data.items() if value}
 
 
 def for_operators(view: Callable) -> Callable:

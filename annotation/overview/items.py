@@ -25,7 +25,7 @@ from annotation.accounts.models import User
 from annotation.agreement.tiers.rules import DEFAULT
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.lists import Page, page_after
+from annotation.core.pages import KeyPage, page_after
 from annotation.core.schema import asked
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.curator.checks import share
@@ -242,7 +242,7 @@ _RULES: dict[str, Callable[[QuerySet, Study, Any], QuerySet]] = {
 }
 
 
-def page_of(study: Study, wanted: Filter, after: str = "") -> Page:
+def page_of(study: Study, wanted: Filter, after: str = "") -> KeyPage:
     """A page of the items that ``wanted`` leaves, after the key that the page before ended with."""
     rows = listed(study, wanted)
     if wanted.sort == "split":

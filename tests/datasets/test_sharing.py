@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from moto.server import ThreadedMotoServer
 
-from annotation.core import installation, sharing, start
+from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.histories import receive
@@ -168,17 +168,17 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
 def test_web_and_worker_start_only_with_the_same_files(machine, request, stored):
     if stored:
         request.getfixturevalue("bucket")
-    start.check()  # nothing was prepared yet
+    installation.check()  # nothing was prepared yet
     installation.establish()
     installation.establish()
-    start.check()
+    installation.check()
     machine("two")
     if stored:
-        start.check()
+        installation.check()
         return
     with pytest.raises(SystemExit, match="another installation than ATTUNE_DATA"):
-        start.check()
+        installation.check()
     with pytest.raises(DomainError, match="--new-files"):
         installation.establish()
     installation.establish(anew=True)
-    start.check()
+    installation.check()
