@@ -60,6 +60,14 @@ def _names(part: OpenApiParameter | type[serializers.Serializer]) -> list[str]:
     return list(part().fields)
 
 
+@functools.cache
+def _serializer(kind: Any) -> Any:
+    """The serializer of a pydantic class, the same each time; anything else as it is."""
+    if not hasattr(kind, "__pydantic_fields__"):
+        return kind
+    return serializer_of(kind, title=f"{kind.__name__}Body")
+
+
 def call(
     guard: Policy | Callable[..., Any] | None = None,
     *,
@@ -80,21 +88,19 @@ def call(
 
     The method gets the study of the address, where ``guard`` is a policy, or what another guard
     finds for (user, **address); and what was sent as the serializer or pydantic class ``takes``
-    reads it: the query's parameters of a GET, else the body (``form``: multipart; ``partial``:
-    without defaults). What it returns is given as ``answer``, a serializer (``many`` of it), with
-    ``status``. ``key``: an Idempotency-Key makes it happen once, unless
-    it is a ``dry_run``. ``location`` names the answer's
-    field with the address of what was made. Query parameters that are neither documented nor among
-    ``also`` are a 400.
+    reads it: the query's parameters of a GET, else the body (``form``: multipart; ``partial``: a
+    mapping of what is named). What it returns is given as ``answer``, a serializer or pydantic
+    class (``many`` of it), with ``status``. ``key``: an Idempotency-Key makes it happen once,
+    unless it is a ``dry_run``. ``location`` names the answer's field with the address of what was
+    made. Query parameters that are neither documented nor among ``also`` are a 400.
     """
-    of_model = hasattr(takes, "__pydantic_fields__")
-    body = serializer_of(takes, title=f"{takes.__name__}Body") if of_model else takes
+    body, answer = _serializer(takes), _serializer(answer)
     written = isinstance(answer, type) and issubclass(answer, serializers.BaseSerializer)
 
     def given(request: Request) -> Any:
         data = request.query_params if request.method == "GET" else request.data
         values = validated(body, data, partial=partial)
-        return built(takes, values) if of_model else values
+        return values if partial or body is takes else built(takes, values)
 
     def shown(result: Any, view: APIView) -> Any:
         if not written or isinstance(result, dict):

@@ -60,7 +60,6 @@ class PairBody(serializers.Serializer):
 
 
 SplitBody = serializer_of(splitting.Split, title="SplitBody")
-ChecksBody = serializer_of(Rates)
 
 
 class EarlyStopBody(serializers.Serializer):
@@ -150,12 +149,12 @@ class PersonaSplit(StudyView):
 
 
 class ChecksOfStudy(StudyView):
-    @call(policies.check.may_change, name="checks", answer=ChecksBody)
+    @call(policies.check.may_change, name="checks", answer=Rates)
     def get(self, request: Request, study: Study) -> Any:
         """How often the study trains, checks, and lets owners judge their own items again."""
         return Checks.objects.filter(study=study).first() or Checks()
 
-    @call(policies.check.may_change, name="checks_save", takes=Rates, answer=ChecksBody)
+    @call(policies.check.may_change, name="checks_save", takes=Rates, answer=Rates)
     def put(self, request: Request, study: Study, rates: Rates) -> Any:
         """Set it; hidden checks get new places for everybody."""
         return checks.set_rates(study, rates, by=request.user)
@@ -288,16 +287,13 @@ class AttributesVerified(StudyView):
         return attributes.verify(study, model, card, refine=refine, by=request.user)
 
 
-RetrievalBody = serializer_of(retrieve.Search)
-
-
 class StudyRetrieval(StudyView):
-    @call(policies.source.may_change, answer=RetrievalBody)
+    @call(policies.source.may_change, answer=retrieve.Search)
     def get(self, request: Request, study: Study) -> Any:
         """The sources and strategies of the study's search-augmented answers."""
         return retrieve.settings_of(study)
 
-    @call(policies.source.may_change, takes=RetrievalBody, answer=RetrievalBody, partial=True)
+    @call(policies.source.may_change, takes=retrieve.Search, partial=True, answer=retrieve.Search)
     def put(self, request: Request, study: Study, wanted: dict) -> Any:
         """Set what is named; ``oracle`` makes the study one that may show the need to models."""
         return retrieve.save(study, wanted, by=request.user)

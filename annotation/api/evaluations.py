@@ -228,19 +228,16 @@ class ModelRaters(StudyView):
         return run
 
 
-LiveBody = serializer_of(Live, title="LiveBody")
-
-
 class LiveComparison(StudyView):
     """How people of a study talk with hidden models at once."""
 
-    @call(policies.task.may_change, name="live", answer=LiveBody)
+    @call(policies.task.may_change, name="live", answer=Live)
     def get(self, request: Request, study: Study) -> Any:
         """The settings; an empty object where nobody talks."""
         live = settings.of_study(study)
         return asdict(live) if live else {}
 
-    @call(policies.task.may_change, name="live_save", takes=Live, answer=LiveBody)
+    @call(policies.task.may_change, name="live_save", takes=Live, answer=Live)
     def put(self, request: Request, study: Study, live: Live) -> Any:
         """Let people talk by these settings from now on; a study that is a draft opens."""
         settings.save(study, live, by=request.user)
