@@ -27,7 +27,7 @@ GROUPS = {
     "People and access": "ensure_admin add_member make_token survey",
     "Fill a study": (
         "import_study clone_study import_data import_votes import_scores import_verdicts "
-        "import_documents import_history import_release import_bespoke load_demo"
+        "import_documents import_history import_release load_demo"
     ),
     "Have texts written": (
         "propose split_personas conversations verify_attributes make_attributes request_answers "

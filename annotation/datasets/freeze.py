@@ -30,15 +30,21 @@ from annotation.datasets import feed, folders, layouts, owners, records, signatu
 from annotation.datasets.card import card
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
-from annotation.datasets.fill import filled
 from annotation.datasets.frozen import Reading
-from annotation.datasets.layouts.soft import PEOPLE, people_table
+from annotation.datasets.layouts.soft import PEOPLE, Posteriors, people_table
 from annotation.datasets.models import Release
 from annotation.datasets.records import Pair, Verdict
 from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe, json_text
-from annotation.datasets.soft_labels import Posteriors
 from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import RULE, imported_pair, majority, majority_pair, pair, verdict
+from annotation.datasets.truth import (
+    RULE,
+    filled,
+    imported_pair,
+    majority,
+    majority_pair,
+    pair,
+    verdict,
+)
 from annotation.datasets.writers import Tables
 from annotation.judging.imports import turns
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot

@@ -7,9 +7,15 @@ wherever two people prefer different answers to it.
 
 from annotation.datasets.conversations import MESSAGES, answer_messages, asked
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
-from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
+from annotation.datasets.layouts.soft import (
+    SOFT,
+    Posterior,
+    annotations,
+    soft,
+    soft_rows,
+    soft_tables,
+)
 from annotation.datasets.records import Item, Pair, Verdict
-from annotation.datasets.soft_labels import SOFT, Posterior, soft
 from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("jsonl", "parquet")

@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 
 from annotation.datasets.conversations import MESSAGES
-from annotation.datasets.layouts.soft import soft_rows, soft_tables
+from annotation.datasets.layouts.soft import Posterior, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Persona, Verdict
 from annotation.datasets.shards import json_text
-from annotation.datasets.soft_labels import Posterior
 from annotation.datasets.writers import VOTES, Table, TableRows
 
 FORMATS = ("jsonl", "csv", "parquet")

@@ -1,14 +1,89 @@
+"""The paper, and its arms of search-augmented answers: what each shows of the asker's history."""
+
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
+from annotation.candidates import prompts
+from annotation.candidates.strategies import Ask, Brief, Draft, Strategy, from_sources
 from annotation.datasets.papers import Card, Paper
 from annotation.imports.recipes import Recipe
 from annotation.papers.bespoke import judge, layout, reader, tables
-from annotation.papers.bespoke.strategies import STRATEGIES
+
+# Characters that are shown of the owner's history.
+HISTORY, SMALL_HISTORY = 24_000, 2_500
+
+
+def _searched_raw(brief: Brief, ask: Ask) -> Draft:
+    return from_sources(brief, ask, _joined(brief))
+
+
+def _searched_static(brief: Brief, ask: Ask) -> Draft:
+    about = ask("static_profile", prompts.static_profile(_joined(brief), brief.manner))
+    return from_sources(brief, ask, about)
+
+
+def _searched_aware(brief: Brief, ask: Ask) -> Draft:
+    prompt = prompts.aware_profile(brief.question, _joined(brief), brief.manner)
+    return from_sources(brief, ask, ask("aware_profile", prompt))
+
+
+def _joined(brief: Brief) -> str:
+    """The sessions one after another, each with an equal share of the room at least."""
+    room = SMALL_HISTORY if brief.manner.small else HISTORY
+    if not brief.history:
+        return ""
+    share = max(200, room // len(brief.history))
+    return "\n\n---\n\n".join(text[:share] for text in brief.history)[:room]
+
+
+# Of the newest sessions, and of those that are nearest to the question.
+ARMS = {
+    "search-raw": (
+        _searched_raw,
+        _("raw history, the newest sessions"),
+        _("raw history, the sessions nearest to the question"),
+    ),
+    "search-static": (
+        _searched_static,
+        _("static profile, from the newest sessions"),
+        _("static profile, from the nearest sessions"),
+    ),
+    "search-aware": (
+        _searched_aware,
+        _("query-aware profile, from the newest sessions"),
+        _("query-aware profile, from the nearest sessions"),
+    ),
+}
+
+
+def _strategies() -> Iterator[tuple[str, Strategy]]:
+    places = count(11)
+    for name, (write, newest, nearest) in ARMS.items():
+        for suffix, words in (("", newest), ("-selected", nearest)):
+            yield (
+                f"{name}{suffix}",
+                Strategy(
+                    write,
+                    words=words,
+                    place=next(places),
+                    asks_twice=write is not _searched_raw,
+                    searches=True,
+                    history=True,
+                    selects=bool(suffix),
+                ),
+            )
+    words = _("oracle: the model is shown the need")
+    yield (
+        "search-oracle",
+        Strategy(from_sources, words=words, place=next(places), searches=True, oracle=True),
+    )
+
 
 RECIPE = Recipe(
-    gettext_lazy("BESPOKE queries"),
+    _("BESPOKE queries"),
     {"prompt": ("query",), "id": (["user", "query-id"], ["user", "query_id"])},
     {"persona": ("user",), "need": ("gold_information_need",)},
 )
@@ -26,7 +101,7 @@ PAPER = Paper(
     shots=True,
     recipes=Path(__file__).parent / "recipes",
     mappings={"bespoke": RECIPE},
-    strategies=STRATEGIES,
+    strategies=dict(_strategies()),
     card=Card(
         about="Queries that people asked of their own accord, the need behind each, their scores "
         "and feedback on answers, the gold information they kept, rubrics, and as much of their "

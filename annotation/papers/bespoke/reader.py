@@ -7,18 +7,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from django.contrib.auth.hashers import make_password
-from django.db import transaction
 from django.utils import timezone
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
-from annotation.core import audit
 from annotation.core.errors import Conflict
 from annotation.datasets.release_import import report
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import add_items
-from annotation.judging.imports.bundles import check_slug
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.papers.bespoke import tables
@@ -35,37 +32,25 @@ LACKS = (
 REPEATED = "responses that stand in an earlier row of their query, too"
 
 
-def import_bespoke(folder: Path, slug: str, *, by: User | None = None) -> dict:
+def store(folder: Path, slug: str, by: User | None) -> dict:
     """Make the study ``slug`` from a folder of the bespoke layout (Parquet or JSON lines).
 
-    Its users become people who cannot log in. Returns counts of ``users``, ``queries``,
-    ``judgments``, ``claims``, ``rubrics`` and ``sessions``, ``rejected``: file, row and reason of
-    what was left out because it is not whole, and ``left_out``: {what else did not come in: how
-    many}. Raises DomainError where a table is missing or
-    cannot be read, Conflict where the study exists; then nothing was stored.
+    Its users become people who cannot log in. To the report of every import come counts of
+    ``users``, ``queries``, ``judgments``, ``claims``, ``rubrics`` and ``sessions``. Raises
+    DomainError where a table is missing or cannot be read, Conflict where the study exists.
     """
-    check_slug(slug)
     release = tables.read(folder)
-    with transaction.atomic():
-        if Study.objects.filter(slug=slug).exists():
-            raise Conflict(f"There is a study “{slug}” already.", code="exists")
-        study = Study.objects.create(slug=slug, title=slug, languages=[])
-        counts = _Import(study, release).store()
-        audit.record(by, "study.import_bespoke", study, **counts)
-    left_out = {REPEATED: release.repeated} if release.repeated else {}
-    return counts | {"rejected": release.faults, "left_out": left_out}
-
-
-def store(folder: Path, slug: str, by: User | None) -> dict:
-    """``import_bespoke`` with the report that every import of a release gives."""
-    counts = import_bespoke(folder, slug, by=by)
-    study = Study.objects.get(slug=slug)
+    if Study.objects.filter(slug=slug).exists():
+        raise Conflict(f"There is a study “{slug}” already.", code="exists")
+    study = Study.objects.create(slug=slug, title=slug, languages=[])
+    counts = _Import(study, release).store()
     totals = {
         "votes": Judgment.objects.filter(slot__study=study).count(),
         "scores": Answer.objects.filter(judgment__slot__study=study, option__isnull=False).count(),
         "workers": counts["users"],
+        "left_out": {REPEATED: release.repeated} if release.repeated else {},
     }
-    return report("bespoke", study, counts["rejected"], LACKS) | counts | totals
+    return report("bespoke", study, release.faults, LACKS) | counts | totals
 
 
 class _Import:

@@ -2,9 +2,15 @@
 
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.long import votes
-from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
+from annotation.datasets.layouts.soft import (
+    SOFT,
+    Posterior,
+    annotations,
+    soft,
+    soft_rows,
+    soft_tables,
+)
 from annotation.datasets.records import Item, Pair, Persona, Verdict
-from annotation.datasets.soft_labels import SOFT, Posterior, soft
 from annotation.datasets.writers import VOTES, Table, TableRows
 
 FORMATS = ("jsonl",)

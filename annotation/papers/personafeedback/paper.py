@@ -1,15 +1,78 @@
+"""The paper, and how the paper has answers written that fit a persona in three degrees."""
+
+import random
 from pathlib import Path
 
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
 
+from annotation.candidates import prompts
+from annotation.candidates.strategies import MISMATCH, Ask, Brief, Draft, Strategy
 from annotation.datasets.papers import Card, Paper
-from annotation.evaluation import prompts
+from annotation.evaluation.prompts import SETTINGS
 from annotation.imports.recipes import Recipe
 from annotation.papers.personafeedback import layout, reader
-from annotation.papers.personafeedback.strategies import STRATEGIES
+from annotation.personas import schema as profiles
+
+MASKED = 0.8
+MEMORIES = 6
+MEMORY_CHARACTERS = 400
+
+
+def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
+    """A1: core fields, and what the memories show of the preferences that bear on the question.
+
+    As published, the profiler sees memories, not preferences; without any it sees the profile.
+    """
+    memories = _sample(brief)
+    core = profiles.as_text(profiles.core_fields(brief.profile))
+    seen = core if memories else profiles.as_text(brief.profile)
+    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, brief.manner))
+    return Draft(prompts.personal_answer(brief.question, core, inferred, brief.manner))
+
+
+def _masked(brief: Brief, ask: Ask) -> Draft:
+    shown, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
+    about = profiles.as_text(shown)
+    prompt = prompts.personal_answer(brief.question, about, manner=brief.manner)
+    return Draft(prompt, {"masked": masked, "share": MASKED})
+
+
+def _sample(brief: Brief) -> list[str]:
+    if brief.manner.small:
+        return []
+    drawn = random.Random(brief.seed)  # noqa: S311 - no secret
+    chosen = drawn.sample(brief.memories, min(MEMORIES, len(brief.memories)))
+    return [text[:MEMORY_CHARACTERS] for text in chosen]
+
+
+STRATEGIES = {
+    "A1": Strategy(
+        _core_and_inferred,
+        words=_("A1: core fields and inferred preferences"),
+        place=1,
+        by_default=True,
+        needs_persona=True,
+        asks_twice=True,
+    ),
+    "A2": Strategy(
+        _masked,
+        words=_("A2: 80 % of the profile left out at random"),
+        place=2,
+        by_default=True,
+        needs_persona=True,
+    ),
+    MISMATCH: Strategy(
+        _core_and_inferred,
+        words=_("mismatch: A1 of another persona, for the easy tier"),
+        place=5,
+        needs_persona=True,
+        asks_twice=True,
+        other_persona=True,
+    ),
+}
 
 RECIPE = Recipe(
-    gettext_lazy("PersonaFeedback pairs"),
+    _("PersonaFeedback pairs"),
     {
         "persona": ("user_id",),
         "prompt": ("question",),
@@ -25,7 +88,7 @@ PAPER = Paper(
     layout=layout,
     reader=reader.PersonaFeedback,
     tables=reader.TABLES,
-    settings=prompts.SETTINGS,
+    settings=SETTINGS,
     recipes=Path(__file__).parent / "recipes",
     mappings={"personafeedback": RECIPE},
     strategies=STRATEGIES,

@@ -6,9 +6,8 @@ The published keys come first in every row, our own after them.
 from typing import cast
 
 from annotation.datasets.layouts.long import votes
-from annotation.datasets.layouts.soft import annotations, soft_rows, soft_tables
+from annotation.datasets.layouts.soft import Posterior, annotations, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Verdict, Vote
-from annotation.datasets.soft_labels import Posterior
 from annotation.datasets.truth import orient
 from annotation.datasets.writers import VOTES, Table, TableRows
 from annotation.papers.personalbench import mention

@@ -1,7 +1,7 @@
 """One table: a question, its answers, and where each person puts them."""
 
+from annotation.datasets.layouts.soft import Posterior
 from annotation.datasets.records import Item, Pair, Verdict
-from annotation.datasets.soft_labels import Posterior
 from annotation.datasets.writers import Table, TableRows
 
 FORMATS = ("jsonl",)
