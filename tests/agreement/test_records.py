@@ -3,6 +3,8 @@
 import pytest
 from django.urls import reverse
 
+from annotation.agreement.board import Board
+from annotation.agreement.figures.page import figure_of
 from annotation.agreement.raters import records as reliability
 from annotation.judging.models import Item, Judgment, Slot
 from annotation.judging.work import queue, submit
@@ -36,6 +38,22 @@ def test_who_disagrees_with_everybody_gets_a_sign_with_its_evidence_and_rule(cas
     assert "under 0.001" in sign.rule
     assert [sign.name for sign in of(tea, others[0]).signs] == []
     assert reliability.raters(tea)[0].user == ann
+
+
+def test_whoever_says_the_same_as_another_ties_with_them_in_every_report(cast, tea):
+    cast.open(tea, items=60, overlap=4, options=2)
+    people = panel(cast, tea, 4)
+    for number, person in zip((1, 1, 2, 2), people, strict=True):
+        purposes(tea, person, number=number)
+    Judgment.objects.update(shown=[1, 2], seconds=12)
+    first, clone = (of(tea, person) for person in people[2:])
+    for name in ("judgments", "compared", "agreed", "expected", "p", "pace", "z", "fast", "side_p"):
+        assert getattr(first, name) == getattr(clone, name), name
+    assert [sign.name for sign in first.signs] == [sign.name for sign in clone.signs]
+    board = Board(tea, tea.tasks.get())
+    for key in ("raters", "sides", "control"):
+        rows = {row[0]: row[1:] for row in figure_of(board, key).rows}
+        assert rows.get(first.name) == rows.get(clone.name), key
 
 
 def test_fifty_votes_are_needed_for_a_sign_of_disagreement(cast, tea):
