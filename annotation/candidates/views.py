@@ -5,9 +5,10 @@ from uuid import UUID
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import F, Max
 from django.forms import BaseForm
 from django.http import Http404, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -44,7 +45,9 @@ from annotation.candidates.steps import STEPS
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
+from annotation.core.lists import Listing, Wanted, words_in
 from annotation.core.pages import whole_or_part
+from annotation.core.schema import form_of
 from annotation.personas import board as personas
 from annotation.personas.balance import DIMENSIONS, Tally, tally
 from annotation.personas.forms import PairForm
@@ -52,6 +55,22 @@ from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
 PAGE = 20
+LIST = Listing(
+    "answers",
+    columns={
+        "id": lambda answer: answer.external_id,
+        "query": lambda answer: answer.about,
+        "strategy": lambda answer: answer.strategy,
+        "endpoint": lambda answer: answer.endpoint,
+        "model": lambda answer: answer.model,
+        "text": lambda answer: answer.text,
+    },
+    rules={"q": words_in("external_id", "text", "query__text", "strategy", "endpoint", "model")},
+    orders={"": ("about", "strategy", "external_id")},
+    form=lambda data, study: form_of(Wanted, "q")(data),
+    first=(),
+    size=PAGE,
+)
 FAILURES = 50
 SHOWN_RUNS = 20
 DOCUMENTS_PAGE = 50
@@ -59,7 +78,7 @@ FILES_SHOWN = 10
 
 
 @require_http_methods(["GET", "POST"])
-def candidates(request: UserRequest, slug: str) -> HttpResponse:
+def candidates(request: UserRequest, slug: str) -> HttpResponseBase:
     """The study's answers: GET shows them and what is being written, POST asks for more."""
     study = study_for(request.user, slug, policies.candidate.may_change)
     if request.method == "GET" and request.htmx:
@@ -147,24 +166,25 @@ def _page(
     form: BaseForm,
     servers: list[Endpoint],
     plan: dict | None = None,
-) -> HttpResponse:
+) -> HttpResponseBase:
     rows = Candidate.objects.filter(study=study)
     failed = calls.stopped(rows).filter(status="failed")
-    done = rows.filter(status="done").select_related("query")
+    done = (
+        rows.filter(status="done").select_related("query").annotate(about=F("query__external_id"))
+    )
     left = done.filter(query__text="")
     done = done.exclude(query__text="")
-    pages = Paginator(done.order_by("query__external_id", "strategy", "external_id"), PAGE)
     context = _state(study) | {
+        "count": done.count(),
         "form": form,
         "plan": plan,
         "servers": servers,
         "searches": Retrieval.objects.filter(study=study).exists(),
         "embedded": any(server.embedded for server in servers),
         "failed": failed.select_related("query").order_by("external_id")[:FAILURES],
-        "page": pages.get_page(request.GET.get("page")),
         "left": left.count(),
     }
-    return render(request, "candidates/candidates.html", context)
+    return LIST.answer(request, study, done, "candidates/candidates.html", context)
 
 
 @require_safe

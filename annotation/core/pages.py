@@ -71,6 +71,9 @@ class KeyPage:
     after: str
     first: bool
 
+    def __iter__(self) -> Iterator:
+        return iter(self.rows)
+
 
 def page_after(rows: QuerySet, order: tuple[str, ...], after: str, size: int) -> KeyPage:
     """``size`` of the ``rows`` in ``order``, whose fields together are unique and never null.

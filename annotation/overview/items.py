@@ -1,8 +1,9 @@
 """The table of a study's items: searched, filtered, sorted, in pages by key; what can be done."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
+from django import forms
 from django.db import transaction
 from django.db.models import (
     Case,
@@ -17,6 +18,7 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast
+from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
@@ -25,8 +27,8 @@ from annotation.accounts.models import User
 from annotation.agreement.tiers.rules import DEFAULT
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.pages import KeyPage, page_after
-from annotation.core.schema import asked
+from annotation.core.lists import Listing
+from annotation.core.schema import SchemaForm, asked, form_of
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.curator.checks import share
 from annotation.judging.models import (
@@ -43,7 +45,6 @@ from annotation.judging.models import (
 from annotation.studies.models import Study
 from annotation.votes.counting import counted_measure, tiered
 
-PAGE, EXPORTED = 50, 2_000
 MOST = 10_000
 SORTS = {
     "": gettext_lazy("in the order of handing out"),
@@ -113,25 +114,30 @@ class Filter:
     sort: str = asked(gettext_lazy("Order"), "", choices=SORTS)
 
 
-def listed(study: Study, wanted: Filter) -> QuerySet[Item]:
-    """The items of the study's work that ``wanted`` leaves, with ``agreement``: the share of the
-    votes that the most frequent label has, null where labels are not counted or nobody voted."""
+def of_work(study: Study) -> QuerySet[Item]:
+    """The items of the study's work, with ``agreement``: the share of the votes that the most
+    frequent label has, null where labels are not counted or nobody voted."""
     rows: QuerySet = Item.objects.filter(study=study, position__isnull=False)
-    rows = rows.annotate(agreement=share())
-    rows = rows.filter(batch__in=_batches(study, wanted))
-    for name, rule in _RULES.items():
-        if value := getattr(wanted, name):
-            rows = rule(rows, study, value)
-    return rows
+    work = study.batches.filter(purpose=Batch.Purpose.WORK)
+    return rows.annotate(agreement=share()).filter(
+        batch__in=list(work.values_list("pk", flat=True))
+    )
 
 
-def _batches(study: Study, wanted: Filter) -> list[int]:
-    batches = study.batches.filter(purpose=Batch.Purpose.WORK)
-    if wanted.task:
-        batches = batches.filter(task__name=wanted.task)
-    if wanted.batch:
-        batches = batches.filter(pk=wanted.batch)
-    return list(batches.values_list("pk", flat=True))
+def _batches(rows: QuerySet, batches: QuerySet) -> QuerySet:
+    return rows.filter(batch__in=list(batches.values_list("pk", flat=True)))
+
+
+def _task(rows: QuerySet, study: Study, name: str) -> QuerySet:
+    return _batches(rows, study.batches.filter(task__name=name))
+
+
+def _batch(rows: QuerySet, study: Study, pk: int) -> QuerySet:
+    return _batches(rows, study.batches.filter(pk=pk))
+
+
+def _sort(rows: QuerySet, study: Study, value: str) -> QuerySet:
+    return rows.exclude(agreement=None) if value == "split" else rows
 
 
 def _search(rows: QuerySet, study: Study, words: str) -> QuerySet:
@@ -227,31 +233,6 @@ def _state(rows: QuerySet, study: Study, value: str) -> QuerySet:
     return rows.filter(Exists(waiting)) if value == "open" else rows.filter(Exists(closed))
 
 
-_RULES: dict[str, Callable[[QuerySet, Study, Any], QuerySet]] = {
-    "q": _search,
-    "answers": _answers,
-    "votes": _votes,
-    "label": _label,
-    "agreement": _agreement,
-    "tier": _tier,
-    "rater": _rater,
-    "flag": _flag,
-    "comment": _comment,
-    "origin": _origin,
-    "state": _state,
-}
-
-
-def page_of(study: Study, wanted: Filter, after: str = "") -> KeyPage:
-    """A page of the items that ``wanted`` leaves, after the key that the page before ended with."""
-    rows = listed(study, wanted)
-    if wanted.sort == "split":
-        rows = rows.exclude(agreement=None)  # type: ignore[misc]
-    page = page_after(rows, ORDERS[wanted.sort], after, PAGE)
-    page.rows = _shown(page.rows)
-    return page
-
-
 def _shown(keys: list) -> list[Item]:
     """The items of a page with what it says of them."""
     rows = Item.objects.select_related("batch__task", "query", "attribute").annotate(
@@ -264,26 +245,88 @@ def _shown(keys: list) -> list[Item]:
     return [items[row.pk] for row in keys]
 
 
-def exported(study: Study, wanted: Filter) -> Iterator[tuple]:
-    """Rows of a CSV file of everything that ``wanted`` leaves, the names of its columns first."""
-    yield ("item", "task", "batch", "query", "text", "judgments", "planned", "agreement")
-    order, after = ORDERS[wanted.sort], ""
-    while True:
-        page = page_after(listed(study, wanted), order, after, EXPORTED)
-        for item in _shown(page.rows):
-            about = item.query or item.attribute
-            share = getattr(item, "agreement", None)
-            yield (
-                *(item.external_id, item.batch.task.name, item.batch_id),
-                *(item.query.external_id if item.query else "", about.text if about else ""),
-                *(item.done, item.overlap, "" if share is None else round(share, 4)),
-            )
-        if not page.after:
-            return
-        after = page.after
+def _form(data: QueryDict, study: Study) -> SchemaForm:
+    form = form_of(Filter)(data)
+    names = study.tasks.order_by("name").values_list("name", flat=True).distinct()
+    form.fields["task"].widget = forms.Select(choices=[("", "–"), *((n, n) for n in names)])
+    return form
+
+
+def _text(item: Item) -> str:
+    about = item.query or item.attribute
+    return about.text if about else ""
+
+
+def _share(item: Item) -> float | str:
+    share = getattr(item, "agreement", None)
+    return "" if share is None else round(share, 4)
+
+
+LIST = Listing(
+    "items",
+    columns={
+        "item": lambda item: item.external_id,
+        "task": lambda item: item.batch.task.name,
+        "batch": lambda item: item.batch_id,
+        "query": lambda item: item.query.external_id if item.query else "",
+        "text": _text,
+        "judgments": lambda item: item.done,
+        "planned": lambda item: item.overlap,
+        "agreement": _share,
+    },
+    rules={
+        "q": _search,
+        "answers": _answers,
+        "task": _task,
+        "batch": _batch,
+        "votes": _votes,
+        "label": _label,
+        "agreement": _agreement,
+        "tier": _tier,
+        "rater": _rater,
+        "flag": _flag,
+        "comment": _comment,
+        "origin": _origin,
+        "state": _state,
+        "sort": _sort,
+    },
+    orders=ORDERS,
+    model=Filter,
+    form=_form,
+    first=("task", "votes", "agreement", "sort"),
+    shown=_shown,
+)
 
 
 # --- Acts ----------------------------------------------------------------------------------------
+
+
+class ActForm(forms.Form):
+    """What is done to chosen items."""
+
+    act = forms.ChoiceField(
+        label=gettext_lazy("With the chosen items"),
+        choices=[
+            ("close", gettext_lazy("hold back")),
+            ("open", gettext_lazy("open again")),
+            ("more", gettext_lazy("ask for more judgments")),
+            ("assign", gettext_lazy("assign to annotators")),
+        ],
+    )
+    number = forms.IntegerField(
+        label=gettext_lazy("Judgments more"), min_value=1, max_value=100, required=False
+    )
+    people = forms.CharField(
+        label=gettext_lazy("Annotators (names or e-mails, with commas)"),
+        max_length=5_000,
+        required=False,
+    )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the act takes beside the items."""
+        name = {"more": "number", "assign": "people"}.get(self.cleaned_data["act"])
+        return {name: self.cleaned_data[name]} if name else {}
 
 
 def act(study: Study, ids: Iterable[str], name: str, *, by: User, **wanted: Any) -> int:

@@ -1,21 +1,20 @@
 """The first page of a study for whoever runs it or reads its results."""
 
 from django.contrib import messages
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.core import downloads, refusals
+from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.overview import items
-from annotation.overview.forms import ActForm, FilterForm
 from annotation.overview.steps import figures_of, steps_of
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study
@@ -55,33 +54,14 @@ def table(request: UserRequest, slug: str) -> HttpResponseBase:
     study = study_for(request.user, slug, may)
     if request.method == "POST":
         return _act(request, study)
-    form = FilterForm(request.GET, study=study)
-    wanted = form.schema if form.is_valid() else items.Filter()
-    if request.GET.get("format") == "csv" and form.is_valid():
-        body = downloads.csv_lines(items.exported(study, wanted))
-        response = StreamingHttpResponse(body, content_type=downloads.CHART_TYPES["csv"])
-        response["Content-Disposition"] = f'attachment; filename="{slug}-items.csv"'
-        return response
-    after = request.GET.get("after", "")
-    try:
-        page = items.page_of(study, wanted, after)
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-        return redirect("items", slug)
-    context = {
-        "study": study,
-        "form": form,
-        "page": page,
-        "act": ActForm(),
-        "acts": policies.batch.may_change(member_of(request.user, study)),
-        "filtered": form.is_valid() and any(form.values.values()),
-    }
-    return render(request, "studies/items.html", context, status=400 if form.errors else 200)
+    acts = policies.batch.may_change(member_of(request.user, study))
+    context = {"act": items.ActForm(), "acts": acts}
+    return items.LIST.answer(request, study, items.of_work(study), "studies/items.html", context)
 
 
 def _act(request: UserRequest, study: Study) -> HttpResponse:
     """Do to the chosen items what the form names, and show the same list again."""
-    form, query = ActForm(request.POST), request.POST.get("query", "")
+    form, query = items.ActForm(request.POST), request.POST.get("query", "")
     with refusals.as_message(request):
         if not form.is_valid():
             raise DomainError(_("Choose what to do, and with how many more judgments."))

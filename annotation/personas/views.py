@@ -1,11 +1,11 @@
 """The curators' pages of personas: list, import, write, drop, memories, sides, conversations."""
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.forms import BaseForm
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
+from annotation.core.lists import Listing, words_in
 from annotation.core.rows import chunks
 from annotation.personas import conversations, curate, splitting
 from annotation.personas.forms import (
@@ -31,7 +32,6 @@ from annotation.personas.models import Persona, PersonaVersion, held_on
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
-PAGE = 50
 CHUNK = 2000
 # Values of a dimension that are shown.
 ROWS = 12
@@ -40,7 +40,7 @@ ALIKE = 0.9
 
 
 @require_http_methods(["GET", "POST"])
-def personas(request: UserRequest, slug: str) -> HttpResponse:
+def personas(request: UserRequest, slug: str) -> HttpResponseBase:
     """The list; POST imports a personas.jsonl."""
     study = study_for(request.user, slug, policies.persona.may_change)
     form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
@@ -51,7 +51,7 @@ def personas(request: UserRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def add_attributes(request: UserRequest, slug: str) -> HttpResponse:
+def add_attributes(request: UserRequest, slug: str) -> HttpResponseBase:
     """Import an attributes.jsonl."""
     study = study_for(request.user, slug, policies.persona.may_change)
     form = AttributesForm(request.POST, request.FILES, study=study)
@@ -66,21 +66,40 @@ def add_attributes(request: UserRequest, slug: str) -> HttpResponse:
 
 def _list(
     request: UserRequest, study: Study, form: BaseForm, attributes_form: BaseForm
-) -> HttpResponse:
+) -> HttpResponseBase:
     newest = PersonaVersion.objects.filter(persona=OuterRef("pk")).order_by("-version")
-    rows = study.personas.order_by("pk").annotate(
+    rows = study.personas.annotate(
         name=Subquery(newest.values("profile__Name")[:1]),
         version=Subquery(newest.values("version")[:1]),
         queries_asked=Count("queries", distinct=True),
         memories_held=Count("memories", distinct=True),
         attributes_held=Count("attributes", distinct=True),
     )
-    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    for persona in page:
+    context = {"form": form, "attributes_form": attributes_form, "count": rows.count()}
+    status = 400 if form.errors or attributes_form.errors else 200
+    return LIST.answer(request, study, rows, "personas/personas.html", context, status)
+
+
+def _with_reasons(personas: list[Persona]) -> list[Persona]:
+    for persona in personas:
         vars(persona)["why"] = curate.REASONS.get(persona.dropped_because, persona.dropped_because)
-    context = {"study": study, "page": page, "form": form, "attributes_form": attributes_form}
-    wrong = form.errors or attributes_form.errors
-    return render(request, "personas/personas.html", context, status=400 if wrong else 200)
+    return personas
+
+
+LIST = Listing(
+    "personas",
+    columns={
+        "id": lambda persona: persona.external_id,
+        "name": lambda persona: persona.name or "",
+        "version": lambda persona: persona.version,
+        "queries": lambda persona: persona.queries_asked,
+        "memories": lambda persona: persona.memories_held,
+        "attributes": lambda persona: persona.attributes_held,
+        "dropped": lambda persona: persona.why if persona.dropped_at else "",
+    },
+    rules={"q": words_in("external_id", "name")},
+    shown=_with_reasons,
+)
 
 
 @require_http_methods(["GET", "POST"])

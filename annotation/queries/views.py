@@ -6,12 +6,12 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import Count
 from django.forms import BaseForm
 from django.forms.models import model_to_dict
 from django.http import HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -22,6 +22,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError
+from annotation.core.lists import Listing, words_in
 from annotation.core.rows import chunks
 from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
@@ -31,13 +32,25 @@ from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
-PAGE = 50
 CHUNK = 2000
 HITS = 10
+LIST = Listing(
+    "queries",
+    columns={
+        "id": lambda query: query.external_id,
+        "text": lambda query: query.text,
+        "persona": lambda query: query.persona.external_id if query.persona else "",
+        "type": lambda query: query.type,
+        "scenario": lambda query: query.scenario,
+        "answers": lambda query: query.answers,
+        "items": lambda query: query.in_items,
+    },
+    rules={"q": words_in("external_id", "text", "scenario")},
+)
 
 
 @require_http_methods(["GET", "POST"])
-def queries(request: UserRequest, slug: str) -> HttpResponse:
+def queries(request: UserRequest, slug: str) -> HttpResponseBase:
     """The list of current queries; POST imports a queries.jsonl."""
     study = study_for(request.user, slug, policies.query.may_change)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
@@ -49,7 +62,7 @@ def queries(request: UserRequest, slug: str) -> HttpResponse:
 
 
 @require_POST
-def examples(request: UserRequest, slug: str) -> HttpResponse:
+def examples(request: UserRequest, slug: str) -> HttpResponseBase:
     """Import an examples.jsonl: it becomes the study's pool."""
     study = study_for(request.user, slug, policies.query.may_change)
     form = ExamplesForm(request.POST, request.FILES)
@@ -60,21 +73,19 @@ def examples(request: UserRequest, slug: str) -> HttpResponse:
     return redirect("queries", slug)
 
 
-def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) -> HttpResponse:
+def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) -> HttpResponseBase:
     rows = (
         study.queries.filter(replaced_at=None)
-        .order_by("pk")
         .select_related("persona")
         .annotate(
             answers=Count("candidates", distinct=True), in_items=Count("items", distinct=True)
         )
     )
-    page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     left = study.candidates.filter(purpose="answer", status="done", query__text="").count()
-    context = {"study": study, "page": page, "form": form, "left": left}
-    context |= {"examples_form": pool, "examples": study.examples.order_by("pk")}
+    context = {"form": form, "left": left, "count": rows.count(), "examples_form": pool}
+    context["examples"] = study.examples.order_by("pk")
     status = 400 if form.errors or pool.errors else 200
-    return render(request, "queries/queries.html", context, status=status)
+    return LIST.answer(request, study, rows, "queries/queries.html", context, status)
 
 
 @require_http_methods(["GET", "POST"])

@@ -15,6 +15,7 @@ from django.db import transaction
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.forms import BaseForm
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.template.loader import render_to_string
 from django.urls import reverse
@@ -30,6 +31,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.languages import endonym
+from annotation.core.lists import Listing, words_in
 from annotation.studies import crowd, members, wording
 from annotation.studies import messages as study_messages
 from annotation.studies import survey as surveys
@@ -57,6 +59,15 @@ from annotation.studies.models import (
     Study,
 )
 
+MEMBERS = Listing(
+    "people",
+    columns={
+        "person": lambda member: str(member.user),
+        "role": lambda member: member.role,
+        "since": lambda member: member.joined_at.isoformat(),
+    },
+    rules={"q": words_in("user__name", "user__email", "role")},
+)
 MESSAGES_A_PAGE = 50
 ENTRIES_A_PAGE = 100
 # In the session: the join code that was typed, in the browser: the participant it belongs to.
@@ -231,7 +242,7 @@ def messages_read(request: UserRequest, slug: str) -> HttpResponse:
 
 @require_http_methods(["GET", "POST"])
 @transaction.atomic
-def people(request: UserRequest, slug: str) -> HttpResponse:
+def people(request: UserRequest, slug: str) -> HttpResponseBase:
     """Members and invitations; a new invitation's link is shown this once, or mailed."""
     study = study_for(request.user, slug, policies.member.may_manage)
     form = InvitationForm(request.POST or None)
@@ -282,23 +293,20 @@ def _people(
     invite: BaseForm | None = None,
     code_form: BaseForm | None = None,
     **shown: Any,
-) -> HttpResponse:
+) -> HttpResponseBase:
     invite, code_form = invite or InvitationForm(), code_form or CodeForm()
     context = {
         **shown,
-        "study": study,
         "form": invite,
         "code_form": code_form,
         "roles": Role.choices,
-        # Participants of a crowd have a page of their own.
-        "members": study.memberships.filter(left_at=None, user__crowd_entry=None)
-        .select_related("user")
-        .order_by("pk"),
         "invitations": members.valid_invitations().filter(study=study).order_by("-pk"),
         "codes": study.codes.filter(revoked_at=None, expires_at__gt=timezone.now()).order_by("-pk"),
     }
     status = 400 if invite.errors or code_form.errors else 200
-    return render(request, "studies/people.html", context, status=status)
+    # Participants of a crowd have a page of their own.
+    rows = study.memberships.filter(left_at=None, user__crowd_entry=None).select_related("user")
+    return MEMBERS.answer(request, study, rows, "studies/people.html", context, status)
 
 
 @require_POST
@@ -324,7 +332,7 @@ def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
 
 @require_POST
 @transaction.atomic
-def code_make(request: UserRequest, slug: str) -> HttpResponse:
+def code_make(request: UserRequest, slug: str) -> HttpResponseBase:
     """Make a join code; it is shown this once."""
     study = study_for(request.user, slug, policies.member.may_manage)
     form = CodeForm(request.POST)

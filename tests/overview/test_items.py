@@ -36,7 +36,10 @@ def voted(cast, tea, tmp_path):
 
 
 def left(study, **wanted):
-    return [item.external_id for item in items.page_of(study, Filter(**wanted)).rows]
+    return [
+        item.external_id
+        for item in items.LIST.page(study, items.of_work(study), Filter(**wanted)).rows
+    ]
 
 
 @pytest.mark.parametrize(
@@ -80,12 +83,11 @@ def test_flags_and_comments_are_found(voted, tea, cast):
 
 
 @pytest.mark.parametrize("sort", items.SORTS)
-def test_pages_by_key_together_are_the_list(voted, tea, monkeypatch, sort):
+def test_pages_by_key_together_are_the_list(voted, tea, sort):
     whole = left(tea, sort=sort)
-    monkeypatch.setattr(items, "PAGE", 1)
     seen, after = [], ""
     while True:
-        page = items.page_of(tea, Filter(sort=sort), after)
+        page = items.LIST.page(tea, items.of_work(tea), Filter(sort=sort), after, size=1)
         seen += [item.external_id for item in page.rows]
         after = page.after
         if not after:
@@ -96,7 +98,7 @@ def test_pages_by_key_together_are_the_list(voted, tea, monkeypatch, sort):
 @pytest.mark.parametrize("after", ["x", "WzFd", "WyJ4IiwyXQ", "W251bGxd"])
 def test_a_place_that_the_list_did_not_give_is_refused(voted, tea, after):
     with pytest.raises(DomainError):
-        items.page_of(tea, Filter(sort="least"), after)
+        items.LIST.page(tea, items.of_work(tea), Filter(sort="least"), after)
 
 
 def test_chosen_items_are_held_back_opened_again_and_asked_about_more(voted, tea, cast):
