@@ -1,36 +1,55 @@
-"""A worker of `manage.py up`: threads for tasks of the queues that it is given the names of.
+"""The worker of `manage.py up`: one process for all queues, with threads apart for short work.
 
-With "notices" among them it also has the clock of the periodic tasks. Without Celery's command
-line, whose shell takes ten megabytes for good.
+Two consumers share what is imported, so that no long task keeps a notice or a webhook waiting and
+the second worker's memory is saved. Without Celery's command line, whose shell takes ten megabytes.
 """
 
 import logging
 import os
 import sys
+import threading
 
+from celery import Celery
 from celery.beat import EmbeddedService
 
 from annotation.celery import app
 
+SHORT = ["notices", "webhooks"]
+LONG = ["imports", "generation", "results", "releases"]
+# Threads that wait for slow listeners; what else is short takes milliseconds.
+SHORT_THREADS = 4
 
-def main(queues: list[str]) -> int | None:
+
+def short_worker() -> None:
+    """Take short tasks until the process is told to end; for a thread."""
+    # Which queues are taken is known to the application: a second one, of the same tasks.
+    second = Celery("annotation", tasks=app.tasks, fixups=[], set_as_current=False)
+    second.config_from_object("django.conf:settings", namespace="CELERY")
+    second.WorkController(
+        hostname=f"{SHORT[0]}@%h",
+        queues=SHORT,
+        pool="threads",
+        concurrency=SHORT_THREADS,
+        use_eventloop=False,  # a process has one
+    ).start()
+
+
+def main() -> int | None:
     """Work until SIGQUIT or SIGTERM; return the exit status."""
-    threads = max(2, os.cpu_count() or 2)
-    if "notices" in queues:
-        # Threads that wait for slow listeners; what else is here takes milliseconds.
-        threads = 4
-        # A thread: the process that `celery worker --beat` starts is not started again if it dies.
-        EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler").start()
+    # Threads: the process that `celery worker --beat` starts is not started again if it dies.
+    EmbeddedService(app, thread=True, scheduler_cls="celery.beat:Scheduler").start()
     worker = app.Worker(
-        hostname=f"{queues[0]}@%h",
-        queues=queues,
+        hostname=f"{LONG[0]}@%h",
+        queues=LONG,
         loglevel=logging.INFO,
         pool="threads",
-        concurrency=threads,
+        concurrency=max(2, os.cpu_count() or 2),
     )
+    app.finalize()
+    threading.Thread(target=short_worker, daemon=True).start()
     worker.start()
     return worker.exitcode
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -26,8 +26,7 @@ MARKS = {
     "web": "gunicorn",
     "postgres": "bin/postgres -D",
     "redis": "redis-server",
-    "notices": "celeryd: notices@",  # their titles
-    "worker": "celeryd: imports@",
+    "worker": "celeryd: imports@",  # its title
 }
 
 

@@ -31,7 +31,7 @@ from annotation.local.process import Program, answers, tail
 from annotation.product import PACKAGE
 
 HOST = "127.0.0.1"
-STOP_ORDER = ["prepare", "web", "notices", "worker", "model", "redis", "postgres"]
+STOP_ORDER = ["prepare", "web", "worker", "model", "redis", "postgres"]
 LABELS = {"postgres": "PostgreSQL", "redis": "Redis", "web": "The web server"}
 READY_SECONDS = 120  # PostgreSQL reads its whole write-ahead log after a crash.
 STEADY_SECONDS = 5  # Who ends sooner waits before it is started again, longer each time.
@@ -97,13 +97,14 @@ class Installation(Supervisor):
             # Celery: let running tasks finish for a while, then hand them back (soft shutdown).
             "REMAP_SIGTERM": "SIGQUIT",
         }
+        # A heap for every thread costs more memory than waiting for a shared one costs time.
+        os.environ.setdefault("MALLOC_ARENA_MAX", "2")
         os.environ.setdefault("ATTUNE_WEB_PROCESSES", "1")
         yield from self._prepare()
-        web, *workers = applications(self.port)
+        web, worker = applications(self.port)
         self._run(web)
         yield from self._until("web", lambda: answers(self.port, "/health/live"))
-        for worker in workers:  # not beside the web server: they would slow its start
-            self._run(worker)
+        self._run(worker)  # not beside the web server: it would slow its start
         # In one go: who only waits for the first line may close the pipe after it.
         link = self.link.decode()
         print(f"Attune is ready: http://{HOST}:{self.port}\n{link}".rstrip(), flush=True)
@@ -234,10 +235,9 @@ class Installation(Supervisor):
 
 
 def applications(port: int) -> list[Program]:
-    """Return how to run the web server, and the workers for what is short and what takes long."""
+    """Return how to run the web server and the worker."""
     gunicorn = [sys.executable, "-m", "gunicorn", "-c", "annotation/local/gunicorn.conf.py"]
     worker = [sys.executable, "-m", "annotation.worker"]
-    long = ["imports", "generation", "results", "releases"]
     return [
         # Asked to end as an orphan: it ends its processes.
         Program(
@@ -247,9 +247,8 @@ def applications(port: int) -> list[Program]:
             stop_seconds=15,
             orphan_signal=signal.SIGTERM,
         ),
-        # Killed as orphans: their own way of ending waits for ever once the broker is gone.
-        Program("notices", [*worker, "notices", "webhooks"], cwd=PACKAGE.parent, stop_seconds=30),
-        Program("worker", [*worker, *long], cwd=PACKAGE.parent, stop_seconds=30),
+        # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
+        Program("worker", worker, cwd=PACKAGE.parent, stop_seconds=30),
     ]
 
 

@@ -25,7 +25,8 @@ from annotation.local.model import free_port
 from benchmarks.stack import MARKS, delete_data_folder
 
 REPOSITORY = Path(__file__).parents[2]
-PARTS = {"postgres", "redis", "model", "web", "notices", "worker"}
+PARTS = {"postgres", "redis", "model", "web", "worker"}
+OTHERS = ("postgres", "redis", "web")
 SECONDS = 120
 
 pytestmark = [
@@ -182,7 +183,9 @@ def test_the_access_log_holds_no_query_and_no_key(up):
     assert "private" not in log.read_text()
 
 
-@pytest.mark.parametrize("part", ["postgres", "redis", "web", "notices", "worker"])
+@pytest.mark.parametrize(
+    "part", ["worker", *(pytest.param(name, marks=pytest.mark.proof) for name in OTHERS)]
+)
 def test_a_killed_part_is_named_and_started_again(up, part):
     mark = MARKS[part]
     # The test before this one may have ended it with another part.
@@ -199,6 +202,7 @@ def test_a_killed_part_is_named_and_started_again(up, part):
     assert up.words.read_text().count(sentence) == times + 1
 
 
+@pytest.mark.proof
 def test_a_task_that_waits_holds_up_neither_the_next_nor_a_page(up):
     with psycopg.connect(up.services()["DATABASE_URL"]) as connection:
         # What the task writes every quarter of a minute has to wait for this transaction.
