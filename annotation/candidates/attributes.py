@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, cast
 
 import numpy as np
 from django.core.files.uploadedfile import UploadedFile
@@ -14,7 +13,7 @@ from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
 from annotation.candidates.models import JUDGED, Extraction
-from annotation.core import audit, learned
+from annotation.core import audit, foreign, learned
 from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
 from annotation.core.rows import chunks
@@ -29,6 +28,7 @@ PREVIEWED, EXAMPLES = 3_000, 8
 # Conversations shown with an attribute.
 SHOWN = 4
 CHUNK = 2_000
+READER = "annotation.core.learned:messages"
 
 
 @schema(frozen=True)
@@ -263,7 +263,9 @@ def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
     """The verifier in ``file`` and its card. DomainError where it is too large or holds none."""
     if (file.size or 0) > learned.FILE_LIMIT:
         raise DomainError(_("The file is too large for a model."), code="size")
-    return learned.load_stream(cast(IO[bytes], file), str(file.name), "verifier")
+    (held,) = foreign.read_upload(READER, file)
+    parts = [np.array(held[name]) for name in ("weights", "middle", "scale")]
+    return learned.Linear(*parts, held["intercept"]), held["card"]
 
 
 def unverified(study: Study) -> QuerySet[Extraction]:

@@ -1,6 +1,7 @@
 """Foreign files: each is read by a process of its own (`child`), within limits.
 
-The process has no database and no secrets. Only workers and commands start it, never a web request.
+The process has no database and no secrets. Workers and commands start it; a web request only for
+rows and models of some megabytes, which it answers for at once (`read_upload`).
 """
 
 import json
@@ -16,10 +17,12 @@ from tempfile import mkdtemp
 from typing import IO, Any, cast
 
 from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
+from annotation.core.scratch import scratch_folder
 
 log = logging.getLogger(__name__)
 MB = 2**20
@@ -147,6 +150,15 @@ def read(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Generator[
             process.kill()
             process.wait()
             cast(IO[bytes], process.stdout).close()
+
+
+def read_upload(reader: str, file: UploadedFile) -> Generator[Any]:
+    """As ``read``, of a small file that a form sent."""
+    with scratch_folder() as folder:
+        path = folder / "file"
+        with path.open("wb") as stream:
+            stream.writelines(file.chunks())
+        yield from read(reader, path, folder)
 
 
 def _ended(code: int, errors: IO[bytes], limits: Limits) -> ForeignFileError:

@@ -11,7 +11,7 @@ A model's file is a NumPy archive of numbers and a card as JSON text; nothing in
 import json
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -238,6 +238,14 @@ def load(path: Path, kind: str) -> tuple[Linear, dict]:
             return load_stream(stream, str(path), kind)
     except OSError as error:
         raise ModelError(f"{path}: {(error.strerror or 'no model').lower()}.") from error
+
+
+def messages(path: Path, scratch: Path, limits: object) -> Iterator[dict]:
+    """The verifier in a foreign file as JSON, for the process that reads it (core.foreign)."""
+    with path.open("rb") as stream:
+        model, card = load_stream(stream, "The file", "verifier")
+    parts = {name: getattr(model, name).tolist() for name in ("weights", "middle", "scale")}
+    yield {**parts, "intercept": model.intercept, "card": card}
 
 
 def load_stream(stream: IO[bytes], name: str, kind: str) -> tuple[Linear, dict]:

@@ -101,6 +101,12 @@ def objects(path: Path, name: str, refusal: type[DomainError]) -> Iterator[tuple
         raise refusal(f"{name}: {reason}.") from error
 
 
+def messages(path: Path, scratch: Path, limits: object) -> Iterator[tuple[int, dict | str]]:
+    """What ``json_lines`` says of a foreign file, for the process that reads it (core.foreign)."""
+    with path.open("rb") as stream:
+        yield from json_lines(stream)
+
+
 def json_lines(stream: BinaryIO, limit: int = LINE_LIMIT) -> Rows:
     """One JSON object a line; blank lines are passed over. A line over ``limit`` ends the file."""
     number = 0

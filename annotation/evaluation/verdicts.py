@@ -10,6 +10,7 @@ from django.db import transaction
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.records import json_lines
 from annotation.evaluation.models import Verdict
 from annotation.judging.kinds import config_of, kind_of
 from annotation.judging.models import Batch, Item, ItemOption
@@ -65,7 +66,7 @@ def import_verdicts(study: Study, path: Path | str, *, by: User | None = None) -
     path = Path(path)
     try:
         with path.open("rb") as stream:
-            rows = read_rows(stream, path.name, VerdictRow)
+            rows = read_rows(json_lines(stream), path.name, VerdictRow)
     except OSError as error:
         words = (error.strerror or "it cannot be read").lower()
         raise BundleError([f"{path}: {words}"]) from error

@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core import foreign
 from annotation.core.records import check_json
 from annotation.core.schema import form_of
 from annotation.personas import conversations, models, schema, splitting
@@ -15,6 +16,7 @@ from annotation.studies.bundle_rows import Attribute, Persona, Row, check_id
 from annotation.studies.models import Study
 
 UPLOAD_LIMIT = 20 * 1024 * 1024
+READER = "annotation.core.records:messages"
 TEXT_LIMIT = 20_000
 
 
@@ -133,10 +135,13 @@ class UploadForm(forms.Form):
             set(self.study.personas.values_list("external_id", flat=True)) if self.study else None
         )
         try:
-            rows = read_rows(file, file.name, self.row_type, personas)
+            lines = foreign.read_upload(READER, file)
+            rows = read_rows(lines, file.name, self.row_type, personas)
         except BundleError as refusal:
             self.faults = refusal.faults
             raise forms.ValidationError(_("Nothing was imported.")) from refusal
+        except foreign.ForeignFileError as refusal:
+            raise forms.ValidationError(refusal.sentence) from refusal
         return [row for _line, row in rows]
 
 

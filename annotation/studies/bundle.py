@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -142,15 +142,15 @@ def check_rows(name: str, values: dict[int, object], report: Report) -> list[tup
 
 
 def read_rows(
-    stream: BinaryIO, name: str, row_type: type[Row], personas: Collection[str] | None = None
+    lines: records.Rows, name: str, row_type: type[Row], personas: Collection[str] | None = None
 ) -> list[tuple[int, dict]]:
-    """Line and record of every row of an uploaded file (binary ``stream``).
+    """Line and record of every row of the file ``name``, of which ``lines`` are the JSON.
 
     ``personas`` are the ids that rows may name, None any. Raises BundleError with the faults.
     """
     report, rows = Report(), []
     ids: dict[str, int] = {}
-    for line, record in _records(stream, name, row_type, report):
+    for line, record in _records(lines, name, row_type, report):
         if "id" in record:
             _once(record["id"], line, ids, name, report)
         if personas is not None:
@@ -381,14 +381,14 @@ def _rows_of(
         report.fault(file, "this is no regular file")
         return
     with _readable(path, report), path.open("rb") as stream:
-        yield from _records(stream, file, row_type, report)
+        yield from _records(records.json_lines(stream), file, row_type, report)
 
 
 def _records(
-    stream: BinaryIO, name: str, row_type: type[Row], report: Report
+    lines: records.Rows, name: str, row_type: type[Row], report: Report
 ) -> Iterator[tuple[int, dict]]:
     """Line number and record of each good line."""
-    for number, value in records.json_lines(stream):
+    for number, value in lines:
         place = f"{name}, line {number}"
         if isinstance(value, str):
             report.fault(place, value)

@@ -20,6 +20,7 @@ MB = 2**20
 TABLE = "annotation.imports.readers:messages"
 HISTORY = "annotation.histories.formats:messages"
 DOCUMENT = "annotation.candidates.reading:messages"
+MODEL = "annotation.core.learned:messages"
 SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -337,10 +338,17 @@ def documents() -> Iterator[Case]:
     )
 
 
+def models() -> Iterator[Case]:
+    yield "of noise", lambda: HEADS["noise"]
+    yield "that is a zip of text", lambda: zipped(weights="x")
+    yield "of a gigabyte", lambda: zipped(**{"weights.npy": 1_000 * MB * b" "})
+
+
 READERS = {
     "table": (TABLE, [*everywhere(), *archives("rows.csv"), *tables()]),
     "history": (HISTORY, [*everywhere(), *archives("conversations.json"), *histories()]),
     "document": (DOCUMENT, [*everywhere("braces"), *documents()]),
+    "model": (MODEL, [*models()]),
 }
 FILES = {
     f"{kind}: {name}": (reader, make)

@@ -11,9 +11,9 @@ from annotation.candidates import documents
 from annotation.core import foreign
 from annotation.core.foreign import MB, Limits
 from annotation.histories import ingest
-from tests.core.hostile import DOCUMENT, FILES, HISTORY, TABLE
+from tests.core.hostile import DOCUMENT, FILES, HISTORY, MODEL, TABLE
 
-ROOMS = {TABLE: foreign.ROOM, HISTORY: ingest.ROOM, DOCUMENT: documents.ROOM}
+ROOMS = {TABLE: foreign.ROOM, HISTORY: ingest.ROOM, DOCUMENT: documents.ROOM, MODEL: foreign.ROOM}
 # Of one file, whatever else the machine does meanwhile.
 SECONDS, MEMORY = 2, 300 * MB
 # Reads each file in a fork of one process that has imported the readers, and prints how it ended.

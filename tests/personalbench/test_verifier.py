@@ -136,7 +136,8 @@ def test_a_file_that_is_no_verifier_is_refused_with_a_sentence(extracted, cast, 
     sent = {"model": SimpleUploadedFile("v.npz", content), "flagged": "drop"}
     answer = client.post(PAGE, sent)
     assert answer.status_code == 400
-    assert "v.npz is no model that `train` made." in answer.content.decode().replace("&#x27;", "'")
+    page = answer.content.decode()
+    assert "The file is no model that `train` made." in page
     assert set(verdicts().values()) == {""}
 
 
