@@ -87,6 +87,20 @@ class Endpoint:
     embedded: bool = False
     web_search: Parameters | None = field(default=None, hash=False)
 
+    @property
+    def request(self) -> dict:
+        """What every request says besides its messages."""
+        limit = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
+        return {**limit, "model": self.model, **self.parameters}
+
+    def named(self, model: str) -> str:
+        """``model``, as the server calls it, told apart from that of endpoints which ask it, too.
+
+        They differ in their parameters: extractors at several temperatures are several models.
+        """
+        same = [server for server in usable() if server.model == self.model]
+        return f"{model} ({self.name})"[:200] if len(same) > 1 else model
+
     def cost(self, tokens_in: int, tokens_out: int) -> Decimal:
         """The price of so many tokens read and written."""
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1_000_000
@@ -236,10 +250,8 @@ def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -
 
 
 def _body(endpoint: Endpoint, messages: list[dict], schema: dict | None) -> dict:
-    limit = {} if endpoint.max_tokens is None else {"max_tokens": endpoint.max_tokens}
     wish = {} if schema is None else {"response_format": _format(schema)}
-    body = {"messages": messages, **wish, **limit, "model": endpoint.model}
-    return body | endpoint.parameters
+    return {"messages": messages, **wish, **endpoint.request}
 
 
 def _answered(endpoint: Endpoint, body: dict) -> Answer:

@@ -156,7 +156,8 @@ def _asked(proposal: Proposal, server: Endpoint, name: str, prompt: Prompt, sche
             "value": value,
             "template": prompt.template,
             "prompt": prompt.messages,
-            "model": answer.model,
+            "model": server.named(answer.model),
+            "request": server.request,
             "request_id": answer.request_id,
         }
         calls.store_parameter(proposal, name, asked)

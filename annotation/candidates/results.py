@@ -87,7 +87,7 @@ def store(result: Written) -> None:
         "finish_reason": answer.finish_reason,
         "identity": clean.identity(text),
         "words": clean.count_words(text),
-        "request": _sent(result.server),
+        "request": result.server.request,
     }
     if answer.sources:
         made["sources"] = draft.parameters.get("sources", []) + [
@@ -105,7 +105,7 @@ def store(result: Written) -> None:
         review=review,
         text=text,
         urls=list(urls),
-        model=answer.model,
+        model=result.server.named(answer.model),
         request_id=answer.request_id,
         template=draft.prompt.template,
         prompt=draft.prompt.messages,
@@ -136,11 +136,6 @@ def _looked_over(result: Written) -> tuple[list[str], str]:
     holding = clean.HOLDING - ({"truncated"} if result.server.embedded else set())
     waits = rules_of(row.study).review_answers or holding & set(flags)
     return flags, Candidate.Review.PENDING if waits else ""
-
-
-def _sent(server: Endpoint) -> dict:
-    limit = {} if server.max_tokens is None else {"max_tokens": server.max_tokens}
-    return {"model": server.model, **limit, **server.parameters}
 
 
 REQUIRED = [name for name, field in Score.model_fields.items() if field.is_required()]

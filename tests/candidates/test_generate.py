@@ -213,6 +213,14 @@ def test_the_answer_is_asked_for_in_the_querys_language(asked, tea, fake, questi
     assert all(asks in body["messages"][0]["content"] for body in fake.bodies())
 
 
+def test_writers_of_one_model_at_two_temperatures_have_two_names(asked, tea, fake, settings):
+    settings.ENDPOINTS = [fake.config(), fake.config(name="warm", parameters={"temperature": 1})]
+    rows = [generate.request(tea, endpoint=name)[-1] for name in ("fake", "warm")]
+    names = ["fake-7b-2026 (fake)", "fake-7b-2026 (warm)"]
+    assert [written(row).model for row in rows] == names
+    assert [row.run.endpoint for row in rows] == ["fake", "warm"]
+
+
 def test_a_small_model_gets_short_prompts(asked, tea, fake, settings):
     candidates = generate.request(tea, endpoint="fake")
     settings.ENDPOINTS = [fake.config(embedded=True)]

@@ -162,8 +162,17 @@ def test_a_model_is_asked_about_a_conversation_once_and_another_model_again(
 ):
     with pytest.raises(DomainError, match="nothing new"):
         proposals.request(extracted, "attribute", {})
-    settings.ENDPOINTS = [*settings.ENDPOINTS, model.config(name="second")]
-    assert proposals.plan(extracted, "attribute", {}, endpoint="second")["calls"] == 2
+    warm = model.config(name="warm", parameters={"temperature": 1})
+    settings.ENDPOINTS = [*settings.ENDPOINTS, warm]
+    assert proposals.plan(extracted, "attribute", {}, endpoint="warm")["calls"] == 2
+    run = proposals.request(extracted, "attribute", {}, endpoint="warm", limit=1)
+    write_all()
+    (row,) = run.proposals.all()
+    assert (row.endpoint, row.model) == ("warm", "scripted-1 (warm)")
+    assert row.parameters["attribute"]["request"]["temperature"] == 1
+    Proposal.objects.exclude(pk=row.pk).delete()
+    attributes.make(extracted, Thresholds(0, 1))
+    assert set(Attribute.objects.values_list("model", flat=True)) == {"scripted-1 (warm)"}
 
 
 def test_low_confidence_is_dropped_and_one_meaning_is_one_attribute(extracted, ada):
