@@ -121,6 +121,8 @@ class Candidate(Generated):
         RUBRIC = "rubric"
         # What a model said in a live conversation.
         TURN = "turn"
+        # What a question is searched by (papers.bespoke.retrieval_study).
+        EXPANSION = "expand"
 
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="candidates")
     # Of what was imported; None of what was made here.
