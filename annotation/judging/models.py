@@ -391,6 +391,8 @@ class Draft(models.Model):
     )
     # The form's fields, each a list of text.
     data = models.JSONField(default=dict)
+    # What the form began with, as of a judgment without "changed"; None where nothing was proposed.
+    proposal = models.JSONField(null=True)
     saved_at = models.DateTimeField(auto_now=True)
 
     class Meta:
@@ -438,6 +440,9 @@ class Judgment(models.Model):
     marks = models.JSONField(default=list)
     # How it was judged: {"idle", "panes", "diff", "raw", "card", "ends", "device"}.
     circumstances = models.JSONField(default=dict)
+    # What the form began with: {"from": the task's setting, "of": the model or the judgment,
+    # "label", "changed": whether the answer is another}; None where nothing was proposed.
+    proposal = models.JSONField(null=True)
     seconds = models.FloatField(null=True)
     submitted_at = models.DateTimeField()
     imported = models.BooleanField(default=False)

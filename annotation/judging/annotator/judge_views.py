@@ -331,9 +331,11 @@ def _page(
         return HttpResponse(skeleton.fragment(request, study, shown, last))
     context: dict[str, Any] = {"study": study, "shown": shown, "refusal": refusal, "last": last}
     if shown:
+        proposal = present.proposal(shown, request.user)
         if typed is None:
-            typed = request.POST if refusal else present.fields(shown.draft)
-        context |= {"typed": typed, **present.form(shown, typed)}
+            begun = shown.draft or (proposal and present.proposed(shown, proposal["label"])) or {}
+            typed = request.POST if refusal else present.fields(begun)
+        context |= {"typed": typed, "proposed": bool(proposal), **present.form(shown, typed)}
     else:
         desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()
         context |= {

@@ -50,7 +50,8 @@ class _Shape:
 def plain(shown: Shown) -> bool:
     """Whether an item has only parts that a placeholder can stand for, and nothing typed."""
     special = (shown.judged, shown.owner_id, shown.guide, shown.evidence, shown.claims)
-    return not any((*special, shown.draft, shown.rows, shown.extra))
+    typed = shown.draft or shown.config["proposal"] != "off"
+    return not any((*special, typed, shown.rows, shown.extra))
 
 
 def fragment(request: HttpRequest, study: Study, shown: Shown, last: object) -> str:

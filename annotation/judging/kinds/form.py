@@ -23,6 +23,7 @@ from annotation.core.errors import DomainError
 from annotation.core.pages import in_groups
 from annotation.judging.kinds.kind import Kind
 from annotation.judging.kinds.presets import FIRST, SHOWS
+from annotation.judging.kinds.settings import Proposal
 from annotation.questions import COMPARING, QUESTIONS_LIMIT, TYPES, questions_of, stored
 from annotation.questions.base import (
     NAME_LIMIT,
@@ -41,6 +42,11 @@ ASKED = {
     "off": gettext_lazy("not asked"),
     "optional": gettext_lazy("optional"),
     "required": gettext_lazy("required"),
+}
+PROPOSALS = {
+    "off": gettext_lazy("none"),
+    "model": gettext_lazy("a model's verdict"),
+    "earlier": gettext_lazy("the newest answer of somebody else"),
 }
 ABOUT = [("item", gettext_lazy("the item")), ("option", gettext_lazy("each of its answers"))]
 # What every question has, in the order of the form, and what of all settings is not folded.
@@ -78,6 +84,8 @@ def field_of(setting: FieldInfo) -> forms.Field:
         return forms.CharField(max_length=bounds[MaxLen].max_length, **words)
     if choices == get_args(Asking):
         return forms.ChoiceField(choices=list(ASKED.items()), **words)
+    if setting.annotation == Proposal:
+        return forms.ChoiceField(choices=list(PROPOSALS.items()), **words)
     if choices and all(isinstance(choice, int) for choice in choices):
         offered = [(n, str(n)) for n in choices]
         return forms.TypedChoiceField(choices=offered, coerce=int, empty_value=None, **words)
@@ -99,7 +107,7 @@ class TaskForm(forms.Form):
     GROUPS = (
         (gettext_lazy("Task"), ("name", "overlap", "owner_only")),
         (gettext_lazy("What people see"), ("question", "hidden", "guideline")),
-        (gettext_lazy("What they add"), ("reason", "chips", "tags", "marks")),
+        (gettext_lazy("What they add"), ("reason", "chips", "tags", "marks", "proposal")),
     )
 
     def __init__(

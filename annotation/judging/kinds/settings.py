@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from annotated_types import Ge, Le, MaxLen
 from django.utils.translation import gettext_lazy
@@ -44,6 +44,8 @@ class Different:
         return f"a list of {least} to {self.most} different texts of up to {self.limit} characters"
 
 
+# What a form begins with: nothing, a model's verdict, or the newest answer of somebody else.
+Proposal = Literal["off", "model", "earlier"]
 Chips = Annotated[list[str], AfterValidator(Different(CHIPS_LIMIT, CHIP_LIMIT))]
 
 
@@ -64,6 +66,11 @@ class Settings(BaseModel):
     )
     tags: bool = setting(True, title=gettext_lazy("Offer tags for what is wrong"))
     marks: bool = setting(False, title=gettext_lazy("Let people mark passages"))
+    proposal: Proposal = setting(
+        "off",
+        title=gettext_lazy("Pre-filled answers"),
+        description=gettext_lazy("People look at a proposal and change it: it draws them along."),
+    )
     owner_only: bool = setting(
         False,
         title=gettext_lazy("Only the owner of a query judges"),

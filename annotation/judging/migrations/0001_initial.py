@@ -109,6 +109,7 @@ class Migration(migrations.Migration):
                 ('chips', models.JSONField(default=list)),
                 ('marks', models.JSONField(default=list)),
                 ('circumstances', models.JSONField(default=dict)),
+                ('proposal', models.JSONField(null=True)),
                 ('seconds', models.FloatField(null=True)),
                 ('submitted_at', models.DateTimeField()),
                 ('imported', models.BooleanField(default=False)),
@@ -183,6 +184,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('data', models.JSONField(default=dict)),
+                ('proposal', models.JSONField(null=True)),
                 ('saved_at', models.DateTimeField(auto_now=True)),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drafts', to=settings.AUTH_USER_MODEL)),
                 ('slot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='drafts', to='judging.slot')),

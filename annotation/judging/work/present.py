@@ -17,8 +17,9 @@ from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import ordering
 from annotation.judging.kinds import Kind, config_of, kind_of
+from annotation.judging.kinds.kind import Label
 from annotation.judging.kinds.settings import TAGS
-from annotation.judging.models import Judgment
+from annotation.judging.models import Draft, Item, Judgment
 from annotation.judging.work import queue
 from annotation.personas import schema
 from annotation.queries import owner_queries, scenarios
@@ -268,6 +269,50 @@ def form(shown: Shown, typed: QueryDict) -> dict:
         "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
         **shown.kind.page(shown, typed),
     }
+
+
+def proposal(shown: Shown, annotator: User) -> dict | None:
+    """What the form of a held slot begins with: {"from", "of", "label"} (Judgment.proposal).
+
+    It is chosen when the slot is first shown, and stays until the answer, beside the draft.
+    """
+    source = shown.config["proposal"]
+    if source == "off" or shown.judged or shown.kind.together(shown.config):
+        return None
+    draft, _made = Draft.objects.get_or_create(slot_id=shown.slot, annotator=annotator)
+    if draft.proposal is None and not draft.data:
+        item = Item.objects.select_related("repeats").get(slots=shown.slot)
+        # A check shows what the item that it was made of would: nobody must know it by this.
+        item = item.repeats or item
+        found = _of_model(item, shown) if source == "model" else _of_another(item, annotator, shown)
+        draft.proposal = found and {"from": source, "of": found[0], "label": found[1]}
+        draft.save(update_fields=["proposal"])
+    return draft.proposal
+
+
+def _of_model(item: Item, shown: Shown) -> tuple[str, Label] | None:
+    """The model that last gave verdicts on an item, and the label that they make."""
+    newest = item.verdicts.order_by("-pk").first()
+    if newest is None:
+        return None
+    questions = {each.name: each.question for each in shown.kind.measures(shown.config)}
+    parts = {}
+    for verdict in item.verdicts.filter(model=newest.model, question__in=questions):
+        name = questions[verdict.question]
+        parts[f"{verdict.option}/{name}" if verdict.option else name] = verdict.label
+    return newest.model, parts.get(shown.kind.primary, parts)
+
+
+def _of_another(item: Item, annotator: User, shown: Shown) -> tuple[int, Label] | None:
+    """The newest judgment of somebody else, and its label: their words stay theirs."""
+    others = Judgment.objects.standing().filter(slot__item=item).exclude(annotator=annotator)
+    newest = others.order_by("-pk").first()
+    return newest and (newest.pk, shown.kind.answer_of(newest).label)
+
+
+def proposed(shown: Shown, label: Label) -> dict[str, list[str]]:
+    """The form's fields that give a proposed label."""
+    return shown.kind.typed(shown.kind.of_label(label, shown.config), shown)
 
 
 def fields(data: dict) -> QueryDict:

@@ -30,6 +30,7 @@ from annotation.judging.models import (
     Answer,
     Batch,
     Desk,
+    Draft,
     Handback,
     Item,
     Judgment,
@@ -403,6 +404,7 @@ def _store(
         submitted_at=held.at,
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
+        proposal=_proposal(held, annotator, answer, replaces),
         **common_columns(sent.data, held),
     )
     judgment.save(force_insert=True)
@@ -411,6 +413,22 @@ def _store(
         row.judgment = judgment
     Answer.objects.bulk_create(rows)
     return judgment
+
+
+def _proposal(
+    held: Held, annotator: User, answer: Content, replaces: Judgment | None
+) -> dict | None:
+    """What the form began with, and whether the answer is another; None for nothing."""
+    began = replaces.proposal if replaces else None
+    if not replaces and held.config["proposal"] != "off":
+        drafts = Draft.objects.filter(slot=held.slot, annotator=annotator)
+        began = drafts.values_list("proposal", flat=True).first()
+    if not began:
+        return None
+    wanted, given = held.kind.of_label(began["label"], held.config).label, answer.label
+    if isinstance(wanted, dict) and isinstance(given, dict):
+        given = {key: given.get(key) for key in wanted}
+    return began | {"changed": given != wanted}
 
 
 def _count(held: Held, judgment: Judgment, answer: Content) -> None:

@@ -1,0 +1,121 @@
+"""Forms that begin with a proposal: whose it is, what is stored of it, and who must not notice."""
+
+import re
+
+import pytest
+
+from annotation.evaluation.models import Verdict
+from annotation.judging.models import Draft, Item, Judgment, Slot
+from annotation.judging.work import present, submit
+from tests import everykind
+from tests.judging.conftest import choose, judge
+from tests.judging.test_judge_views import HTMX, URL, filled, hidden
+
+SAID = "This form begins with a proposal"
+
+
+@pytest.fixture
+def ann(cast, tea):
+    return cast.person("Ann")
+
+
+@pytest.fixture
+def page(login, ann):
+    return login(ann)
+
+
+def chosen(answer, slot) -> list[int]:
+    """The numbers of the answers that a page shows as chosen."""
+    tags = re.findall(r"<input[^>]*answer-choice[^>]*>", answer.content.decode())
+    ids = [re.search(r'value="([^"]*)"', tag)[1] for tag in tags if " checked" in tag]
+    options = Slot.objects.get(pk=slot).item.options
+    return [options.get(candidate=key).number for key in ids]
+
+
+def verdict(item, label, model="m-1", **more):
+    return Verdict.objects.create(item=item, model=model, label=label, **more)
+
+
+def test_without_the_setting_nothing_is_proposed(cast, tea, ann, page):
+    cast.open(tea)
+    verdict(Item.objects.get(), "2")
+    assert SAID not in page.get(URL).content.decode()
+    judge(tea, ann)
+    assert (Judgment.objects.get().proposal, Draft.objects.count()) == (None, 0)
+
+
+@pytest.mark.parametrize(("number", "changed"), [(2, False), (3, True)])
+def test_the_newest_models_verdict_is_proposed_and_stored_as_such(cast, tea, page, number, changed):
+    cast.open(tea, items=2, proposal="model")
+    verdict(Item.objects.order_by("position").first(), "1")
+    verdict(Item.objects.order_by("position").first(), "2", model="m-2")
+    first = page.get(URL)
+    slot = hidden(first, "slot")
+    assert (SAID in first.content.decode(), chosen(first, slot)) == (True, [2])
+    shown = submit.ordering.shown_order(
+        *Slot.objects.values_list("item", "ordinal").get(pk=slot), 3
+    )
+    following = page.post(URL, filled(first, shown.index(number) + 1), **HTMX)
+    # Nothing is known of the second item.
+    assert (SAID in following.content.decode(), chosen(following, hidden(following, "slot"))) == (
+        *(False, []),
+    )
+    stored = Judgment.objects.get()
+    assert stored.proposal == {"from": "model", "of": "m-2", "label": "2", "changed": changed}
+    assert stored.answers.get().label == str(number)
+
+
+def test_the_newest_answer_of_somebody_else_is_proposed_and_stays_what_it_was(cast, tea, ann, page):
+    cast.open(tea, items=1, overlap=3, proposal="earlier", reason="optional")
+    judge(tea, cast.person("Bo"), 3, data={"reason": "Bo wrote this"})
+    first = page.get(URL).content.decode()
+    assert "Bo wrote this" not in first
+    judge(tea, cast.person("Chen"), 1)
+    again = page.get(URL)
+    slot = hidden(again, "slot")
+    assert chosen(again, slot) == [3]
+    page.post(f"{URL}draft/", {"slot": slot, "reason": "half"})
+    typed = page.get(URL)
+    assert (SAID in typed.content.decode(), chosen(typed, slot)) == (True, [])
+    submit.submit(tea, slot, ann, choose(slot, 3), key="k")
+    of = Judgment.objects.get(annotator=cast.person("Bo")).pk
+    began = {"from": "earlier", "of": of, "label": "3"}
+    assert Judgment.objects.get(annotator=ann).proposal == began | {"changed": False}
+    submit.revise(tea, slot, ann, choose(slot, 2), key="k2")
+    assert Judgment.objects.get(revision=2).proposal == began | {"changed": True}
+    assert Judgment.objects.filter(proposal=None).count() == 0
+
+
+def test_a_check_begins_as_the_item_that_it_was_made_of(cast, tea, ann, page):
+    cast.open(tea, items=1, overlap=2, proposal="model")
+    item = Item.objects.get()
+    verdict(item, "2")
+    judge(tea, cast.person("Bo"))
+    copied = {name: getattr(item, name) for name in ("study", "batch", "query", "persona_version")}
+    copy = Item.objects.create(**copied, external_id="copy", position=9, overlap=1, repeats=item)
+    for option in item.options.all():
+        copy.options.create(number=option.number, candidate=option.candidate)
+    Slot.objects.filter(status="open").update(item=copy)
+    first = page.get(URL)
+    assert chosen(first, hidden(first, "slot")) == [2]
+
+
+def test_what_one_person_said_gives_the_next_ones_form_in_every_kind(cast, tmp_path, ann):
+    mix = everykind.study(tmp_path)
+    for task in mix.tasks.all():
+        task.config["proposal"] = "earlier"
+        task.save()
+    cast.member("Ann", mix, "annotator")
+    everykind.judge(mix, [cast.member("Bo", mix, "annotator")])
+    written = {"i-feel": ["answer-Tone/1/text", "answer-Depth/1/text"]}
+    written["i-own"] = [f"answer-why not/{place}" for place in (1, 2)]
+    for item in Item.objects.filter(external_id__in=everykind.SAYS):
+        slot = item.slots.filter(status="open").first()
+        Slot.objects.filter(pk=slot.pk).update(status="held", annotator=ann)
+        shown = present.show(slot.pk, ann)
+        fields = present.proposed(shown, present.proposal(shown, ann)["label"])
+        fields |= {name: ["Words."] for name in written.get(item.external_id, ())}
+        if item.external_id == "i-a2":
+            fields["answer-cause"] = ["missing-evidence"]
+        submit.submit(mix, slot.pk, ann, present.fields(fields), key=f"k{slot.pk}")
+        assert Judgment.objects.get(slot=slot).proposal["changed"] is False, item
