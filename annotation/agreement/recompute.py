@@ -171,6 +171,7 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
     if task in state.others:
         report = _report(state.others[task], state.withdrawn)
         closed = not collection.collecting(study, task, state.closed)
+        report |= _proposals(state.others[task], state.withdrawn)
         values = {"votes": report["votes"], "closed": closed, "agreement": report, "tiers": {}}
         _store_tiers(study, task, [])
         return _store(study, task, digest=digest, **values)
@@ -193,6 +194,7 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
         agreement = _agreement(votes, "nominal", labels)
     else:
         agreement = _report(definition, state.withdrawn)
+    agreement |= _proposals(definition, state.withdrawn)
     judged = rules.judge(votes, k, rule, collecting=collecting, topped=topped)
     tiers = rules.report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
     collection.stop(study, task, judged, k, rule)
@@ -237,6 +239,24 @@ def _report(definition: TaskDefinition, withdrawn: list[int]) -> dict:
         if each.question in answered
     }
     return head | {"criteria": parts}
+
+
+def _proposals(definition: TaskDefinition, withdrawn: list[int]) -> dict:
+    """How many judgments of a task with pre-filled answers began from a proposal, and alpha on what
+    is counted without them (None where it is undefined); {} of other tasks.
+    """
+    if not counting.proposes(definition.study, definition.name):
+        return {}
+    measures, alpha = counting.measures_of(definition), {}
+    if measures and measures[0].level != "ranks":
+        columns = stored.read(definition, measures[0], withdrawn=withdrawn, proposed=False)
+        if len(columns):
+            votes = stored.task_votes(definition, measures[0].name, columns=columns)
+            report = _agreement(votes.votes, votes.level, votes.declared)
+            alpha = report["krippendorff_alpha"][votes.level]
+    judgments = counting.votes_of(definition, withdrawn=withdrawn)
+    began = judgments.exclude(proposal__isnull=True).count()
+    return {"proposals": {"judgments": began, "alpha": alpha.get("value")}}
 
 
 def _of_measure(definition: TaskDefinition, measure: Measure, withdrawn: list[int]) -> dict:

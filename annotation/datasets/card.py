@@ -281,6 +281,12 @@ def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]
             f"- {imported} judgments were imported. Where their file gave no time, `submitted_at` "
             "is empty."
         )
+    if proposals := manifest.get("proposals"):
+        said = "are left out" if proposals["left_out"] else "are among them"
+        yield (
+            f"- {proposals['judgments']} judgments began from a proposal, a model's verdict or "
+            f"another person's answer, which draws people along: they {said}."
+        )
     if draws := manifest["rules"].get("draws"):
         rules = ", ".join(dict.fromkeys(f"{draw['rule']} (version {draw['version']})"
                                         for draw in draws))  # fmt: skip

@@ -57,6 +57,9 @@ class Choices:
         Fraction(0),
         _("For example 2/3; without it the most votes are enough."),
     )
+    without_proposals: bool = asked(
+        _("Leave out judgments that began from a proposal"), False, _("Of pre-filled answers.")
+    )
     shard_rows: int = asked(
         _("Rows a file, at most"),
         0,
@@ -87,7 +90,7 @@ class Choices:
 
     def as_json(self) -> dict:
         """The part of ``frozen`` that ``from_json`` reads."""
-        named = ("rule", "min_votes", "min_margin", "shots", "shard_rows")
+        named = ("rule", "min_votes", "min_margin", "shots", "shard_rows", "without_proposals")
         choices = {name: getattr(self, name) for name in named}
         return {
             "hard_fill": str(self.hard_fill),

@@ -34,6 +34,7 @@ class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
         (_("Pairs"), ("rule", "min_votes", "min_margin")),
         (_("Tiers"), ("hard_fill", "easy_share")),
         (_("Judge models"), ("shots",)),
+        (_("Judgments"), ("without_proposals",)),
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

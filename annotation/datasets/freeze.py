@@ -51,7 +51,7 @@ from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
 from annotation.studies import survey
 from annotation.studies.models import Study
-from annotation.votes.counting import closed_batches, withdrawn_from
+from annotation.votes.counting import closed_batches, judgments_as_of, proposes, withdrawn_from
 
 # Who waits for a study's lock makes others wait: seldom long, but again.
 FREEZE_PATIENCE_MS = 300
@@ -124,7 +124,7 @@ def _create(
         created_by=by,
         salt=secrets.token_hex(32),
         as_of=Now(),
-        frozen=_frozen(locked, judgment) | choices.as_json(),
+        frozen=_frozen(locked, judgment, choices) | choices.as_json(),
         **fields,
     )
     audit.record(by, "release.request", release, version=release.version, layout=fields["layout"])
@@ -148,10 +148,16 @@ def _patiently(act: Callable) -> Any:
         time.sleep(FREEZE_PAUSE_SECONDS)
 
 
-def _frozen(study: Study, judgment: int) -> dict:
+def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
     """Everything a release holds, by id, and the study's words as they are now."""
     consent = study.consent_text
     void = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
+    void, proposals = set(void.values_list("pk", flat=True)), {}
+    if proposes(study):
+        began = judgments_as_of(study.pk, judgment, void).exclude(proposal__isnull=True)
+        began = set(began.values_list("pk", flat=True))
+        proposals = {"judgments": len(began), "left_out": choices.without_proposals}
+        void |= began if choices.without_proposals else set()
     rulings = Adjudication.objects.filter(item__study=study)
     topped = TopUp.objects.filter(item__study=study)
     withdrawn = withdrawn_from(study)
@@ -171,13 +177,14 @@ def _frozen(study: Study, judgment: int) -> dict:
         "withdrawn": withdrawn,
         "judgment": judgment,
         # Judgments that were taken out: later somebody else's may be.
-        "void": sorted(void.values_list("pk", flat=True)),
+        "void": sorted(void),
         "audit": easy_audit.audit_of(study).as_json(),
         "topped": sorted(map(str, topped.values_list("item", flat=True))),
         "survey": survey.frozen(study),
         "origin": settings.BASE_URL,
         "stop_below": {task: rule.stop_below for task, rule in collection.rules_of(study).items()},
         "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
+        **({"proposals": proposals} if proposals else {}),
         **_drawn(study),
     }
 
@@ -313,6 +320,8 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         manifest["remarks"] = rows.remarks
     if surveyed:
         manifest["survey"] = surveyed
+    if "proposals" in release.frozen:
+        manifest["proposals"] = release.frozen["proposals"]
     if choices.shard_rows:
         manifest["rules"]["shard_rows"] = choices.shard_rows
     manifest["rules"]["pairs"] = choices.rules()

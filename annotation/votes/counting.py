@@ -60,6 +60,12 @@ def has_tiers(task: TaskDefinition) -> bool:
     return kind_of(task.kind).has_tiers(config_of_task(task))
 
 
+def proposes(study: Study, task: str = "") -> bool:
+    """Whether forms of a task, of any without a name, began from a proposal in some version."""
+    tasks = study.tasks.filter(config__proposal__in=("model", "earlier"))
+    return (tasks.filter(name=task) if task else tasks).exists()
+
+
 def counted_measure(task: TaskDefinition) -> Measure | None:
     """What is counted on each item of a task (``Kind.counted_question``)."""
     question = kind_of(task.kind).counted_question(config_of_task(task))

@@ -108,13 +108,17 @@ def read(
     withdrawn: list[int] | None = None,
     only: Collection[UUID] | None = None,
     since: int = 0,
+    proposed: bool = True,
 ) -> QuestionVotes:
     """The votes of a task on one measure, of all versions that ask the same (``versions``).
 
     Of items up to the place ``last``, of the items ``only``, of judgments from ``since`` on.
-    ``withdrawn`` people are left out: by default those who took their consent back.
+    ``withdrawn`` people are left out: by default those who took their consent back. Without
+    ``proposed`` those are, too, that began from a proposal.
     """
     judgments = counting.votes_of(definition, last, withdrawn)
+    if not proposed:
+        judgments = judgments.filter(proposal__isnull=True)
     if only is not None:
         judgments = judgments.filter(among("slot__item", only))
     if since:

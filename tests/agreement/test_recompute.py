@@ -225,7 +225,7 @@ def test_a_recomputation_reads_nothing_twice(voted):
     with CaptureQueriesContext(connection) as asked:
         recompute.recompute(voted, "better")
     statements = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
-    assert len(statements) == len(set(statements)) == 19
+    assert len(statements) == len(set(statements)) == 20
 
 
 def test_a_look_that_nobody_took_in_time_is_dropped():

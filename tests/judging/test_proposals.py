@@ -4,9 +4,12 @@ import re
 
 import pytest
 
+from annotation.agreement import recompute
+from annotation.datasets import folders, freeze
 from annotation.evaluation.models import Verdict
 from annotation.judging.models import Draft, Item, Judgment, Slot
-from annotation.judging.work import present, submit
+from annotation.judging.work import present, queue, submit
+from annotation.votes import counting, stored
 from tests import everykind
 from tests.judging.conftest import choose, judge
 from tests.judging.test_judge_views import HTMX, URL, filled, hidden
@@ -119,3 +122,32 @@ def test_what_one_person_said_gives_the_next_ones_form_in_every_kind(cast, tmp_p
             fields["answer-cause"] = ["missing-evidence"]
         submit.submit(mix, slot.pk, ann, present.fields(fields), key=f"k{slot.pk}")
         assert Judgment.objects.get(slot=slot).proposal["changed"] is False, item
+
+
+def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_out(
+    cast, tea, login, settings, tmp_path
+):
+    settings.DATA = tmp_path
+    cast.open(tea, items=2, overlap=3, proposal="model")
+    first, second = Item.objects.order_by("position")
+    verdict(first, "2")
+    for name, numbers in (("Ann", (1, 1)), ("Bo", (1, 1)), ("Chen", (2, 3))):
+        person = cast.person(name)
+        for number in numbers:
+            slot = queue.claim(tea, person)
+            present.proposal(present.show(slot, person), person)
+            submit.submit(tea, slot, person, choose(slot, number), key=f"k{slot}")
+    task = tea.tasks.get()
+    report = recompute.recompute(tea, task.name).agreement
+    # The second item alone: one of three chose another answer.
+    alone = stored.read(task, counting.measures_of(task)[0], proposed=False)
+    assert (report["proposals"]["judgments"], set(alone.item)) == (3, {second.position})
+    page = login(cast.person("Carol")).get(f"/studies/tea/results/{task.name}/")
+    assert "3 judgments began from a proposal." in page.content.decode()
+    for without, judgments, said in ((False, 6, "among them"), (True, 3, "left out")):
+        release = freeze.request(tea, "long", "jsonl", None, without_proposals=without, start=True)
+        manifest = freeze.build(release.pk, started=True)
+        assert manifest["proposals"] == {"judgments": 3, "left_out": without}
+        assert manifest["counts"]["judgments"] == judgments
+        readme = (folders.folder_of(release) / "README.md").read_text()
+        assert said in readme[readme.index("3 judgments began") :]
