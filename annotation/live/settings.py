@@ -38,7 +38,7 @@ class Live:
 
     tasks: list[str] = asked(
         gettext_lazy("Tasks judged at the end"), max_length=10,
-        help=gettext_lazy("Names. They show as many answers as there are systems in a talk."),
+        help=gettext_lazy("They show as many answers as there are systems in a talk."),
     )  # fmt: skip
     each_turn: str = asked(
         gettext_lazy("Task judged after each turn"), "", max_length=60,
@@ -114,9 +114,9 @@ def keep(study: Study, values: dict) -> None:
 
 
 def tasks_of(study: Study) -> list[str]:
-    """The names of the tasks that may be judged in a conversation."""
-    tasks = study.tasks.order_by("name", "-version").distinct("name")
-    return [task.name for task in tasks if any(_shows(task, int(n)) for n in MODELS)]
+    """The names of the tasks that may be judged in a conversation, in the order they came."""
+    newest = {task.name: task for task in study.tasks.order_by("pk")}
+    return [name for name, task in newest.items() if any(_shows(task, int(n)) for n in MODELS)]
 
 
 def usable_strategies() -> dict[str, "StrOrPromise"]:

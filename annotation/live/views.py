@@ -15,7 +15,7 @@ from annotation.candidates import endpoints
 from annotation.core import refusals
 from annotation.core.errors import DomainError, uuid_or_not_found
 from annotation.core.pages import whole_or_part
-from annotation.core.schema import form_of
+from annotation.core.schema import fields_of, form_of
 from annotation.live import settings, talks
 from annotation.live.settings import Live
 from annotation.questions.base import whole_number
@@ -27,14 +27,14 @@ class LiveForm(form_of(Live)):  # type: ignore[misc]
     """The settings, with what the study has as choices."""
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, initial=study.live, **kwargs)
+        defaults = {name: field.default for name, field in fields_of(Live).items()}
+        super().__init__(*args, initial=defaults | study.live, **kwargs)
         tasks = [(name, name) for name in settings.tasks_of(study)]
         self.offer("tasks", tasks)
         self.offer("each_turn", [("", _("none: each system has its own conversation")), *tasks])
         self.offer("endpoints", [(server.name, f"{server.name} ({server.model})")
                                  for server in endpoints.usable()])  # fmt: skip
-        self.offer("strategies", [(name, f"{name}: {words}") for name, words in
-                                  settings.usable_strategies().items()])  # fmt: skip
+        self.offer("strategies", settings.usable_strategies().items())
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -155,8 +155,13 @@ def steps_of(study: Study, figures: Figures, agreement: list[str], user: User) -
 
     The first one that is neither done, running nor blocked is what to do next.
     """
+    material = [_questions(figures), _answers(figures)]
+    if study.live and not figures.queries:
+        # Who talks asks the questions, and is answered at once.
+        state = _state(study.status != Study.Status.DRAFT)
+        material = [Step("live", _("Live comparison"), state, [], _("Settings"), "talk-setup")]
     steps = [
-        *(_people(figures), _questions(figures), _answers(figures), _tasks(figures)),
+        *(_people(figures), *material, _tasks(figures)),
         *(_invited(figures), _judging(study, figures)),
         *(_agreement(figures, agreement), _release(figures)),
     ]

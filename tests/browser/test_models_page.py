@@ -4,9 +4,11 @@ import pytest
 from django.core.management import call_command
 
 from annotation.datasets import folders
+from annotation.evaluation import draws
 from tests.browser.conftest import PHONE
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
 from tests.evaluation.conftest import folder, measured, release, server, write_manifest  # noqa: F401 - fixtures
+from tests.evaluation.test_draws import TORN, judge_all, pool  # noqa: F401 - a fixture
 from tests.papers.bespoke.test_judge import row_of
 from tests.papers.personalbench import test_judge as stages
 
@@ -54,3 +56,15 @@ def test_a_system_on_the_three_stages_fits_wide_and_on_a_phone(
     page.get_by_label("Have the answers written").select_option("attribute")
     page.get_by_role("button", name="Show the cost").click()
     assert "14 calls" in page.get_by_role("status").inner_text()
+
+
+def test_figures_of_people_and_models_fit_wide_and_on_a_phone(
+    page, check, cast, let_in, pool  # noqa: F811
+):  # fmt: skip
+    draws.draw(pool, draws.Round("better", votes=60))
+    judge_all(
+        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
+    )
+    let_in(page, cast.person("Carol"))
+    check(page, "/studies/tea/results/better/estimates/", "/studies/tea/gap/")
+    assert page.get_by_role("heading", name="People and models").is_visible()

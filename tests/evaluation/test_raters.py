@@ -174,7 +174,8 @@ def test_the_page_shows_the_cost_first_and_workers_do_the_rest(mix, server, cast
     runs.carry_on(run.pk, 60)
     run.refresh_from_db()
     assert (run.status, run.result["verdicts"]) == ("done", 1)
-    assert "1 verdict; 0 unread" in client.get("/studies/mix/gap/").content.decode()
+    text = client.get("/studies/mix/gap/").content.decode()
+    assert "1 verdict; 0 unread" in text and f"{run.result['tokens']} tokens, cost 0.00" in text
     again = client.post("/studies/mix/gap/", data)
     assert "has judged every item" in again.content.decode()
     assert client.post("/studies/mix/gap/", data | {"task": "\u0000"}).status_code == 200

@@ -75,6 +75,7 @@ def test_a_curator_sets_it_up_and_ends_it(cast, carol, tea, models):
     tea.tasks.create(name="traits", kind="attribute", overlap=1, config={})
     shown = carol.get(page).content.decode()
     assert 'value="served"' in shown and 'value="ash"' in shown and 'value="traits"' not in shown
+    assert "Saving opens the study" in shown and shown.count(" checked") == 1  # A3
     assert carol.post(page, SETTINGS | {"tasks": ["none"]}).status_code == 400
     wrong = carol.post(page, SETTINGS | {"models": "3", "endpoints": []})
     assert "does not show 3 answers" in wrong.content.decode()

@@ -26,6 +26,13 @@ def step(study, user, name):
     return next(s for s in steps_of(study, figures_of(study), [], user) if s.name == name)
 
 
+def test_who_talks_with_models_brings_questions_and_answers(cast):
+    study = cast.study("talk", live={"tasks": ["served"]}, status="draft")
+    carol = cast.member("Carol", study, "administrator")
+    shown = states(study, carol)
+    assert shown["live"] == "open" and not {"questions", "answers"} & shown.keys()
+
+
 def test_a_new_study_says_what_comes_first_and_what_waits_for_what(cast):
     study = cast.study("empty")
     carol = cast.member("Carol", study, "administrator")
