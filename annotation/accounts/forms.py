@@ -8,8 +8,19 @@ from django.db import transaction
 from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
+from pydantic.dataclasses import dataclass
 
-from annotation.accounts.models import User
+from annotation.accounts.models import ApiToken, User
+from annotation.core.schema import asked
+
+
+@dataclass
+class NewToken:
+    """What the page and the command ask about a token."""
+
+    days: int | None = asked(_("Valid for how many days"), None, ge=1, le=ApiToken.LONGEST_DAYS)
+    scopes: list[str] = asked(_("What it may do"), [], choices=ApiToken.SCOPES, flag="scope")
+
 
 SHAPE = (KeyError, TypeError, ValueError, AttributeError)
 

@@ -28,10 +28,12 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.i18n import set_language
 
 from annotation.accounts import sessions
+from annotation.accounts.forms import NewToken
 from annotation.accounts.models import ApiToken, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.schema import form_of
 
 
 class Addresses(allauth.EmailView):
@@ -52,20 +54,7 @@ class Addresses(allauth.EmailView):
 addresses = Addresses.as_view()
 
 
-class TokenForm(forms.Form):
-    days = forms.IntegerField(
-        label=gettext_lazy("Valid for how many days"),
-        min_value=1,
-        max_value=ApiToken.LONGEST_DAYS,
-        initial=90,
-    )
-    scopes = forms.MultipleChoiceField(
-        label=gettext_lazy("What it may do"),
-        choices=list(ApiToken.SCOPES.items()),
-        # What is most private is added by whoever wants it.
-        initial=[scope for scope in ApiToken.SCOPES if scope != "history"],
-        widget=forms.CheckboxSelectMultiple,
-    )
+class TokenForm(form_of(NewToken)):  # type: ignore[misc] # made of the schema
     study = forms.ModelChoiceField(
         label=gettext_lazy("In which study"),
         queryset=None,
@@ -76,6 +65,11 @@ class TokenForm(forms.Form):
 
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        for name in ("days", "scopes"):
+            self.fields[name].required = True
+        self.fields["days"].initial = 90
+        # What is most private is added by whoever wants it.
+        self.fields["scopes"].initial = [name for name in ApiToken.SCOPES if name != "history"]
         study: Any = ApiToken._meta.get_field("study").related_model
         chooser: Any = self.fields["study"]
         chooser.queryset = study.objects.visible_to(user).order_by("title")

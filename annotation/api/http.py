@@ -1,6 +1,5 @@
 """How every answer of the API is given: bodies are read, lists paged, errors as in RFC 9457."""
 
-import json
 import re
 from collections.abc import Callable
 from http import HTTPStatus
@@ -17,11 +16,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from annotation.core import logs, unavailable, uploads
+from annotation.core import logs, records, unavailable, uploads
 from annotation.core.errors import DomainError
 from annotation.core.pages import behind, key_of
-
-DEPTH = 50
 
 
 class ProblemRenderer(JSONRenderer):
@@ -95,6 +92,17 @@ def _headers(error: exceptions.APIException) -> dict:
 
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
+MOST_ROWS = 1000
+
+
+def _page_size(request: Request, *, capped: bool = False) -> int:
+    """How many rows a page is to have; DomainError where that is no number, or more than may be."""
+    text = request.query_params.get("page_size", "100")
+    number = int(text) if _NUMBER.fullmatch(text) else 0
+    if number < 1 or (number > MOST_ROWS and not capped):
+        sentence = f"page_size is a number from 1 to {MOST_ROWS}."
+        raise DomainError(sentence, code="page_size")
+    return min(number, MOST_ROWS)
 
 
 class Cursor(pagination.CursorPagination):
@@ -103,14 +111,11 @@ class Cursor(pagination.CursorPagination):
     ordering = "pk"
     page_size = 100
     page_size_query_param = "page_size"
-    max_page_size = 1000
+    max_page_size = MOST_ROWS
 
-    def get_page_size(self, request: Request) -> int | None:
+    def get_page_size(self, request: Request) -> int:
         """The rows of a page: a number is capped, anything else is refused."""
-        text = request.query_params.get("page_size", "100")
-        if not _NUMBER.fullmatch(text) or int(text) < 1:
-            raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
-        return super().get_page_size(request)
+        return _page_size(request, capped=True)
 
     def decode_cursor(self, request: Request) -> pagination.Cursor | None:
         cursor = super().decode_cursor(request)
@@ -131,19 +136,11 @@ def page_since(
     The last page has a ``since`` too: asked with it later, the list holds what came after. It
     names the last row's values, so rows that come meanwhile are neither skipped nor repeated.
     """
-    size, since = (
-        request.query_params.get("page_size", "100"),
-        request.query_params.get("since", ""),
-    )
-    if not re.fullmatch(r"[0-9]{1,4}", size) or not 1 <= int(size) <= 1000:
-        raise DomainError("page_size is a number from 1 to 1000.", code="page_size")
-    page = list(behind(rows, order, since)[: int(size) + 1])
-    more, page = len(page) > int(size), page[: int(size)]
+    size, since = _page_size(request), request.query_params.get("since", "")
+    page = list(behind(rows, order, since)[: size + 1])
+    more, page = len(page) > size, page[:size]
     since = key_of(page[-1], order) if page else since
     return {"results": [shown(row) for row in page], "since": since, "more": more}
-
-
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class StrictJSONParser(JSONParser):
@@ -153,28 +150,7 @@ class StrictJSONParser(JSONParser):
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None
     ) -> dict:
         try:
-            text = stream.read().decode("utf-8")
-            data = json.loads(text or "{}", parse_constant=_refuse)
-        except RecursionError:
-            raise ParseError("The JSON is nested too deeply.") from None
-        except ValueError:
-            raise ParseError("The body is not JSON in UTF-8.") from None
-        if not isinstance(data, dict):
-            raise ParseError("The body must be a JSON object.")
-        _check(data)
-        return data
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(constant)
-
-
-def _check(value: object, depth: int = 0) -> None:
-    if depth > DEPTH:
-        raise ParseError("The JSON is nested too deeply.")
-    if isinstance(value, str) and UNSTORABLE.search(value):
-        raise ParseError("The body holds a character that cannot be stored.")
-    inner = [*value.keys(), *value.values()] if isinstance(value, dict) else value
-    if isinstance(inner, list):
-        for entry in inner:
-            _check(entry, depth + 1)
+            return records.parse(stream.read() or b"{}")
+        except records.BrokenRecordError as error:
+            reason = str(error).replace("the line", "it")
+            raise ParseError(f"The body cannot be read: {reason}.") from None

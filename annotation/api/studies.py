@@ -31,7 +31,7 @@ from annotation.judging.models import Batch, Item
 from annotation.studies import members, survey
 from annotation.studies.access import may_create, member_of
 from annotation.studies.bundle import Task
-from annotation.studies.bundle_rows import OVERLAP_LIMIT
+from annotation.studies.bundle_rows import DEFAULT_OVERLAP, OVERLAP_LIMIT
 from annotation.studies.models import (
     SLUG_LIMIT,
     Invitation,
@@ -67,7 +67,9 @@ class StudyBody(serializer_of(NewStudy)):  # type: ignore[misc] # made of the sc
 class TaskBody(serializers.Serializer):
     name = serializers.SlugField(max_length=SLUG_LIMIT)
     kind = serializers.ChoiceField(choices=KIND_NAMES)
-    overlap = serializers.IntegerField(min_value=1, max_value=OVERLAP_LIMIT, default=9)
+    overlap = serializers.IntegerField(
+        min_value=1, max_value=OVERLAP_LIMIT, default=DEFAULT_OVERLAP
+    )
     guideline = serializers.CharField(default="", allow_blank=True, max_length=100_000)
     settings = serializers.DictField(default=dict, help_text="As in a bundle's study.json.")
 

@@ -122,6 +122,11 @@ def page(allow, *, args=_slug, may=None, among=STANDINGS, **kwargs) -> Row:
     return Row(allow, methods, asked | (may or {}), among, args=args, **kwargs)
 
 
+def own(allow, **kwargs) -> Row:
+    """A page whose address names nothing."""
+    return page(allow, args=_none, **kwargs)
+
+
 def api(allow, *, args=_slug, **kwargs) -> Row:
     """A route of the REST API."""
     return page(allow, args=args, api=True, **kwargs)
@@ -340,43 +345,33 @@ def _marked(w) -> dict:
 
 TABLE = {
     # --- Health: for machines, without a login -------------------------------------------------
-    "live": page(set(), args=_none, public=True, SAFE=200),
-    "ready": page(set(), args=_none, public=True, SAFE=200),
+    "live": own(set(), public=True, SAFE=200),
+    "ready": own(set(), public=True, SAFE=200),
     # --- One's own -----------------------------------------------------------------------------
-    "home": page(LOGGED_IN, args=_none, public=True, SAFE=200),
-    "sessions": page(LOGGED_IN, args=_none, GET=200, POST=302, leads="/sessions/", inert={"POST"}),
-    "held": page(LOGGED_IN, args=_none, SAFE=200),
-    "held-export": page(LOGGED_IN, args=_none, POST=302, inert={"POST"}),
+    "home": own(LOGGED_IN, public=True, SAFE=200),
+    "sessions": own(LOGGED_IN, GET=200, POST=302, leads="/sessions/", inert={"POST"}),
+    "held": own(LOGGED_IN, SAFE=200),
+    "held-export": own(LOGGED_IN, POST=302, inert={"POST"}),
     # A new one asks for the password once more.
-    "tokens": page(LOGGED_IN, args=_none, GET=200, POST=302, inert={"POST"}),
-    "tokens-revoke": page(LOGGED_IN, args=_none, POST=302, leads="/tokens/"),
-    "reading": page(
-        LOGGED_IN,
-        args=_none,
-        GET=200,
-        POST=302,
-        data=lambda w: {"reads": ["en"]},
-        leads="/reading/",
+    "tokens": own(LOGGED_IN, GET=200, POST=302, inert={"POST"}),
+    "tokens-revoke": own(LOGGED_IN, POST=302, leads="/tokens/"),
+    "reading": own(
+        LOGGED_IN, GET=200, POST=302, data=lambda w: {"reads": ["en"]}, leads="/reading/"
     ),
-    "language": page(
-        LOGGED_IN, args=_none, public=True, POST=302, data=lambda w: {"language": "ko"}, leads="/"
-    ),
+    "language": own(LOGGED_IN, public=True, POST=302, data=lambda w: {"language": "ko"}, leads="/"),
     "token-revoke": page(
         {"ann"}, args=lambda w: {"pk": w.tokens["ann"][0].pk}, refused=404, POST=302
     ),
     # --- One's own history -----------------------------------------------------------------------
-    "history": page(LOGGED_IN, args=_none, SAFE=200),
-    "history-decide": page(
+    "history": own(LOGGED_IN, SAFE=200),
+    "history-decide": own(
         {"ann"},
-        args=_none,
         refused=404,
         POST=302,
         data=lambda w: {"session": w.mine.history.session.pk, "action": "keep"},
     ),
-    "history-undecided": page(LOGGED_IN, args=_none, SAFE=302),
-    "history-uploads": page(
-        LOGGED_IN, args=_none, SAFE=200, POST=302, data=lambda w: {"file": _file({})}
-    ),
+    "history-undecided": own(LOGGED_IN, SAFE=302),
+    "history-uploads": own(LOGGED_IN, SAFE=200, POST=302, data=lambda w: {"file": _file({})}),
     "history-upload": page(
         {"ann"}, **_history("upload"), POST=302, data=lambda w: {"action": "erase", "sure": "1"}
     ),
@@ -384,32 +379,26 @@ TABLE = {
     "history-opened": page({"ann"}, **_history("session"), POST=204),
     "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
     "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
-    "history-late": page(
+    "history-late": own(
         LOGGED_IN,
-        args=_none,
         POST=302,
         data=lambda w: {"session": w.mine.history.session.pk},
         # Nothing was found later there.
         inert={"POST"},
         but={("POST", role): 404 for role in LOGGED_IN - {"ann"}},
     ),
-    "history-privacy": page(
-        LOGGED_IN, args=_none, SAFE=200, POST=302, data=lambda w: {"word": "Rosa"}
-    ),
+    "history-privacy": own(LOGGED_IN, SAFE=200, POST=302, data=lambda w: {"word": "Rosa"}),
     "history-word": page({"ann"}, **_history("word"), POST=302),
-    "history-kind": page(
-        LOGGED_IN, args=_none, POST=302, data=lambda w: {"kind": "email", "state": "rejected"}
-    ),
-    "history-consent": page(
+    "history-kind": own(LOGGED_IN, POST=302, data=lambda w: {"kind": "email", "state": "rejected"}),
+    "history-consent": own(
         LOGGED_IN,
-        args=_none,
         SAFE=200,
         POST=302,
         data=lambda w: {"study": w.tea.pk, "purpose": "show_to_judges", "allow": "1"},
         # Only a member knows of the study; the site's administrator has no history in it.
         but={("POST", role): 404 for role in (*STRANGERS, "site")},
     ),
-    "history-forget": page(LOGGED_IN, args=_none, POST=302, data=lambda w: {"sure": "1"}),
+    "history-forget": own(LOGGED_IN, POST=302, data=lambda w: {"sure": "1"}),
     # --- The accounts of allauth ---------------------------------------------------------------
     "account_login": account(OPEN, AWAY),
     "account_logout": account("302 302 302 405 405 405 200", "200 200 302 405 405 405 200"),
@@ -452,7 +441,7 @@ TABLE = {
     "mfa_generate_recovery_codes": account(AWAY, AWAY),
     "mfa_download_recovery_codes": account(AWAY, NONE),
     # Nobody is setting one up.
-    "totp-picture": page(set(), args=_none, refused=404, SAFE=200),
+    "totp-picture": own(set(), refused=404, SAFE=200),
     # --- Studies -------------------------------------------------------------------------------
     "clone": page(
         study.may_administer,
@@ -517,9 +506,8 @@ TABLE = {
     ),
     "code-make": page(member.may_manage, POST=200, data=lambda w: {"uses": 5, "days": 5}),
     "code-revoke": page(member.may_manage, **_thing(pk="code.pk"), POST=302),
-    "join": page(
+    "join": own(
         LOGGED_IN,
-        args=_none,
         public=True,
         GET=200,
         POST=302,
@@ -540,9 +528,7 @@ TABLE = {
         leads="/join/study/",
     ),
     # Nobody has typed a code.
-    "join-study": page(
-        LOGGED_IN, args=_none, public=True, GET=302, POST=302, inert={"POST"}, leads="/join/"
-    ),
+    "join-study": own(LOGGED_IN, public=True, GET=302, POST=302, inert={"POST"}, leads="/join/"),
     "crowd": page(member.may_manage, GET=200, POST=302, data=lambda w: SOURCE),
     "crowd-close": page(member.may_manage, **_thing(pk="source.pk"), POST=302),
     # Without what the platform adds to it, the link opens nothing.
@@ -553,7 +539,7 @@ TABLE = {
         public=True,
         but={(method, role): 400 for method in ("GET", "POST") for role in ROLES},
     ),
-    "returned": page(LOGGED_IN, args=_none, public=True, SAFE=200),
+    "returned": own(LOGGED_IN, public=True, SAFE=200),
     "return": page(
         member.may_return,
         GET=200,
@@ -971,7 +957,7 @@ TABLE = {
         data=lambda w: {"act": "tokens", "sure": "1"},
     ),
     # No key is set here.
-    "metrics": page(set(), args=_none, public=True, SAFE=404),
+    "metrics": own(set(), public=True, SAFE=404),
     "models": page(
         run.may_read,
         **_thing(version="release.version"),
@@ -1338,5 +1324,5 @@ TABLE = {
     "api-history": api({"ann"}, **_history("upload"), SAFE=200, PATCH=415),
     "api-schema": api(LOGGED_IN, args=_none, SAFE=200),
     # A page for people: to the login, not 401.
-    "api-docs": page(LOGGED_IN, args=_none, SAFE=200),
+    "api-docs": own(LOGGED_IN, SAFE=200),
 }
