@@ -79,6 +79,10 @@ class Migration(migrations.Migration):
                 ('provenance', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='studies.provenance')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'external_id'), name='candidate_of_study'), models.UniqueConstraint(condition=models.Q(('endpoint', ''), _negated=True), fields=('query', 'strategy', 'endpoint', 'source', 'attribute'), name='one_candidate_a_request', nulls_distinct=False)],
+                'indexes': [models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['next_try_at'], name='candidate_due'), models.Index(condition=models.Q(('status', 'running'), models.Q(('next_try_at__isnull', False), ('status', 'requested')), _connector='OR'), fields=['endpoint'], name='candidate_busy'), models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['endpoint', 'created_at', 'id'], name='candidate_upcoming'), models.Index(condition=models.Q(('review', 'pending')), fields=['study'], name='candidate_to_review')],
+            },
         ),
         migrations.CreateModel(
             name='Document',
@@ -91,6 +95,9 @@ class Migration(migrations.Migration):
                 ('added_at', models.DateTimeField(auto_now_add=True)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='documents', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'external_id'), name='document_of_study')],
+            },
         ),
         migrations.CreateModel(
             name='DocumentFile',
@@ -131,6 +138,9 @@ class Migration(migrations.Migration):
                 ('document', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passages', to='candidates.document')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='studies.study')),
             ],
+            options={
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['words'], name='document_words')],
+            },
         ),
         migrations.CreateModel(
             name='GenerationRules',
@@ -142,6 +152,9 @@ class Migration(migrations.Migration):
                 ('length_tolerance', models.FloatField(default=0.1)),
                 ('study', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='generation_rules', to='studies.study')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('reviewers__gte', 1), ('reviewers__lte', 2)), name='one_or_two_reviewers')],
+            },
         ),
         migrations.CreateModel(
             name='PromptTemplate',
@@ -155,6 +168,9 @@ class Migration(migrations.Migration):
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='prompt_templates', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'name', 'version'), name='template_version')],
+            },
         ),
         migrations.CreateModel(
             name='Proposal',
@@ -198,6 +214,9 @@ class Migration(migrations.Migration):
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='proposals', to='personas.persona')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='%(class)ss', to='studies.study')),
             ],
+            options={
+                'indexes': [models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['next_try_at'], name='proposal_due'), models.Index(condition=models.Q(('status', 'running'), models.Q(('next_try_at__isnull', False), ('status', 'requested')), _connector='OR'), fields=['endpoint'], name='proposal_busy'), models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['endpoint', 'created_at', 'id'], name='proposal_upcoming'), models.Index(fields=['study', 'step', 'review'], name='proposal_to_review')],
+            },
         ),
         migrations.CreateModel(
             name='Opinion',
@@ -210,6 +229,9 @@ class Migration(migrations.Migration):
                 ('reviewer', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='opinions', to=settings.AUTH_USER_MODEL)),
                 ('proposal', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='opinions', to='candidates.proposal')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('proposal', 'reviewer'), name='one_opinion_proposal'), models.UniqueConstraint(fields=('candidate', 'reviewer'), name='one_opinion_answer'), models.CheckConstraint(condition=models.Q(('proposal', None), ('candidate', None), _connector='XOR'), name='opinion_of_one_thing')],
+            },
         ),
         migrations.CreateModel(
             name='Extraction',
@@ -226,6 +248,9 @@ class Migration(migrations.Migration):
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='extractions', to='personas.persona')),
                 ('proposal', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='extractions', to='candidates.proposal')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('proposal', 'number'), name='extraction_number')],
+            },
         ),
         migrations.CreateModel(
             name='Retrieval',
@@ -272,6 +297,9 @@ class Migration(migrations.Migration):
                 ('cost', models.DecimalField(decimal_places=6, default=0, max_digits=12)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='spending', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'day'), name='one_spending_a_day')],
+            },
         ),
         migrations.CreateModel(
             name='AspectScore',
@@ -287,83 +315,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.AddConstraint(
-            model_name='document',
-            constraint=models.UniqueConstraint(fields=('study', 'external_id'), name='document_of_study'),
-        ),
-        migrations.AddIndex(
-            model_name='documentpassage',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['words'], name='document_words'),
-        ),
-        migrations.AddConstraint(
-            model_name='generationrules',
-            constraint=models.CheckConstraint(condition=models.Q(('reviewers__gte', 1), ('reviewers__lte', 2)), name='one_or_two_reviewers'),
-        ),
-        migrations.AddConstraint(
-            model_name='prompttemplate',
-            constraint=models.UniqueConstraint(fields=('study', 'name', 'version'), name='template_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='opinion',
-            constraint=models.UniqueConstraint(fields=('proposal', 'reviewer'), name='one_opinion_proposal'),
-        ),
-        migrations.AddConstraint(
-            model_name='opinion',
-            constraint=models.UniqueConstraint(fields=('candidate', 'reviewer'), name='one_opinion_answer'),
-        ),
-        migrations.AddConstraint(
-            model_name='opinion',
-            constraint=models.CheckConstraint(condition=models.Q(('proposal', None), ('candidate', None), _connector='XOR'), name='opinion_of_one_thing'),
-        ),
-        migrations.AddConstraint(
-            model_name='extraction',
-            constraint=models.UniqueConstraint(fields=('proposal', 'number'), name='extraction_number'),
-        ),
-        migrations.AddIndex(
-            model_name='proposal',
-            index=models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['next_try_at'], name='proposal_due'),
-        ),
-        migrations.AddIndex(
-            model_name='proposal',
-            index=models.Index(condition=models.Q(('status', 'running'), models.Q(('next_try_at__isnull', False), ('status', 'requested')), _connector='OR'), fields=['endpoint'], name='proposal_busy'),
-        ),
-        migrations.AddIndex(
-            model_name='proposal',
-            index=models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['endpoint', 'created_at', 'id'], name='proposal_upcoming'),
-        ),
-        migrations.AddIndex(
-            model_name='proposal',
-            index=models.Index(fields=['study', 'step', 'review'], name='proposal_to_review'),
-        ),
-        migrations.AddConstraint(
             model_name='proposal',
             constraint=models.UniqueConstraint(fields=('run', 'number'), name='proposal_number'),
-        ),
-        migrations.AddIndex(
-            model_name='candidate',
-            index=models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['next_try_at'], name='candidate_due'),
-        ),
-        migrations.AddIndex(
-            model_name='candidate',
-            index=models.Index(condition=models.Q(('status', 'running'), models.Q(('next_try_at__isnull', False), ('status', 'requested')), _connector='OR'), fields=['endpoint'], name='candidate_busy'),
-        ),
-        migrations.AddIndex(
-            model_name='candidate',
-            index=models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['endpoint', 'created_at', 'id'], name='candidate_upcoming'),
-        ),
-        migrations.AddIndex(
-            model_name='candidate',
-            index=models.Index(condition=models.Q(('review', 'pending')), fields=['study'], name='candidate_to_review'),
-        ),
-        migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.UniqueConstraint(fields=('study', 'external_id'), name='candidate_of_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='candidate',
-            constraint=models.UniqueConstraint(condition=models.Q(('endpoint', ''), _negated=True), fields=('query', 'strategy', 'endpoint', 'source', 'attribute'), name='one_candidate_a_request', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='spending',
-            constraint=models.UniqueConstraint(fields=('study', 'day'), name='one_spending_a_day'),
         ),
     ]

@@ -67,6 +67,10 @@ class Migration(migrations.Migration):
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='rater_runs', to='studies.study')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('benchmark__isnull', False), ('study__isnull', False), _connector='XOR'), name='run_on_a_benchmark_or_in_a_study')],
+                'indexes': [models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['lease_expires_at'], name='evaluation_run_due')],
+            },
         ),
         migrations.CreateModel(
             name='Reply',
@@ -81,6 +85,9 @@ class Migration(migrations.Migration):
                 ('sure', models.FloatField(null=True)),
                 ('run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='replies', to='evaluation.run')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('run', 'unit'), name='one_reply_to_a_question')],
+            },
         ),
         migrations.CreateModel(
             name='Draw',
@@ -112,21 +119,8 @@ class Migration(migrations.Migration):
                 ('at', models.DateTimeField(auto_now_add=True)),
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='verdicts', to='judging.item')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='run',
-            index=models.Index(condition=models.Q(('status__in', ['requested', 'running'])), fields=['lease_expires_at'], name='evaluation_run_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='run',
-            constraint=models.CheckConstraint(condition=models.Q(('benchmark__isnull', False), ('study__isnull', False), _connector='XOR'), name='run_on_a_benchmark_or_in_a_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='reply',
-            constraint=models.UniqueConstraint(fields=('run', 'unit'), name='one_reply_to_a_question'),
-        ),
-        migrations.AddConstraint(
-            model_name='verdict',
-            constraint=models.UniqueConstraint(fields=('item', 'model', 'question', 'option'), name='one_verdict_of_a_model', nulls_distinct=False),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('item', 'model', 'question', 'option'), name='one_verdict_of_a_model', nulls_distinct=False)],
+            },
         ),
     ]

@@ -44,6 +44,9 @@ class Migration(migrations.Migration):
                 ('digest', models.CharField(max_length=64)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('owner', 'kind', 'digest'), name='alias_of_value'), models.UniqueConstraint(fields=('owner', 'kind', 'number'), name='alias_number')],
+            },
         ),
         migrations.CreateModel(
             name='Erasure',
@@ -53,6 +56,9 @@ class Migration(migrations.Migration):
                 ('done_at', models.DateTimeField(null=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('done_at', None)), fields=('owner',), name='one_open_erasure')],
+            },
         ),
         migrations.CreateModel(
             name='HistoryConsent',
@@ -66,6 +72,9 @@ class Migration(migrations.Migration):
                 ('text', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='accounts.consenttext')),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='history_consents', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('withdrawn_at', None)), fields=('user', 'study', 'purpose', 'endpoint'), name='one_standing_history_consent'), models.CheckConstraint(condition=models.Q(('purpose', 'send_to_endpoint'), ('endpoint', ''), _connector='XOR'), name='endpoint_to_send')],
+            },
         ),
         migrations.CreateModel(
             name='NamesWord',
@@ -74,6 +83,9 @@ class Migration(migrations.Migration):
                 ('word', models.CharField(max_length=100)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='names_words', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('owner', 'word'), name='names_word')],
+            },
         ),
         migrations.CreateModel(
             name='Session',
@@ -96,6 +108,10 @@ class Migration(migrations.Migration):
                 ('rules', models.PositiveSmallIntegerField(null=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='history_sessions', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('owner', 'kind', 'provider', 'external_id'), name='session_of_owner'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'kept'), _negated=True), ('marked_at__isnull', False), _connector='OR'), name='kept_is_marked')],
+                'indexes': [models.Index(models.F('owner'), models.OrderBy(models.F('started_at'), descending=True, nulls_last=True), name='session_time'), models.Index(fields=['rules'], name='session_rules')],
+            },
         ),
         migrations.CreateModel(
             name='Passage',
@@ -108,6 +124,9 @@ class Migration(migrations.Migration):
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='histories.session')),
             ],
+            options={
+                'indexes': [django.contrib.postgres.indexes.GinIndex(fields=['words'], name='passage_words')],
+            },
         ),
         migrations.AddField(
             model_name='message',
@@ -127,6 +146,10 @@ class Migration(migrations.Migration):
                 ('message', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='marks', to='histories.message')),
                 ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='marks', to='histories.session')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('session', 'message', 'start', 'end'), name='one_mark_a_passage', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('end__gt', models.F('start'))), name='mark_not_empty'), models.CheckConstraint(condition=models.Q(('is_late', False), ('state', 'suggested'), _connector='OR'), name='late_is_undecided')],
+                'indexes': [models.Index(condition=models.Q(('is_late', True)), fields=['session'], name='mark_late')],
+            },
         ),
         migrations.CreateModel(
             name='Tombstone',
@@ -137,6 +160,9 @@ class Migration(migrations.Migration):
                 ('erased_at', models.DateTimeField(auto_now_add=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('owner', 'what', 'digest'), name='one_tombstone')],
+            },
         ),
         migrations.CreateModel(
             name='Upload',
@@ -166,6 +192,10 @@ class Migration(migrations.Migration):
                 ('finished_at', models.DateTimeField(null=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='histories', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status__in', ['running', 'done']), models.Q(('sha256', ''), _negated=True)), fields=('owner', 'sha256'), name='same_bytes_once'), models.UniqueConstraint(condition=models.Q(('status', 'receiving'), models.Q(('fingerprint', ''), _negated=True)), fields=('owner', 'fingerprint'), name='one_upload_of_a_file'), models.CheckConstraint(condition=models.Q(('received__lte', models.F('size'))), name='received_within_size')],
+                'indexes': [models.Index(condition=models.Q(('status__in', ['receiving', 'requested', 'running'])), fields=['lease_expires_at'], name='upload_due')],
+            },
         ),
         migrations.AddField(
             model_name='session',
@@ -173,91 +203,11 @@ class Migration(migrations.Migration):
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sessions', to='histories.upload'),
         ),
         migrations.AddConstraint(
-            model_name='alias',
-            constraint=models.UniqueConstraint(fields=('owner', 'kind', 'digest'), name='alias_of_value'),
-        ),
-        migrations.AddConstraint(
-            model_name='alias',
-            constraint=models.UniqueConstraint(fields=('owner', 'kind', 'number'), name='alias_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='erasure',
-            constraint=models.UniqueConstraint(condition=models.Q(('done_at', None)), fields=('owner',), name='one_open_erasure'),
-        ),
-        migrations.AddConstraint(
-            model_name='historyconsent',
-            constraint=models.UniqueConstraint(condition=models.Q(('withdrawn_at', None)), fields=('user', 'study', 'purpose', 'endpoint'), name='one_standing_history_consent'),
-        ),
-        migrations.AddConstraint(
-            model_name='historyconsent',
-            constraint=models.CheckConstraint(condition=models.Q(('purpose', 'send_to_endpoint'), ('endpoint', ''), _connector='XOR'), name='endpoint_to_send'),
-        ),
-        migrations.AddConstraint(
-            model_name='namesword',
-            constraint=models.UniqueConstraint(fields=('owner', 'word'), name='names_word'),
-        ),
-        migrations.AddIndex(
-            model_name='passage',
-            index=django.contrib.postgres.indexes.GinIndex(fields=['words'], name='passage_words'),
-        ),
-        migrations.AddConstraint(
             model_name='message',
             constraint=models.UniqueConstraint(fields=('session', 'position'), name='message_position'),
         ),
         migrations.AddIndex(
-            model_name='mark',
-            index=models.Index(condition=models.Q(('is_late', True)), fields=['session'], name='mark_late'),
-        ),
-        migrations.AddConstraint(
-            model_name='mark',
-            constraint=models.UniqueConstraint(fields=('session', 'message', 'start', 'end'), name='one_mark_a_passage', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='mark',
-            constraint=models.CheckConstraint(condition=models.Q(('end__gt', models.F('start'))), name='mark_not_empty'),
-        ),
-        migrations.AddConstraint(
-            model_name='mark',
-            constraint=models.CheckConstraint(condition=models.Q(('is_late', False), ('state', 'suggested'), _connector='OR'), name='late_is_undecided'),
-        ),
-        migrations.AddConstraint(
-            model_name='tombstone',
-            constraint=models.UniqueConstraint(fields=('owner', 'what', 'digest'), name='one_tombstone'),
-        ),
-        migrations.AddIndex(
-            model_name='upload',
-            index=models.Index(condition=models.Q(('status__in', ['receiving', 'requested', 'running'])), fields=['lease_expires_at'], name='upload_due'),
-        ),
-        migrations.AddConstraint(
-            model_name='upload',
-            constraint=models.UniqueConstraint(condition=models.Q(('status__in', ['running', 'done']), models.Q(('sha256', ''), _negated=True)), fields=('owner', 'sha256'), name='same_bytes_once'),
-        ),
-        migrations.AddConstraint(
-            model_name='upload',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'receiving'), models.Q(('fingerprint', ''), _negated=True)), fields=('owner', 'fingerprint'), name='one_upload_of_a_file'),
-        ),
-        migrations.AddConstraint(
-            model_name='upload',
-            constraint=models.CheckConstraint(condition=models.Q(('received__lte', models.F('size'))), name='received_within_size'),
-        ),
-        migrations.AddIndex(
-            model_name='session',
-            index=models.Index(models.F('owner'), models.OrderBy(models.F('started_at'), descending=True, nulls_last=True), name='session_time'),
-        ),
-        migrations.AddIndex(
             model_name='session',
             index=models.Index(condition=models.Q(('marked_at', None)), fields=['upload'], name='session_unmarked'),
-        ),
-        migrations.AddIndex(
-            model_name='session',
-            index=models.Index(fields=['rules'], name='session_rules'),
-        ),
-        migrations.AddConstraint(
-            model_name='session',
-            constraint=models.UniqueConstraint(fields=('owner', 'kind', 'provider', 'external_id'), name='session_of_owner'),
-        ),
-        migrations.AddConstraint(
-            model_name='session',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'kept'), _negated=True), ('marked_at__isnull', False), _connector='OR'), name='kept_is_marked'),
         ),
     ]

@@ -53,6 +53,10 @@ class Migration(migrations.Migration):
                 ('by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='imports', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'receiving'), models.Q(('fingerprint', ''), _negated=True)), fields=('study', 'by', 'fingerprint', 'size'), name='one_import_of_a_file_being_sent')],
+                'indexes': [models.Index(fields=['study', '-created_at'], name='import_of_study')],
+            },
         ),
         migrations.CreateModel(
             name='ImportFault',
@@ -74,17 +78,8 @@ class Migration(migrations.Migration):
                 ('mapping', models.JSONField()),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='import_recipes', to='studies.study')),
             ],
-        ),
-        migrations.AddIndex(
-            model_name='dataimport',
-            index=models.Index(fields=['study', '-created_at'], name='import_of_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='dataimport',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'receiving'), models.Q(('fingerprint', ''), _negated=True)), fields=('study', 'by', 'fingerprint', 'size'), name='one_import_of_a_file_being_sent'),
-        ),
-        migrations.AddConstraint(
-            model_name='importrecipe',
-            constraint=models.UniqueConstraint(fields=('study', 'name'), name='one_recipe_of_a_name'),
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'name'), name='one_recipe_of_a_name')],
+            },
         ),
     ]

@@ -72,6 +72,10 @@ class Migration(migrations.Migration):
                 ('repeats', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='repetitions', to='judging.item')),
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='items', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'external_id'), name='item_of_study'), models.UniqueConstraint(fields=('study', 'position'), name='item_position'), models.CheckConstraint(condition=models.Q(('done__lte', models.F('overlap'))), name='item_never_over_overlap'), models.CheckConstraint(condition=models.Q(models.Q(('made_for', None), ('position__isnull', False)), models.Q(('made_for__isnull', False), ('position', None)), _connector='OR'), name='item_has_a_place_or_a_person')],
+                'indexes': [models.Index(condition=models.Q(('made_for__isnull', False)), fields=['made_for', 'study'], name='item_copies')],
+            },
         ),
         migrations.CreateModel(
             name='Adjudication',
@@ -93,6 +97,7 @@ class Migration(migrations.Migration):
                 ('item', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='options', to='judging.item')),
             ],
             options={
+                'constraints': [models.UniqueConstraint(fields=('item', 'number'), name='option_number'), models.UniqueConstraint(fields=('item', 'candidate'), name='option_candidate')],
                 'ordering': ['number'],
             },
         ),
@@ -118,6 +123,10 @@ class Migration(migrations.Migration):
                 ('annotator', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='judgments', to=settings.AUTH_USER_MODEL)),
                 ('replaces', models.OneToOneField(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='replaced_by', to='judging.judgment')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('annotator', 'key'), name='one_judgment_a_key')],
+                'indexes': [models.Index(fields=['annotator', 'submitted_at'], name='judgment_of_annotator')],
+            },
         ),
         migrations.CreateModel(
             name='Answer',
@@ -132,6 +141,9 @@ class Migration(migrations.Migration):
                 ('chips', models.JSONField(default=list)),
                 ('judgment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='answers', to='judging.judgment')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('judgment', 'question', 'option', 'part'), name='one_answer_a_question', nulls_distinct=False), models.CheckConstraint(condition=models.Q(models.Q(('label', ''), _negated=True), ('value__isnull', False), models.Q(('text', ''), _negated=True), models.Q(('chips', []), _negated=True), _connector='OR'), name='answer_says_something')],
+            },
         ),
         migrations.CreateModel(
             name='Slot',
@@ -150,6 +162,10 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='slots', to='studies.study')),
                 ('withheld_from', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(condition=models.Q(('status', 'void'), _negated=True), fields=('item', 'ordinal'), name='slot_ordinal'), models.UniqueConstraint(fields=('item', 'annotator'), name='one_slot_a_person'), models.UniqueConstraint(condition=models.Q(('lead', None), ('status', 'held')), fields=('study', 'annotator'), name='one_held_slot_a_study'), models.CheckConstraint(condition=models.Q(models.Q(('annotator', None), ('status__in', ['open', 'closed'])), models.Q(('annotator__isnull', False), ('status__in', ['held', 'done', 'void'])), _connector='OR'), name='slot_has_its_annotator')],
+                'indexes': [models.Index(condition=models.Q(('status', 'open')), fields=['study', 'position'], name='slot_open'), models.Index(condition=models.Q(('returned', True), ('status', 'open')), fields=['study', 'position'], name='slot_returned'), models.Index(condition=models.Q(('reserved_for__isnull', False)), fields=['reserved_for', 'study'], name='slot_of_owner'), models.Index(condition=models.Q(('annotator__isnull', False)), fields=['annotator', 'item'], name='slot_of_annotator'), models.Index(condition=models.Q(('status', 'held')), fields=['lease_expires_at'], name='slot_lease'), models.Index(condition=models.Q(('lead__isnull', False), ('status', 'held')), fields=['lead'], name='slot_lead')],
+            },
         ),
         migrations.AddField(
             model_name='judgment',
@@ -178,6 +194,9 @@ class Migration(migrations.Migration):
                 ('item', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='handbacks', to='judging.item')),
                 ('slot', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='handbacks', to='judging.slot')),
             ],
+            options={
+                'indexes': [models.Index(fields=['annotator', 'item'], name='handback_of')],
+            },
         ),
         migrations.CreateModel(
             name='Draft',
@@ -189,6 +208,9 @@ class Migration(migrations.Migration):
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='drafts', to=settings.AUTH_USER_MODEL)),
                 ('slot', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='drafts', to='judging.slot')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('slot', 'annotator'), name='one_draft')],
+            },
         ),
         migrations.CreateModel(
             name='Checks',
@@ -232,100 +254,8 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('study', 'annotator'), name='one_desk')],
             },
         ),
-        migrations.AddIndex(
-            model_name='item',
-            index=models.Index(condition=models.Q(('made_for__isnull', False)), fields=['made_for', 'study'], name='item_copies'),
-        ),
-        migrations.AddConstraint(
-            model_name='item',
-            constraint=models.UniqueConstraint(fields=('study', 'external_id'), name='item_of_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='item',
-            constraint=models.UniqueConstraint(fields=('study', 'position'), name='item_position'),
-        ),
-        migrations.AddConstraint(
-            model_name='item',
-            constraint=models.CheckConstraint(condition=models.Q(('done__lte', models.F('overlap'))), name='item_never_over_overlap'),
-        ),
-        migrations.AddConstraint(
-            model_name='item',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('made_for', None), ('position__isnull', False)), models.Q(('made_for__isnull', False), ('position', None)), _connector='OR'), name='item_has_a_place_or_a_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='itemoption',
-            constraint=models.UniqueConstraint(fields=('item', 'number'), name='option_number'),
-        ),
-        migrations.AddConstraint(
-            model_name='itemoption',
-            constraint=models.UniqueConstraint(fields=('item', 'candidate'), name='option_candidate'),
-        ),
-        migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.UniqueConstraint(fields=('judgment', 'question', 'option', 'part'), name='one_answer_a_question', nulls_distinct=False),
-        ),
-        migrations.AddConstraint(
-            model_name='answer',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('label', ''), _negated=True), ('value__isnull', False), models.Q(('text', ''), _negated=True), models.Q(('chips', []), _negated=True), _connector='OR'), name='answer_says_something'),
-        ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('status', 'open')), fields=['study', 'position'], name='slot_open'),
-        ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('returned', True), ('status', 'open')), fields=['study', 'position'], name='slot_returned'),
-        ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('reserved_for__isnull', False)), fields=['reserved_for', 'study'], name='slot_of_owner'),
-        ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('annotator__isnull', False)), fields=['annotator', 'item'], name='slot_of_annotator'),
-        ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('status', 'held')), fields=['lease_expires_at'], name='slot_lease'),
-        ),
-        migrations.AddIndex(
-            model_name='slot',
-            index=models.Index(condition=models.Q(('lead__isnull', False), ('status', 'held')), fields=['lead'], name='slot_lead'),
-        ),
-        migrations.AddConstraint(
-            model_name='slot',
-            constraint=models.UniqueConstraint(condition=models.Q(('status', 'void'), _negated=True), fields=('item', 'ordinal'), name='slot_ordinal'),
-        ),
-        migrations.AddConstraint(
-            model_name='slot',
-            constraint=models.UniqueConstraint(fields=('item', 'annotator'), name='one_slot_a_person'),
-        ),
-        migrations.AddConstraint(
-            model_name='slot',
-            constraint=models.UniqueConstraint(condition=models.Q(('lead', None), ('status', 'held')), fields=('study', 'annotator'), name='one_held_slot_a_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='slot',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('annotator', None), ('status__in', ['open', 'closed'])), models.Q(('annotator__isnull', False), ('status__in', ['held', 'done', 'void'])), _connector='OR'), name='slot_has_its_annotator'),
-        ),
-        migrations.AddIndex(
-            model_name='judgment',
-            index=models.Index(fields=['annotator', 'submitted_at'], name='judgment_of_annotator'),
-        ),
         migrations.AddConstraint(
             model_name='judgment',
             constraint=models.UniqueConstraint(fields=('slot', 'revision'), name='one_judgment_a_slot'),
-        ),
-        migrations.AddConstraint(
-            model_name='judgment',
-            constraint=models.UniqueConstraint(fields=('annotator', 'key'), name='one_judgment_a_key'),
-        ),
-        migrations.AddIndex(
-            model_name='handback',
-            index=models.Index(fields=['annotator', 'item'], name='handback_of'),
-        ),
-        migrations.AddConstraint(
-            model_name='draft',
-            constraint=models.UniqueConstraint(fields=('slot', 'annotator'), name='one_draft'),
         ),
     ]

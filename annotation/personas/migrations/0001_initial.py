@@ -41,6 +41,9 @@ class Migration(migrations.Migration):
                 ('dropped_because', models.CharField(blank=True, max_length=200)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='personas', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'external_id'), name='persona_of_study')],
+            },
         ),
         migrations.CreateModel(
             name='PairDecision',
@@ -53,6 +56,9 @@ class Migration(migrations.Migration):
                 ('first', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='personas.persona')),
                 ('second', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='personas.persona')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('first', 'second'), name='one_decision_a_pair'), models.CheckConstraint(condition=models.Q(('first__lt', models.F('second'))), name='pair_in_order'), models.CheckConstraint(condition=models.Q(('dropped', None), ('dropped', models.F('first')), ('dropped', models.F('second')), _connector='OR'), name='dropped_of_pair')],
+            },
         ),
         migrations.CreateModel(
             name='Memory',
@@ -64,6 +70,7 @@ class Migration(migrations.Migration):
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memories', to='personas.persona')),
             ],
             options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('until__gt', models.F('since'))), name='memory_ends_after_it_begins')],
                 'verbose_name_plural': 'memories',
             },
         ),
@@ -85,6 +92,10 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='conversations', to='studies.study')),
                 ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='conversations', to='personas.persona')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'provider', 'external_id'), name='conversation_of_study')],
+                'indexes': [models.Index(fields=['study', 'speaker'], name='conversation_speaker'), models.Index(fields=['study', 'opening'], name='conversation_opening')],
+            },
         ),
         migrations.CreateModel(
             name='Attribute',
@@ -100,6 +111,9 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attributes', to='personas.persona')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('persona', 'external_id'), name='attribute_of_persona'), models.CheckConstraint(condition=models.Q(('until__gt', models.F('since'))), name='attribute_ends_after_it_begins')],
+            },
         ),
         migrations.CreateModel(
             name='PersonaVersion',
@@ -111,6 +125,7 @@ class Migration(migrations.Migration):
                 ('persona', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='versions', to='personas.persona')),
             ],
             options={
+                'constraints': [models.UniqueConstraint(fields=('persona', 'version'), name='persona_version')],
                 'ordering': ['persona', 'version'],
             },
         ),
@@ -129,50 +144,6 @@ class Migration(migrations.Migration):
                 'ordering': ['number'],
                 'constraints': [models.UniqueConstraint(fields=('attribute', 'number'), name='evidence_number')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='persona',
-            constraint=models.UniqueConstraint(fields=('study', 'external_id'), name='persona_of_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='pairdecision',
-            constraint=models.UniqueConstraint(fields=('first', 'second'), name='one_decision_a_pair'),
-        ),
-        migrations.AddConstraint(
-            model_name='pairdecision',
-            constraint=models.CheckConstraint(condition=models.Q(('first__lt', models.F('second'))), name='pair_in_order'),
-        ),
-        migrations.AddConstraint(
-            model_name='pairdecision',
-            constraint=models.CheckConstraint(condition=models.Q(('dropped', None), ('dropped', models.F('first')), ('dropped', models.F('second')), _connector='OR'), name='dropped_of_pair'),
-        ),
-        migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['study', 'speaker'], name='conversation_speaker'),
-        ),
-        migrations.AddIndex(
-            model_name='conversation',
-            index=models.Index(fields=['study', 'opening'], name='conversation_opening'),
-        ),
-        migrations.AddConstraint(
-            model_name='conversation',
-            constraint=models.UniqueConstraint(fields=('study', 'provider', 'external_id'), name='conversation_of_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='attribute',
-            constraint=models.UniqueConstraint(fields=('persona', 'external_id'), name='attribute_of_persona'),
-        ),
-        migrations.AddConstraint(
-            model_name='personaversion',
-            constraint=models.UniqueConstraint(fields=('persona', 'version'), name='persona_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='memory',
-            constraint=models.CheckConstraint(condition=models.Q(('until__gt', models.F('since'))), name='memory_ends_after_it_begins'),
-        ),
-        migrations.AddConstraint(
-            model_name='attribute',
-            constraint=models.CheckConstraint(condition=models.Q(('until__gt', models.F('since'))), name='attribute_ends_after_it_begins'),
         ),
         migrations.RunSQL(FIXED_SPLIT),
     ]

@@ -40,6 +40,7 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='queries', to='studies.study')),
             ],
             options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'external_id', 'version'), name='query_version'), models.UniqueConstraint(condition=models.Q(('replaced_at', None)), fields=('study', 'external_id'), name='one_current_query')],
                 'verbose_name_plural': 'queries',
             },
         ),
@@ -64,6 +65,9 @@ class Migration(migrations.Migration):
                 ('session', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='grounds', to='histories.session')),
                 ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='grounds', to='queries.query')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('query', 'session'), name='one_ground')],
+            },
         ),
         migrations.CreateModel(
             name='GoldResponse',
@@ -76,6 +80,9 @@ class Migration(migrations.Migration):
                 ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='gold_responses', to=settings.AUTH_USER_MODEL)),
                 ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='gold_responses', to='queries.query')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('query', 'version'), name='gold_response_version')],
+            },
         ),
         migrations.CreateModel(
             name='Rubric',
@@ -89,6 +96,9 @@ class Migration(migrations.Migration):
                 ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='rubrics', to=settings.AUTH_USER_MODEL)),
                 ('query', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rubrics', to='queries.query')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('query', 'version'), name='rubric_version')],
+            },
         ),
         migrations.CreateModel(
             name='GoldClaim',
@@ -103,25 +113,5 @@ class Migration(migrations.Migration):
                 'ordering': ['number'],
                 'constraints': [models.UniqueConstraint(fields=('response', 'number'), name='gold_claim_number')],
             },
-        ),
-        migrations.AddConstraint(
-            model_name='query',
-            constraint=models.UniqueConstraint(fields=('study', 'external_id', 'version'), name='query_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='query',
-            constraint=models.UniqueConstraint(condition=models.Q(('replaced_at', None)), fields=('study', 'external_id'), name='one_current_query'),
-        ),
-        migrations.AddConstraint(
-            model_name='ground',
-            constraint=models.UniqueConstraint(fields=('query', 'session'), name='one_ground'),
-        ),
-        migrations.AddConstraint(
-            model_name='goldresponse',
-            constraint=models.UniqueConstraint(fields=('query', 'version'), name='gold_response_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='rubric',
-            constraint=models.UniqueConstraint(fields=('query', 'version'), name='rubric_version'),
         ),
     ]

@@ -58,6 +58,10 @@ class Migration(migrations.Migration):
                 ('sender', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages_sent', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='messages', to='studies.study')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('audience', 'person'), ('recipient__isnull', False)), models.Q(models.Q(('audience', 'person'), _negated=True), ('recipient', None)), _connector='OR'), name='message_has_its_recipient')],
+                'indexes': [models.Index(fields=['study', '-at'], name='message_of_study')],
+            },
         ),
         migrations.CreateModel(
             name='Membership',
@@ -70,6 +74,9 @@ class Migration(migrations.Migration):
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='memberships', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'user'), name='one_role_a_study')],
+            },
         ),
         migrations.CreateModel(
             name='JoinCode',
@@ -84,6 +91,9 @@ class Migration(migrations.Migration):
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='codes', to='studies.study')),
             ],
+            options={
+                'constraints': [models.CheckConstraint(condition=models.Q(('used__lte', models.F('uses'))), name='code_never_over_uses')],
+            },
         ),
         migrations.CreateModel(
             name='Invitation',
@@ -133,6 +143,7 @@ class Migration(migrations.Migration):
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='crowd_entries', to='studies.study')),
             ],
             options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'participant'), name='one_entry_a_participant')],
                 'verbose_name_plural': 'crowd entries',
             },
         ),
@@ -150,6 +161,9 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tasks', to='studies.study')),
             ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'name', 'version'), name='task_version'), models.CheckConstraint(condition=models.Q(('overlap__gte', 1)), name='task_overlap_positive')],
+            },
         ),
         migrations.CreateModel(
             name='Provenance',
@@ -205,33 +219,5 @@ class Migration(migrations.Migration):
             options={
                 'constraints': [models.UniqueConstraint(fields=('survey', 'user'), name='one_answer_a_survey')],
             },
-        ),
-        migrations.AddIndex(
-            model_name='message',
-            index=models.Index(fields=['study', '-at'], name='message_of_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='message',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('audience', 'person'), ('recipient__isnull', False)), models.Q(models.Q(('audience', 'person'), _negated=True), ('recipient', None)), _connector='OR'), name='message_has_its_recipient'),
-        ),
-        migrations.AddConstraint(
-            model_name='membership',
-            constraint=models.UniqueConstraint(fields=('study', 'user'), name='one_role_a_study'),
-        ),
-        migrations.AddConstraint(
-            model_name='joincode',
-            constraint=models.CheckConstraint(condition=models.Q(('used__lte', models.F('uses'))), name='code_never_over_uses'),
-        ),
-        migrations.AddConstraint(
-            model_name='crowdentry',
-            constraint=models.UniqueConstraint(fields=('study', 'participant'), name='one_entry_a_participant'),
-        ),
-        migrations.AddConstraint(
-            model_name='taskdefinition',
-            constraint=models.UniqueConstraint(fields=('study', 'name', 'version'), name='task_version'),
-        ),
-        migrations.AddConstraint(
-            model_name='taskdefinition',
-            constraint=models.CheckConstraint(condition=models.Q(('overlap__gte', 1)), name='task_overlap_positive'),
         ),
     ]
