@@ -54,6 +54,14 @@ class KnownProvenance(serializer_of(Known)):  # type: ignore[misc]
     """What is known of where imported data come from."""
 
 
+class ImportJoin(serializers.Serializer):
+    """A file of the study that waits, whose row stands beside those whose column names its key."""
+
+    upload = serializers.UUIDField()
+    column = serializers.CharField(max_length=200)
+    key = serializers.CharField(max_length=200)
+
+
 class ImportStart(serializer_of(Classes), serializer_of(Options)):  # type: ignore[misc]
     """``map`` or ``recipe``; without either the columns are recognised by name."""
 
@@ -64,6 +72,7 @@ class ImportStart(serializer_of(Classes), serializer_of(Options)):  # type: igno
         help_text="{target: [columns]}",
     )
     provenance = KnownProvenance(required=False, default=dict)
+    joins = ImportJoin(many=True, default=list, help_text="Second files; fields are COLUMN.FIELD.")
 
 
 class KnownOfStudy(KnownProvenance):
@@ -196,7 +205,7 @@ class Import(StudyView):
 
     @call(_import_of, name="import_cancel", answer=None, status=204)
     def delete(self, request: Request, row: DataImport) -> None:
-        """Cancel an import that is not done; nothing of it is stored."""
+        """Cancel an import that is not done; judgments that are stored already stay."""
         receive.cancel(row.study, row.pk, request.user)
 
 
@@ -214,7 +223,7 @@ class StartImport(StudyView):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
         wish |= {"texts": wanted["classes"]} | {n: wanted[n] for n in ("level", "depth")}
         wanted["provenance"] = built(Known, wanted["provenance"]).as_json()
-        names = ("task", "open_items", "skip_faults", "allow", "provenance")
+        names = ("task", "open_items", "skip_faults", "repeats", "allow", "provenance", "joins")
         run.request(row, wish, **{name: wanted[name] for name in names})
         tasks.notify(row.pk)
         row.refresh_from_db()

@@ -3,7 +3,7 @@
 import json
 import re
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
@@ -20,10 +20,11 @@ from annotation.core.errors import DomainError
 from annotation.core.foreign import ForeignFileError
 from annotation.core.records import Rows
 from annotation.core.schema import asked, built, fields_of
-from annotation.imports import conversations, paths, recipes, shape, store
 from annotation.imports import mapping as mappings
+from annotation.imports import paths, recipes, shape, store
 from annotation.imports.mapping import LEVELS, Mapping, MappingError
 from annotation.imports.shape import RowError
+from annotation.imports.store import Result
 from annotation.imports.tables import Table
 from annotation.judging.imports import bundles
 from annotation.judging.kinds.imported import WIDER
@@ -108,6 +109,12 @@ class Options:
         gettext_lazy("Otherwise one faulty line is enough for nothing to be stored."),
         flag="skip-faulty",
     )
+    repeats: bool = asked(
+        gettext_lazy("Keep further judgments of one person as repeats"),
+        False,
+        gettext_lazy("Each person has one vote on an item; repeats tell who answers the same."),
+        flag="keep-repeats",
+    )
     allow: list[str] = asked(
         gettext_lazy("Change the task so that it takes the file"),
         [],
@@ -130,16 +137,6 @@ class Classes:
     depth: int = asked(
         gettext_lazy("Only answers to this turn of a person; 0 is every turn"), 0, ge=0, le=100
     )
-
-
-@dataclass
-class Brought:
-    """What an import brought in; ``unknown`` columns were not read."""
-
-    counts: dict[str, int]
-    rejected: list[tuple[int, str]]
-    rejected_count: int
-    unknown: list[str]
 
 
 def columns_of(sample: list[dict]) -> list[str]:
@@ -247,33 +244,25 @@ def provenance(file: str, known: dict) -> dict[str, Any]:
     return {"file": file[:200], **asdict(built(Known, known))}
 
 
-def _of_turn(row: dict | str, turn: int) -> bool:
-    """Whether an answer of a tree is one to this turn; what is wrong with a line stays."""
-    return isinstance(row, str) or row.get("depth") == turn
+def of_depth(rows: Rows, depth: int) -> Rows:
+    """``rows`` without answers to other turns of a conversation than this one; 0 keeps all."""
+    for line, row in rows:
+        if not depth or isinstance(row, str) or row.get("depth") == depth:
+            yield line, row
 
 
 def bring(
     study: Study, table: Table, mapping: Mapping, *, rows: Rows | None = None, **options: Any
-) -> Brought:
+) -> Result:
     """Store the table's rows in ``study``, with the ``options`` of ``store.store``."""
-    act = conversations.store if mapping.has("conversation") else store.store
-    rows = table.rows() if rows is None else rows
-    if mapping.depth:
-        rows = ((line, row) for line, row in rows if _of_turn(row, mapping.depth))
-    result = act(study, rows, mapping, **options)
-    unknown = _unknown(mapping, result.columns, table)
-    return Brought(result.counts, result.faults.rows, result.faults.count, unknown)
-
-
-def _unknown(mapping: Mapping, columns: list[str], table: Table) -> list[str]:
-    if mapping.has("conversation"):
-        return []
-    return mappings.unknown(mapping, columns, [row for _line, row in table.sample])
+    rows = of_depth(table.rows() if rows is None else rows, mapping.depth)
+    sample = [row for _line, row in table.sample]
+    return store.store(study, rows, mapping, sample=sample, **options)
 
 
 def bring_bundle(
     study: Study | None, table: Table, *, by: User | None = None
-) -> tuple[str, Brought]:
+) -> tuple[str, Result]:
     """Store a zipped bundle; the slug of its study. ``study``: the only one that it may be for."""
     bundle = bundles.read(cast(Path, table.folder))
     if study is not None and bundle.study["slug"] != study.slug:
@@ -283,7 +272,7 @@ def bring_bundle(
         )
     totals = bundles.store(bundle, by)
     counts = {name: totals.get(name, 0) for name in COUNTS}
-    return totals["study"], Brought(counts, [], 0, [])
+    return totals["study"], Result(counts)
 
 
 def study_of_file(path: Path, slug: str = "") -> Study:

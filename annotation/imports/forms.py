@@ -1,5 +1,6 @@
 """How a file is read: the mapping of its columns, the task, and what to do with faulty lines."""
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any, cast
 
@@ -11,9 +12,9 @@ from django.utils.translation import gettext_lazy
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.imports import paths
-from annotation.imports.bring import Known, Options
+from annotation.imports.bring import Classes, Known, Options
 from annotation.imports.hub import HubTable
-from annotation.imports.mapping import LEVELS, OWN, QUESTION_LIMIT, TARGETS, Mapping, checked
+from annotation.imports.mapping import OWN, QUESTION_LIMIT, TARGETS, Mapping, checked
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.judging.kinds.imported import WIDER
 from annotation.studies.models import Study
@@ -25,7 +26,9 @@ CHOICES = [("", "–"), *TARGETS.items(), (OWN, gettext_lazy("answer to a questi
 VALUES, VALUE_LENGTH = 3, 80
 
 
-class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[misc]
+class MappingForm(  # type: ignore[misc]
+    form_of(Options, "skip_faults", "repeats", "allow"), form_of(Classes, "level", "depth")
+):
     """What each place of the file's first rows becomes; and the options."""
 
     task = forms.ChoiceField(
@@ -55,11 +58,6 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         max_length=20_000,
         help_text=gettext_lazy("“No, Unsure, Yes”; of a question of your own “QUESTION: No, Yes”."),
     )
-    level = forms.ChoiceField(
-        label=gettext_lazy("What labels are"),
-        required=False,
-        choices=[("", gettext_lazy("as the values say")), *LEVELS.items()],
-    )
     recipe_name = forms.CharField(
         label=gettext_lazy("Keep this mapping as a recipe called"), max_length=60, required=False
     )
@@ -74,7 +72,7 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         # Whoever has tasks looks at a batch before it is opened.
         tasks = task_names(row.study)
         later = bool(tasks) and not (mapping and mapping.votes)
-        initial = {"skip_faults": row.skip_faults, "allow": row.allow}
+        initial = {"skip_faults": row.skip_faults, "repeats": row.repeats, "allow": row.allow}
         initial |= _chosen(row, tasks) if row.mapping else {"task": LATER if later else ""}
         super().__init__(data, initial=initial)
         offered = [name for name in WIDER if name in {*row.wider, *row.allow}]
@@ -93,6 +91,10 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
         self.words = mapping.values if mapping else {}
         self.fields["classes"].initial = _written(mapping)
         self.fields["level"].initial = mapping.level if mapping else ""
+        if any("depth" in record for record in sample):
+            self.fields["depth"].initial = mapping.depth if mapping else 0
+        else:
+            del self.fields["depth"]
         if seen := _labels_in(sample, mapping):
             self.fields["classes"].help_text = _("As they occur: %s") % ", ".join(seen)
         self.places = places_of(sample, [name for names in self.columns.values() for name in names])
@@ -136,7 +138,7 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}
         try:
-            mapping = Mapping(self._columns(data), self.words)
+            mapping = Mapping(self._columns(data), self.words, depth=data.get("depth") or 0)
             texts = self._constants()
             mapping = mapping.with_constants(texts) if texts else checked(mapping)
             classes = [line for line in (data.get("classes") or "").splitlines() if line.strip()]
@@ -186,6 +188,21 @@ class MappingForm(form_of(Options, "skip_faults", "allow")):  # type: ignore[mis
 
 
 ProvenanceForm, HubForm = form_of(Known), form_of(HubTable)
+
+
+class JoinForm(forms.Form):
+    """A second file, and by which columns its rows stand beside those of this one."""
+
+    upload = forms.ChoiceField(label=gettext_lazy("A file that waits here"))
+    column = forms.ChoiceField(label=gettext_lazy("Column that names its rows"))
+    key = forms.CharField(label=gettext_lazy("Their column of these names"), max_length=200)
+
+    def __init__(self, data: QueryDict | None, others: Iterable[DataImport], places: list[str]):
+        super().__init__(data)
+        cast(forms.ChoiceField, self.fields["upload"]).choices = [
+            (str(other.pk), other.name) for other in others
+        ]
+        cast(forms.ChoiceField, self.fields["column"]).choices = [(name, name) for name in places]
 
 
 def question_in(place: str) -> str:

@@ -18,7 +18,7 @@ class DataImport(Job):
 
     The bytes lie in a private folder from the first one until the import has ended. A worker alone
     reads them: first what they begin with, which the page of the mapping shows, then, once
-    ``mapping`` says how, all of them. What comes in is stored in one transaction.
+    ``mapping`` says how, all of them: a file is found good before anything of it is stored.
     """
 
     class Status(models.TextChoices):
@@ -60,12 +60,19 @@ class DataImport(Job):
     # False: questions and answers alone are stored, and a batch opens items of them later.
     open_items = models.BooleanField(default=True)
     skip_faults = models.BooleanField(default=False)
+    # Whether a person's further judgments of an item are stored as repeats; else they are faults.
+    repeats = models.BooleanField(default=False)
+    # Further files of the study whose rows are joined: {"upload", "name", "column", "key"} of each.
+    joins = models.JSONField(default=list)
     # What a task that does not fit is given, and what a refusal proposed (imported.WIDER).
     allow = models.JSONField(default=list)
     wider = models.JSONField(default=list)
     # Where it comes from, as far as whoever sends it knows (studies.Provenance.ASKED).
     provenance = models.JSONField(default=dict)
 
+    # The last item whose judgments are stored, "" before the first: where a killed import goes on.
+    # Null: nothing is stored.
+    mark = models.JSONField(null=True)
     # What became of it. ``rows`` counts those read so far, ``rows_stored`` those stored.
     rows = models.PositiveIntegerField(default=0)
     rows_stored = models.PositiveIntegerField(default=0)

@@ -1,13 +1,15 @@
 """The import as a job: a worker reads what a file begins with, and once it is mapped, all of it."""
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import translation
 from django.utils.translation import gettext as _
@@ -18,10 +20,10 @@ from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
 from annotation.core.scratch import scratch_folder
 from annotation.imports import bring, files, hub, tables
-from annotation.imports.beginning import Beginning
 from annotation.imports.hub import HubTable
 from annotation.imports.models import DataImport, ImportFault
-from annotation.imports.store import Faults, FaultsError
+from annotation.imports.store import Faults, FaultsError, Progress, Result
+from annotation.imports.tables import Beginning, Table
 
 # Progress is written, and a cancelled import noticed, so often.
 TELL_SECONDS = 1
@@ -41,28 +43,56 @@ def request(
     task: str = "",
     open_items: bool = True,
     skip_faults: bool = False,
+    repeats: bool = False,
     allow: Sequence[str] = (),
     provenance: dict | None = None,
+    joins: Sequence[dict] | None = None,
 ) -> None:
-    """Ask for an import, read as ``wish`` says (`bring.mapping_for`); Conflict where it runs."""
+    """Ask for an import, read as ``wish`` says (`bring.mapping_for`); Conflict where it runs.
+
+    ``joins`` are those of the row where they are None.
+    """
     check_startable(row)
     waiting = DataImport.objects.filter(STARTABLE, pk=row.pk)
-    values = {
-        "mapping": wish,
-        "task": task,
-        "open_items": open_items,
-        "skip_faults": skip_faults,
-        "allow": list(allow),
-        "provenance": provenance or {},
-        "rows": 0,
-        "rows_stored": 0,
-    }
+    values: dict[str, Any] = {"task": task, "open_items": open_items, "skip_faults": skip_faults}
+    values |= {"repeats": repeats, "allow": list(allow), "provenance": provenance or {}}
+    values |= {"joins": row.joins if joins is None else _joinable(row, joins)}
+    values |= {"mapping": wish, "mark": None, "rows": 0, "rows_stored": 0}
     with transaction.atomic():
         if not waiting.update(**values):
             raise Conflict(_("This import is under way or has ended."), code="under_way")
         jobs.again(DataImport.objects.filter(pk=row.pk))
         ImportFault.objects.filter(source=row).delete()
         audit.record(row.by, "import.start", row)
+
+
+def join(row: DataImport, other: str, column: str, key: str) -> None:
+    """Join the file ``other`` to a file that is to be mapped, and let a worker look once more.
+
+    Its rows stand beside those whose ``column`` names their ``key``. Conflict, DomainError.
+    """
+    check_startable(row)
+    joins = _joinable(row, [*row.joins, {"upload": other, "column": column, "key": key}])
+    with transaction.atomic():
+        DataImport.objects.filter(pk=row.pk).update(joins=joins, mapping=None)
+        jobs.again(DataImport.objects.filter(pk=row.pk))
+
+
+def joinable(row: DataImport) -> QuerySet[DataImport]:
+    """The files of the study that can be joined to that of ``row``."""
+    others = DataImport.objects.filter(study=row.study_id, status=Status.WAITING, joins=[])
+    return others.exclude(pk=row.pk).exclude(stored="").order_by("-created_at")
+
+
+def _joinable(row: DataImport, joins: Sequence[dict]) -> list[dict]:
+    """``joins``, each with the file's name; DomainError where one cannot be made."""
+    named = []
+    for wanted in joins:
+        other = joinable(row).filter(pk__in=[wanted["upload"]]).first()
+        if other is None or not (wanted["column"] and wanted["key"]):
+            raise DomainError(_("Name a file that waits here, a column of this one, and its key."))
+        named.append(wanted | {"upload": str(other.pk), "name": other.name})
+    return named
 
 
 def check_startable(row: DataImport) -> None:
@@ -116,19 +146,35 @@ def due() -> list[UUID]:
     return list(startable.order_by("created_at").values_list("pk", flat=True))
 
 
+@contextmanager
+def _opened(row: DataImport) -> Iterator[Table]:
+    """The table of an import, with the files that are joined to it."""
+    with sharing.gathered(files.path_of(row.stored)) as path, tables.opened(path) as table:
+        for wanted in row.joins:
+            other = joinable(row).filter(pk=wanted["upload"]).first()
+            if other is None:
+                raise DomainError(_("The file “%s” is gone: send it again.") % wanted["name"])
+            with _opened(other) as joined:
+                key = (wanted["column"], wanted["key"])
+                table.joins.append(tables.Join.read(joined, other.name, *key))
+        yield table
+
+
 def _look(row: DataImport) -> None:
     """Note what the file begins with; one that is no table is deleted."""
     fetched: dict = {}
     try:
-        if row.hub:
+        if row.hub and not row.sample:
             fetched = _fetch(row)
-        with sharing.gathered(files.path_of(row.stored)) as path, tables.opened(path) as table:
+        with _opened(row) as table:
             if table.format == "release":
                 raise bring.unsupported()
             sample = Beginning.of(table).written()
     except DomainError as refusal:
         words = {"error": refusal.sentence, "error_code": refusal.code}
-        if jobs.end(row, Status.FAILED, stored="", finished_at=Now(), **words):
+        if row.joins:  # the file itself was read before
+            jobs.end(row, Status.WAITING, joins=row.joins[:-1], **words)
+        elif jobs.end(row, Status.FAILED, stored="", finished_at=Now(), **words):
             files.delete(row.stored)
     else:
         jobs.end(row, Status.WAITING, sample=sample, **fetched)
@@ -145,45 +191,61 @@ def _fetch(row: DataImport) -> dict:
 
 
 def _import(row: DataImport, lease: Lease) -> None:
-    with transaction.atomic():
-        with (
-            sharing.gathered(files.path_of(row.stored)) as path,
-            tables.opened(path) as table,
-        ):
-            if table.format == "bundle":
-                _slug, result = bring.bring_bundle(row.study, table, by=row.by)
-            else:
-                result = bring.bring(
-                    row.study,
-                    table,
-                    bring.mapping_for(table, row.mapping or {}),
-                    task=row.task,
-                    open_items=row.open_items,
-                    by=row.by,
-                    skip_faults=row.skip_faults,
-                    allow=row.allow,
-                    provenance=bring.provenance(row.name, row.provenance),
-                    check=_progress(lease),
-                )
-        values = {"counts": result.counts, "unknown": result.unknown}
-        ended = {"rejected": result.rejected_count, "finished_at": Now(), "error": ""}
-        ended |= {"error_code": "", "stored": "", "sample": ""}
-        rows = lease.fields.get("rows", 0)
-        ended |= {"rows": rows, "rows_stored": rows}
-        if not jobs.end(row, Status.DONE, **values, **ended):
-            raise TakenOver
-        _note(row, Faults(result.rejected, result.rejected_count))
+    progress = _Progress(row, lease)
+    with _opened(row) as table:
+        if table.format == "bundle":
+            with transaction.atomic():
+                progress.done(bring.bring_bundle(row.study, table, by=row.by)[1])
+        else:
+            bring.bring(
+                row.study,
+                table,
+                bring.mapping_for(table, row.mapping or {}),
+                task=row.task,
+                open_items=row.open_items,
+                by=row.by,
+                skip_faults=row.skip_faults,
+                repeats=row.repeats,
+                allow=row.allow,
+                provenance=bring.provenance(row.name, row.provenance),
+                progress=progress,
+            )
     files.delete(row.stored)
 
 
-def _progress(lease: Lease) -> Callable[[int, int], None]:
-    """What the storing calls with the rows it has read, and those it has stored."""
+class _Progress(Progress):
+    """How far an import is, kept in its row by the attempt that holds it."""
 
-    def check(rows: int, stored: int) -> None:
-        lease.fields |= {"rows": rows, "rows_stored": stored}
-        lease.check()
+    keeps = True
 
-    return check
+    def __init__(self, row: DataImport, lease: Lease) -> None:
+        self.row, self.lease, self.mark, self.counts = row, lease, row.mark, row.counts
+
+    def tell(self, rows: int, stored: int) -> None:
+        self.lease.fields |= {"rows": rows, "rows_stored": max(stored, self.row.rows_stored)}
+        self.lease.check()
+
+    def _keep(self, **fields: Any) -> None:
+        if not jobs.held(self.row).update(**self.lease.fields, **fields):
+            raise TakenOver
+
+    def checked(self, result: Result) -> None:
+        self._keep(mark="", counts=result.counts)
+        _note(self.row, result.faults)
+
+    def stored(self, mark: str) -> None:
+        self._keep(mark=mark)
+
+    def done(self, result: Result) -> None:
+        if self.row.mark is not None:  # of an attempt that found the file good
+            result.faults.add_all(self.row.faults.values_list("line", "reason"))
+        ended = {"rejected": result.faults.count, "finished_at": Now(), "error": ""}
+        ended |= {"error_code": "", "stored": "", "sample": ""}
+        ended |= {"counts": result.counts, "unknown": result.unknown}
+        rows = self.lease.fields.get("rows", 0)
+        if not jobs.end(self.row, Status.DONE, rows=rows, rows_stored=rows, **ended):
+            raise TakenOver
+        _note(self.row, result.faults)
 
 
 def _end(row: DataImport, status: str, *, code: str, error: str) -> None:

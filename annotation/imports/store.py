@@ -1,13 +1,16 @@
 """Stores what the rows of a table bring in: staged by COPY, then stored by a few statements.
 
-Everything happens in one transaction, so that a study has all of a file or nothing. Ids are the
-file's own or are computed from the texts: the same file again changes nothing.
+A file is checked whole before anything of it is stored. Then everything is stored in one
+transaction, or, where a job keeps marks (``Progress``), the judgments of a long file by chunks, so
+that it goes on after the last one. Ids are the file's own or are computed from the texts: the same
+file again changes nothing.
 """
 
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from django.db import connection, models, transaction
 from django.db.models import Max
@@ -16,23 +19,23 @@ from psycopg.types.json import Json, Jsonb
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
-from annotation.core import audit
+from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import Rows
 from annotation.core.rows import chunks
+from annotation.imports import mapping as mappings
 from annotation.imports import shape, votes
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
-from annotation.judging.batches.open import insert_slots
 from annotation.judging.imports import judgments, turns
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.imported import WIDER
-from annotation.judging.models import Batch, Item, ItemOption
-from annotation.personas import curate
+from annotation.judging.models import Batch, Item, ItemOption, Slot
+from annotation.personas import conversations, curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries.models import Query
 from annotation.questions.base import Question
-from annotation.studies.models import Provenance, Study, TaskDefinition
+from annotation.studies.models import Membership, Provenance, Study, TaskDefinition
 
 CHUNK = 2_000
 # The share of the work that is done before judgments are stored.
@@ -42,18 +45,26 @@ MANY = 500
 # Judgments of an item of a new task that brings no votes of its own.
 OVERLAP = 3
 FAULTS_LIMIT = 100_000
-_TABLES = """
-    DROP TABLE IF EXISTS import_row, import_vote, import_item;
+# Columns of the staged rows by their types; they outlast a transaction.
+_ROW = {
+    "int": ("line",),
+    "text": (
+        *("persona", "memory", "attribute", "attribute_text", "query", "prompt", "need", "type"),
+        *("scenario", "language", "item", "model"),
+    ),
+    "text[]": ("answers", "texts", "models", "strategies"),
+    "json": ("profile",),
+    "jsonb": ("messages", "keys"),
+}
+_COLUMNS = [name for names in _ROW.values() for name in names]
+_DROP = "DROP TABLE IF EXISTS import_row, import_vote, import_item"
+_TABLES = f"""
+    {_DROP};
     CREATE TEMPORARY TABLE import_row (
-        line int, persona text, profile json, memory text, attribute text, attribute_text text,
-        query text, prompt text, messages jsonb, need text, type text, scenario text, language text,
-        answers text[], texts text[], models text[], strategies text[], item text, model text,
-        keys jsonb
-    ) ON COMMIT DROP;
+        {", ".join(f"{name} {type}" for type, names in _ROW.items() for name in names)});
     CREATE TEMPORARY TABLE import_vote (
         line int, item text, answers text[], worker text, label text, scores jsonb, reason text,
-        submitted_at timestamptz, seconds float
-    ) ON COMMIT DROP"""
+        submitted_at timestamptz, seconds float)"""
 
 
 @dataclass
@@ -70,6 +81,12 @@ class Faults:
         if len(self.rows) < FAULTS_LIMIT:
             self.rows.append((line, reason))
 
+    def add_all(self, rows: Iterable[tuple[int, str]]) -> None:
+        """Add those of ``rows`` that are not among them."""
+        for line, reason in set(rows).difference(self.rows):
+            self.add(line, reason)
+        self.rows.sort()
+
     def offers(self) -> list[str]:
         """The changes of tasks that would make lines fit, a sentence for each."""
         words = _("The task “%(task)s” would take more of them with: %(change)s (%(name)s).")
@@ -81,11 +98,35 @@ class Faults:
 
 @dataclass
 class Result:
-    """What of a file the study has now, and what was left out."""
+    """What of a file the study has now, what was left out, and columns that were not read."""
 
     counts: dict[str, int]
-    faults: Faults
-    columns: list[str]
+    faults: Faults = field(default_factory=Faults)
+    unknown: list[str] = field(default_factory=list)
+
+
+class Progress:
+    """How an import is followed; what a job keeps of it, to go on from there (`run`).
+
+    ``mark`` is the last item whose judgments are stored, "" before the first one, and None while
+    nothing is stored.
+    """
+
+    keeps = False
+    mark: str | None = None
+    counts: dict[str, int] = {}
+
+    def tell(self, rows: int, stored: int) -> None:
+        """Say how many rows are read and stored; may raise to end the import."""
+
+    def checked(self, result: Result) -> None:
+        """Keep that the file was found good, in the transaction that stores all but judgments."""
+
+    def stored(self, mark: str) -> None:
+        """Keep a mark, in the transaction that stores the judgments before it."""
+
+    def done(self, result: Result) -> None:
+        """Keep the end, in the transaction that stores the rest."""
 
 
 class FaultsError(DomainError):
@@ -111,37 +152,57 @@ def store(
     open_items: bool = True,
     by: User | None = None,
     skip_faults: bool = False,
+    repeats: bool = False,
     allow: Collection[str] = (),
     provenance: dict | None = None,
     dry_run: bool = False,
-    check: Callable[[int, int], None] = lambda rows, stored: None,
+    sample: Sequence[dict] = (),
+    progress: Progress | None = None,
 ) -> Result:
     """Store ``rows`` (line and record) read by ``mapping`` in ``study``.
 
     Items and votes belong to the task called ``task``, which is made where the study has none.
     Without ``open_items`` questions and answers alone are stored, unless the rows have votes.
-    A task that does not fit the file is changed as ``allow`` says (names of imported.WIDER).
-    ``provenance`` has the fields of studies.Provenance. ``check(rows read, rows stored)`` is called
-    on the way and may raise to end it. Raises FaultsError where lines are faulty and
-    ``skip_faults`` is false, MappingError where nothing at all came in, Conflict where the study is
-    closed. Whatever is raised, nothing was stored.
+    A person's further judgments of an item are faults, or ``repeats``. A task that does not fit the
+    file is changed as ``allow`` says (names of imported.WIDER). ``provenance`` has the fields of
+    studies.Provenance; ``sample`` are rows in which unread places are looked for. Raises
+    FaultsError where lines are faulty and ``skip_faults`` is false, MappingError where nothing at
+    all came in, Conflict where the study is closed; then nothing was stored.
     """
     if study.status == Study.Status.CLOSED:
         raise Conflict(_("The study is closed: an administrator can open it again."), code="closed")
-    with transaction.atomic():
-        study = turns.take(study)
-        known = provenance and Provenance.objects.get_or_create(study=study, **provenance)[0].pk
-        job = _Storing(study, mapping, task, by, check, known or None)
-        job.stage(rows)
-        result = job.all(open_items or mapping.votes, allow)
-        if not any(result.counts.values()):
-            raise nothing_came(result.faults)
-        if result.faults.count and not skip_faults:
-            raise FaultsError(result.faults)
-        if dry_run:
-            transaction.set_rollback(True)
-        else:
-            audit.record(by, "study.import_data", study, **result.counts)
+    progress = progress or Progress()
+    try:
+        with transaction.atomic():
+            study = turns.take(study)
+            job = _Storing(study, mapping, task, by, progress)
+            if provenance:
+                job.provenance = Provenance.objects.get_or_create(study=study, **provenance)[0].pk
+            result = job.pool(rows) if mapping.has("conversation") else job.all(
+                rows, open_items or mapping.votes, allow, repeats, sample
+            )  # fmt: skip
+            result.faults.rows.sort()
+            if not any(result.counts.values()):
+                raise nothing_came(result.faults)
+            if result.faults.count and not skip_faults:
+                raise FaultsError(result.faults)
+            if dry_run:
+                transaction.set_rollback(True)
+            elif not job.later:
+                job.end(result)
+            elif progress.mark is None:
+                progress.checked(result)
+        for names in votes.items_of_votes(progress.mark or "") if job.later else ():
+            with transaction.atomic():
+                turns.take(study)
+                job.store_votes(names)
+                progress.stored(names[-1])
+        if job.later:
+            with transaction.atomic():
+                job.end(result)
+    finally:
+        if not connection.needs_rollback and connection.is_usable():
+            _run(_DROP)
     return result
 
 
@@ -160,43 +221,66 @@ def nothing_came(faults: Faults) -> DomainError:
 class _Storing:
     """One import of rows into one study."""
 
+    provenance: int | None = None
+    # Whether the judgments are stored after the first transaction, by chunks.
+    later = False
+
     def __init__(
-        self,
-        study: Study,
-        mapping: Mapping,
-        task: str,
-        by: User | None,
-        check: Callable[[int, int], None],
-        provenance: int | None,
+        self, study: Study, mapping: Mapping, task: str, by: User | None, progress: Progress
     ) -> None:
-        self.provenance = provenance
         self.study, self.mapping, self.by = study, mapping, by
-        self.told, self.read, self.stored = check, 0, 0
+        self.progress, self.read, self.stored = progress, 0, 0
         self.task_name = task
-        self.faults = Faults()
+        # What is found before anything is stored, and while judgments are stored.
+        self.faults, self.late = Faults(), Faults()
         self.columns: dict[str, None] = {}
         # Numbers of answers, labels and criteria seen: a new task is made to fit them.
         self.sizes: Counter = Counter()
         self.seen = votes.Seen()
 
+    def end(self, result: Result) -> None:
+        """What ends an import, in the transaction that stores the last of it."""
+        result.faults.add_all(self.late.rows)
+        audit.record(self.by, "study.import_data", self.study, **result.counts)
+        # The hand-out reads these tables at once; the planner must not take them for empty. After
+        # the commit: until its transaction ends, ANALYZE keeps that of every other import waiting.
+        tables = (Slot, Item, ItemOption, Batch, Candidate, TaskDefinition, Study, Membership)
+        transaction.on_commit(partial(sql.analyze_grown, self.read, *tables), robust=True)
+        if self.mapping.votes:
+            transaction.on_commit(judgments.analyze, robust=True)
+        self.progress.done(result)
+
+    def pool(self, rows: Rows) -> Result:
+        """Add conversations to the study's pool; one that it has already is left as it is."""
+        count = 0
+        for chunk in chunks(rows, CHUNK // 4):
+            self.read += len(chunk)
+            self.progress.tell(self.read, self.read - len(chunk))
+            good = []
+            for line, record in chunk:
+                try:
+                    if isinstance(record, str):
+                        raise RowError(record)
+                    good.append(shape.conversation(record, salt=self.study.slug))
+                except RowError as fault:
+                    self.faults.add(line, fault.sentence)
+            count += conversations.add(self.study, good)
+        return Result({"conversations": count}, self.faults)
+
     # Staging
 
     def stage(self, rows: Rows) -> None:
         """Shape the rows and copy them into temporary tables."""
-        with connection.cursor() as cursor:
-            # Sorts and joins of a large file stay in memory; it ends with the transaction.
-            cursor.execute("SET LOCAL work_mem = '64MB'")
-            cursor.execute(_TABLES)
+        # Sorts and joins of a large file stay in memory; it ends with the transaction.
+        _run(f"SET LOCAL work_mem = '64MB'; {_TABLES}")
         for chunk in chunks(self.shaped(rows), CHUNK):
             self.read += len(chunk)
             self.check()
             good = [(line, row) for line, row in chunk if row is not None]
-            _copy("import_row", [_staged(line, row) for line, row in good])
-            _copy(
-                "import_vote",
-                [_staged_vote(line, row, vote) for line, row in good for vote in row.votes],
-            )
-        self.run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
+            _copy("import_row", _COLUMNS, [_staged(line, row) for line, row in good])
+            said = [(line, row, vote) for line, row in good for vote in row.votes]
+            _copy("import_vote", votes.COLUMNS, [votes.staged(*each) for each in said])
+        _run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
         # Rows of this transaction are not in the statistics: the planner takes the study for an
         # empty one, and the nested loops it chooses then compare every row with every other.
         self.joined_by_loops(self.read < MANY)
@@ -204,13 +288,11 @@ class _Storing:
     def shaped(self, rows: Rows) -> Iterator[tuple[int, Row | None]]:
         """Line and row; None in place of a row that is faulty."""
         for line, record in rows:
-            if isinstance(record, str):
-                self.faults.add(line, record)
-                yield line, None
-                continue
-            if record.keys() - self.columns.keys():
-                self.columns |= dict.fromkeys(record)
             try:
+                if isinstance(record, str):
+                    raise RowError(record)
+                if record.keys() - self.columns.keys():
+                    self.columns |= dict.fromkeys(record)
                 row = shape.shape(record, self.mapping)
             except RowError as fault:
                 self.faults.add(line, fault.sentence)
@@ -224,8 +306,16 @@ class _Storing:
 
     # Storing
 
-    def all(self, open_items: bool, allow: Collection[str]) -> Result:
-        """Store everything that was staged; what of it the study has now."""
+    def all(
+        self,
+        rows: Rows,
+        open_items: bool,
+        allow: Collection[str],
+        repeats: bool,
+        sample: Sequence[dict],
+    ) -> Result:
+        """Store everything, or all but the judgments (``later``); what the study has of it."""
+        self.stage(rows)
         ways = (self.personas, self.memories, self.attributes, self.queries, self.candidates)
         # Where there are judgments, they take most of the time.
         share = BEFORE_VOTES if self.mapping.votes else 1
@@ -255,19 +345,41 @@ class _Storing:
                 % self.task_name
             )
         counts |= {"votes": 0, "scores": 0, "workers": 0}
-        if self.mapping.votes:
-            self.fit(allow)
         self.joined_by_loops(True)
         if self.mapping.votes:
-            counts |= votes.store(
-                self.study,
-                self.faults.add,
-                lambda done: self.check(share + (1 - share) * done),
-                signed=self.seen.low < 0,
-                provenance=self.provenance,
-            )
-        self.faults.rows.sort()
-        return Result(counts, self.faults, list(self.columns))
+            self.fit(allow)
+            counts |= self.all_votes(repeats)
+        return Result(counts, self.faults, mappings.unknown(self.mapping, self.columns, sample))
+
+    def all_votes(self, repeats: bool) -> dict[str, int]:
+        """Store the judgments, or check them alone where they are stored ``later``."""
+        _run("CREATE INDEX ON import_vote (item)")
+        self.many = self.scalar("SELECT count(DISTINCT item) FROM import_vote")
+        self.later = self.progress.keeps and self.many > votes.ITEMS_AT_ONCE
+        self.judged = 0
+        options = {"signed": self.seen.low < 0, "repeats": repeats, "provenance": self.provenance}
+        self.votes = votes.Votes(self.study, self.late.add, **options)
+        if self.progress.mark is not None:  # they were checked
+            done = "SELECT count(DISTINCT item) FROM import_vote WHERE item <= %(mark)s"
+            self.judged = self.scalar(done, {"mark": self.progress.mark})
+            return self.progress.counts
+        if not self.later:
+            for names in votes.items_of_votes():
+                self.store_votes(names)
+            self.faults.add_all(self.late.rows)
+            return self.votes.counts()
+        checking = votes.Votes(self.study, self.faults.add, **options)
+        for names in votes.items_of_votes():
+            checking.store(names, write=False)
+            self.check()
+        return checking.counts()
+
+    def store_votes(self, names: list[str]) -> None:
+        """Store the judgments of these items, and open what is still wanted of them."""
+        self.votes.store(names)
+        self.slots("SELECT unnest(%(names)s::text[])", {"names": names})
+        self.judged += len(names)
+        self.check(BEFORE_VOTES + (1 - BEFORE_VOTES) * self.judged / self.many)
 
     def fit(self, allow: Collection[str]) -> None:
         """Change the tasks of the votes' items as ``allow`` says; note what else they need."""
@@ -422,7 +534,7 @@ class _Storing:
             return
         self.check_sizes(task)
         self.run(
-            """CREATE TEMPORARY TABLE import_item ON COMMIT DROP AS
+            """CREATE TEMPORARY TABLE import_item AS
                SELECT s.*, coalesce(v.votes, %(overlap)s) AS overlap FROM import_row s
                JOIN (SELECT min(ctid) AS place FROM import_row WHERE item <> '' GROUP BY item) f
                    ON f.place = s.ctid
@@ -550,11 +662,28 @@ class _Storing:
                JOIN candidates_candidate c ON c.study_id = %(study)s AND c.external_id = a.id""",
             values,
         )
-        insert_slots(batch)
+        # Items with votes of their own wait for them: nobody may be given what a file answers.
+        self.slots(
+            """SELECT item FROM import_item s
+               WHERE NOT EXISTS (SELECT FROM import_vote v WHERE v.item = s.item)"""
+        )
         if self.study.status == Study.Status.DRAFT:
             self.study.status = Study.Status.OPEN
             self.study.save(update_fields=["status"])
         audit.record(self.by, "batch.open", batch, items=size, task=task.pk, purpose=batch.purpose)
+
+    def slots(self, items: str, values: dict | None = None) -> None:
+        """Open the slots that these items (a SELECT of ids) lack."""
+        self.run(
+            f"""INSERT INTO judging_slot
+                       (id, study_id, item_id, ordinal, position, status, returned)
+                SELECT gen_random_uuid(), i.study_id, i.id, n, i.position, 'open', false
+                FROM judging_item i, generate_series(0, i.overlap - 1) n
+                WHERE i.study_id = %(study)s AND i.external_id IN ({items})
+                AND NOT EXISTS (SELECT FROM judging_slot t
+                                WHERE t.item_id = i.id AND t.ordinal = n)""",  # noqa: S608 - ours
+            values,
+        )
 
     def keys(self) -> None:
         """Keep the keys of items that the study had; those of lines with answers as they were."""
@@ -590,7 +719,7 @@ class _Storing:
         """Tell how much has been read, and which share of it is stored."""
         if share is not None:
             self.stored = int(self.read * share)
-        self.told(self.read, self.stored)
+        self.progress.tell(self.read, self.stored)
 
     def joined_by_loops(self, allowed: bool) -> None:
         """Whether joins may be nested loops, until the transaction ends."""
@@ -598,16 +727,15 @@ class _Storing:
 
     def run(self, statement: str, values: dict | None = None) -> None:
         self.check()
+        _run(statement, {"study": self.study.pk} | (values or {}))
+
+    def fetch(self, statement: str, values: dict | None = None) -> list[tuple]:
         with connection.cursor() as cursor:
             cursor.execute(statement, {"study": self.study.pk} | (values or {}))
-
-    def fetch(self, statement: str) -> list[tuple]:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, {"study": self.study.pk})
             return cursor.fetchall()
 
-    def scalar(self, statement: str) -> int:
-        return self.fetch(statement)[0][0]
+    def scalar(self, statement: str, values: dict | None = None) -> int:
+        return self.fetch(statement, values)[0][0]
 
     def count(self, column: str) -> int:
         return self.scalar(
@@ -622,57 +750,27 @@ class _Storing:
             self.faults.add(line, words(name))
             lines.append(line)
         if lines:
-            with connection.cursor() as cursor:
-                cursor.execute("DELETE FROM import_vote WHERE line = ANY(%s)", [lines])
+            _run("DELETE FROM import_vote WHERE line = ANY(%s)", [lines])
 
 
-def _staged(line: int, row: Row) -> tuple:
-    return (
-        line,
-        row.persona,
-        None if row.profile is None else Json(row.profile),
-        row.memory,
-        row.attribute,
-        row.attribute_text,
-        row.query,
-        row.prompt,
-        Jsonb(row.messages),
-        row.need,
-        row.type,
-        row.scenario,
-        row.language,
-        _array(answer.id for answer in row.answers),
-        _array(answer.text for answer in row.answers),
-        _array(answer.model for answer in row.answers),
-        _array(answer.strategy for answer in row.answers),
-        row.item,
-        row.model,
-        Jsonb(row.keys),
-    )
+def _staged(line: int, row: Row) -> list:
+    answers = {"answers": "id", "texts": "text", "models": "model", "strategies": "strategy"}
+    values: dict = {**vars(row), "line": line}
+    values["profile"] = None if row.profile is None else Json(row.profile)
+    values |= {"messages": Jsonb(row.messages), "keys": Jsonb(row.keys)}
+    for column, name in answers.items():
+        values[column] = votes.array_of(getattr(answer, name) for answer in row.answers)
+    return [values[name] for name in _COLUMNS]
 
 
-def _array(texts: Iterable[str]) -> str:
-    """PostgreSQL's text of an array: several times as fast as the driver's."""
-    escaped = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
-    return "{" + ",".join([f'"{text}"' for text in escaped]) + "}"
+def _run(statement: str, values: dict | list | None = None) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
 
 
-def _staged_vote(line: int, row: Row, vote: shape.Vote) -> tuple:
-    return (
-        line,
-        row.item,
-        _array(answer.id for answer in row.answers),
-        vote.worker,
-        vote.label,
-        Jsonb(vote.scores),
-        vote.reason,
-        vote.submitted_at,
-        vote.seconds,
-    )
-
-
-def _copy(table: str, rows: Iterable[tuple]) -> None:
-    with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+def _copy(table: str, columns: Sequence[str], rows: Iterable[Sequence]) -> None:
+    into = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
+    with connection.cursor() as cursor, cursor.copy(into) as copy:
         for row in rows:
             copy.write_row(row)
 
@@ -693,9 +791,8 @@ def _insert(model: type[models.Model], chosen: dict[str, str], source: str, valu
             values[f"default_{name}"] = column.get_db_prep_save(default, connection)
             expressions[name] = f"%(default_{name})s"
     names = ", ".join(connection.ops.quote_name(name) for name in expressions)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"""INSERT INTO {model._meta.db_table} ({names})
-                SELECT {", ".join(expressions.values())} FROM {source}""",  # noqa: S608 - constants
-            values,
-        )
+    _run(
+        f"""INSERT INTO {model._meta.db_table} ({names})
+            SELECT {", ".join(expressions.values())} FROM {source}""",  # noqa: S608 - constants
+        values,
+    )

@@ -1,9 +1,11 @@
 """Opens a foreign table: a process of its own reads it (`child`, started by core.foreign)."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +57,8 @@ class Table:
     @cached_property
     def sample(self) -> list[tuple[int, dict]]:
         """The first rows that can be read, at most SAMPLE."""
-        taken: list[tuple[int, dict]] = []
-        for line, row in self.rows():
-            if isinstance(row, dict):
-                taken.append((line, row))
-            if len(taken) == SAMPLE:
-                break
-        return taken
+        rows = ((line, row) for line, row in self.rows() if isinstance(row, dict))
+        return list(islice(rows, SAMPLE))
 
 
 @dataclass(frozen=True)
@@ -129,3 +126,32 @@ def opened(path: Path) -> Iterator[Table]:
             yield Table(head["format"], head["notes"], folder, read)
         finally:
             first.close()
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What a file begins with: enough to map its columns on a page, which reads no file.
+
+    Format, notes, and the first rows of a table: line, and record or reason.
+    """
+
+    format: str
+    notes: list[str]
+    rows: list[tuple[int, dict | str]]
+
+    @classmethod
+    def of(cls, table: Table) -> "Beginning":
+        rows = [] if table.folder else list(islice(table.rows(), SAMPLE))
+        return cls(table.format, table.notes, rows)
+
+    @classmethod
+    def read(cls, text: str) -> "Beginning":
+        return cls(**json.loads(text))
+
+    def written(self) -> str:
+        """As JSON in ASCII: a row may hold what PostgreSQL stores neither as text nor as JSON."""
+        return json.dumps(asdict(self))
+
+    def records(self) -> list[dict]:
+        """The rows that can be read."""
+        return [record for _line, record in self.rows if isinstance(record, dict)]

@@ -1,6 +1,7 @@
 """The judging page of a file's first row: it is imported and handed out, and all is rolled back."""
 
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
@@ -9,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.imports import bring, store
-from annotation.imports.beginning import Beginning
+from annotation.imports.tables import Beginning
 from annotation.judging.curator import preview
 from annotation.judging.kinds.imported import WIDER
 from annotation.judging.models import Item
@@ -33,7 +34,8 @@ def judging_page(
                 cursor.execute("SET LOCAL lock_timeout = '1s'")
             last = Item.objects.filter(study=study).order_by("-position").first()
             choices = {"task": options["task"], "skip_faults": True, "allow": list(WIDER)}
-            store.store(study, iter(begin.rows[:ROWS]), mapping, **choices)
+            rows = islice(bring.of_depth(iter(begin.rows), mapping.depth), ROWS)
+            store.store(study, rows, mapping, **choices)
             made = Item.objects.filter(study=study, position__gt=last.position if last else 0)
             item = made.order_by("position").select_related("batch__task").first()
             if item is None:

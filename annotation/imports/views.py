@@ -1,7 +1,6 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
-from itertools import chain
-from typing import Any
+from itertools import chain, islice
 from uuid import UUID
 
 from django.contrib import messages
@@ -22,10 +21,10 @@ from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.imports import bring, receive, recipes, run, shape, tasks, trial
 from annotation.imports import mapping as mappings
-from annotation.imports.beginning import Beginning
-from annotation.imports.forms import HubForm, MappingForm, ProvenanceForm
+from annotation.imports.forms import HubForm, JoinForm, MappingForm, ProvenanceForm
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
+from annotation.imports.tables import Beginning
 from annotation.judging.curator.preview import Tried
 from annotation.judging.work import present
 from annotation.studies.access import study_for
@@ -81,8 +80,10 @@ def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     """One import: its mapping and preview, its progress, or what came in."""
     study = study_for(request.user, slug, policies.data_import.may_manage)
     row = get_object_or_404(DataImport, study=study, pk=pk)
-    if request.method == "POST" and request.POST.get("action") == "cancel":
-        return _cancel(request, study, row)
+    if request.method == "POST" and request.POST.get("action") in ACTS:
+        with refusals.as_message(request):
+            return ACTS[request.POST["action"]](request, study, row)
+        return redirect("import", slug, pk)
     mapped = row.status in (Status.WAITING, Status.FAILED) and row.stored and row.sample
     if mapped and not (row.status == Status.FAILED and request.method != "POST"):
         if request.headers.get("HX-Request") == "true":  # it waited for a worker to read the file
@@ -110,10 +111,20 @@ def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 
 
 def _cancel(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
-    with refusals.as_message(request):
-        receive.cancel(study, row.pk, request.user)
-        messages.success(request, _("It was cancelled. Nothing of it is stored."))
+    receive.cancel(study, row.pk, request.user)
+    nothing = _("It was cancelled. Nothing of it is stored.")
+    stays = _("It was cancelled. What was stored of it stays.")
+    messages.success(request, nothing if row.mark is None else stays)
     return redirect("imports", study.slug)
+
+
+def _join(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
+    run.join(row, *(request.POST.get(name, "") for name in ("upload", "column", "key")))
+    tasks.notify(row.pk)
+    return redirect("import", study.slug, row.pk)
+
+
+ACTS = {"cancel": _cancel, "join": _join}
 
 
 def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
@@ -143,6 +154,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         "asked": asked,
         "words": words,
         "preview": _preview(begin.rows, mapping and bring.classed(mapping, records)),
+        "joining": JoinForm(None, run.joinable(row), form.places),
         "named": named,
         "left": left and valid,
     }
@@ -225,7 +237,8 @@ def _mapping(row: DataImport, name: str, records: list[dict]) -> tuple[Mapping |
 def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
     """Ten rows as they would come in, or what is wrong with them."""
     rows = []
-    for line, record in sample[:PREVIEW]:
+    shown = bring.of_depth(iter(sample), mapping.depth if mapping else 0)
+    for line, record in islice(shown, PREVIEW):
         entry = {"line": line}
         try:
             if isinstance(record, str):
@@ -240,23 +253,15 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
 
 def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) -> HttpResponse:
     if request.POST.get("action") == "import":
-        data: dict[str, Any] = {"mapping": None, "task": "", "open_items": True}
-        data |= {"skip_faults": False, "allow": [], "provenance": {}}
-        return _start(request, study, row, data)
+        return _start(request, study, row, {"mapping": None})
     return render(request, "imports/map.html", context | {"bundle": True})
 
 
 def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> HttpResponse:
+    names = ("task", "open_items", "skip_faults", "repeats", "allow", "provenance")
+    wish = data["mapping"].as_json() if data["mapping"] else {}
     with refusals.as_message(request):
-        run.request(
-            row,
-            data["mapping"].as_json() if data["mapping"] else {},
-            task=data["task"],
-            open_items=data["open_items"],
-            skip_faults=data["skip_faults"],
-            allow=data["allow"],
-            provenance=data["provenance"],
-        )
+        run.request(row, wish, **{name: data[name] for name in names if name in data})
         tasks.notify(row.pk)
     return redirect("import", study.slug, row.pk)
 

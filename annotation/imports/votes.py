@@ -1,20 +1,20 @@
 """Stores the votes of an imported file: the rows of one worker on one item are one judgment."""
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import connection
 from django.utils.translation import gettext as _
+from psycopg.types.json import Jsonb
 
 from annotation.core.errors import DomainError
 from annotation.imports import shape
 from annotation.imports.mapping import Mapping
-from annotation.imports.shape import Vote
-from annotation.judging.imports import judgments
+from annotation.imports.shape import Row, Vote
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
@@ -23,6 +23,12 @@ from annotation.studies.models import Study
 ITEMS_AT_ONCE = 2_000
 REASON_LIMIT = 5_000
 SEEN_LIMIT = 1_000
+COLUMNS = (
+    *("line", "item", "answers", "worker", "label", "scores", "reason"),
+    *("submitted_at", "seconds"),
+)
+# Repeats of one item by one person.
+REPEATS_LIMIT = 200
 
 
 class Seen:
@@ -92,142 +98,146 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
     return None
 
 
-def store(
-    study: Study,
-    fault: Callable[[int, str], None],
-    check: Callable[[float], None],
-    *,
-    signed: bool = False,
-    provenance: int | None = None,
-) -> dict:
-    """Store the votes of ``import_vote``; counts of votes, scores and workers.
+def staged(line: int, row: Row, vote: Vote) -> list:
+    """A row of ``import_vote``, whose columns are COLUMNS."""
+    said = [vote.worker, vote.label, Jsonb(vote.scores), vote.reason]
+    names = array_of(answer.id for answer in row.answers)
+    return [line, row.item, names, *said, vote.submitted_at, vote.seconds]
+
+
+def array_of(texts: Iterable[str]) -> str:
+    """PostgreSQL's text of an array: several times as fast as the driver's."""
+    escaped = (text.replace("\\", "\\\\").replace('"', '\\"') for text in texts)
+    return "{" + ",".join([f'"{text}"' for text in escaped]) + "}"
+
+
+class Votes:
+    """The votes of ``import_vote``, in the order of the items that they are on.
 
     ``fault(line, reason)`` takes those that do not fit. ``signed``: scores of pairs are below zero
-    for one side and above it for the other. ``check(share that is stored)`` may raise to end it.
+    for one side and above it for the other. ``repeats``: a person's further judgments of an item
+    are stored as repeats; else they are faults.
     """
-    votes = _Votes(study, fault, signed, provenance)
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE INDEX ON import_vote (item)")
-        cursor.execute("SELECT count(DISTINCT item) FROM import_vote")
-        items = cursor.fetchone()[0]
-    done = 0
-    for names in _items_of_votes():
-        check(done / items)
-        votes.store(names)
-        done += len(names)
-    transaction.on_commit(judgments.analyze, robust=True)
-    counts = votes.storing.counts()
-    return {"votes": counts["votes"], "scores": votes.scores, "workers": counts["workers"]}
 
-
-def _items_of_votes() -> Iterator[list[str]]:
-    """Ids of the items that votes name, some at a time."""
-    last = ""
-    while True:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT DISTINCT item FROM import_vote WHERE item > %s ORDER BY item LIMIT %s",
-                [last, ITEMS_AT_ONCE],
-            )
-            names = [row[0] for row in cursor.fetchall()]
-        if not names:
-            return
-        yield names
-        last = names[-1]
-
-
-@dataclass(frozen=True)
-class _Judgment:
-    """All that one worker says of one item, of one row or several."""
-
-    line: int
-    item: str
-    worker: str
-    answers: tuple[str, ...]
-    label: str
-    scores: dict
-    reason: str
-    submitted_at: datetime | None
-    seconds: float | None
-
-
-class _Votes:
     def __init__(
         self,
         study: Study,
         fault: Callable[[int, str], None],
+        *,
         signed: bool,
+        repeats: bool,
         provenance: int | None,
     ) -> None:
-        self.fault, self.signed = fault, signed
+        self.fault, self.signed, self.repeats = fault, signed, repeats
         self.storing = Storing(study, fault, beyond=True, provenance=provenance)
         self.scores = 0
 
-    def store(self, names: list[str]) -> None:
-        """Store the votes on these items."""
-        stored = self.storing.store([self.imported(row) for row in self.judgments(names)])
+    def counts(self) -> dict[str, int]:
+        """How many votes, scores and workers of the file are in the study now."""
+        counts = self.storing.counts()
+        return {"votes": counts["votes"], "scores": self.scores, "workers": counts["workers"]}
+
+    def store(self, names: list[str], *, write: bool = True) -> None:
+        """Store the votes on these items; without ``write`` only find what is faulty, and count."""
+        stored = self.storing.store(list(self.judgments(names)), write=write)
         self.scores += sum(len(row.words[1]) for row in stored)
 
-    def imported(self, judgment: _Judgment) -> Imported:
-        return Imported(
-            judgment.line,
-            judgment.item,
-            judgment.worker,
-            partial(_body, judgment, self.signed),
-            [judgment.label, judgment.scores],
-            answers=judgment.answers,
-            reason=judgment.reason[:REASON_LIMIT],
-            submitted_at=judgment.submitted_at,
-            seconds=judgment.seconds,
-        )
-
-    def judgments(self, names: list[str]) -> Iterator[_Judgment]:
+    def judgments(self, names: list[str]) -> Iterator[Imported]:
+        """What each worker says of each of these items: of one row, or of several joined."""
         with connection.cursor() as cursor:
             cursor.execute(
                 """SELECT item, worker, line, answers, label, scores, reason, submitted_at, seconds
                    FROM import_vote WHERE item = ANY(%s) ORDER BY item, worker, line""",
                 [names],
             )
-            rows = cursor.fetchall()
-        for (item, worker), group in groupby(rows, key=lambda row: row[:2]):
-            yield from self.joined(item, worker, list(group))
+            rows = [_Said(*row[:5], json.loads(row[5]), *row[6:]) for row in cursor.fetchall()]
+        for _pair, group in groupby(rows, key=lambda row: (row.item, row.worker)):
+            for repeat, said in enumerate(self.joined(list(group))):
+                yield self.imported(said, repeat)
 
-    def joined(self, item: str, worker: str, rows: list[tuple]) -> Iterator[_Judgment]:
-        """One judgment of the rows of one worker on one item; scores of several are joined."""
-        scores: dict = {}
-        label = rows[0][4]
+    def joined(self, rows: list["_Said"]) -> list[list["_Said"]]:
+        """The rows of each judgment of one worker on one item, the first one first."""
+        judgments: list[list[_Said]] = []
         for row in rows:
-            new = json.loads(row[5]) if isinstance(row[5], str) else row[5]
-            if row[4] != label or any(
-                scores.get(key, value) != value for key, value in new.items()
-            ):
-                self.fault(row[2], _("%s has given another vote on this item before") % worker)
-                continue
-            scores |= new
-        times = [row[7] for row in rows if row[7]]
-        seconds = [row[8] for row in rows if row[8] is not None]
-        yield _Judgment(
-            line=rows[0][2],
-            item=item,
-            worker=worker,
-            answers=tuple(rows[0][3]),
-            label=label,
-            scores=scores,
-            reason="\n".join(dict.fromkeys(row[6] for row in rows if row[6])),
-            submitted_at=max(times, default=None),
-            seconds=max(seconds, default=None),
+            if judgments and row.adds_to(judgments[-1], again=self.repeats):
+                judgments[-1].append(row)
+            elif judgments and (not self.repeats or len(judgments) > REPEATS_LIMIT):
+                words = _("%s has given another vote on this item before") % row.worker
+                self.fault(row.line, words)
+            else:
+                judgments.append([row])
+        return judgments
+
+    def imported(self, rows: list["_Said"], repeat: int) -> Imported:
+        first = rows[0]
+        scores: dict = {}
+        for row in rows:
+            scores |= row.scores
+        said = (first.label, scores)
+        reasons = dict.fromkeys(row.reason for row in rows if row.reason)
+        return Imported(
+            first.line,
+            first.item,
+            first.worker,
+            partial(_body, *said, self.signed),
+            list(said),
+            answers=tuple(first.answers),
+            reason="\n".join(reasons)[:REASON_LIMIT],
+            submitted_at=max((row.submitted_at for row in rows if row.submitted_at), default=None),
+            seconds=max((row.seconds for row in rows if row.seconds is not None), default=None),
+            repeat=repeat,
         )
 
 
-def _body(judgment: _Judgment, signed: bool, target: Target) -> dict:
-    """What the judgment says, in the words of the API's body of its kind."""
+class _Said(NamedTuple):
+    """A row of ``import_vote``."""
+
+    item: str
+    worker: str
+    line: int
+    answers: list[str]
+    label: str
+    scores: dict
+    reason: str
+    submitted_at: datetime | None
+    seconds: float | None
+
+    def adds_to(self, rows: "list[_Said]", *, again: bool) -> bool:
+        """Whether it is part of the judgment of ``rows``: scores that they lack, or (unless
+        repeats are kept, ``again``) what they say already.
+        """
+        if self.label != rows[0].label:
+            return False
+        given = {key: value for row in rows for key, value in row.scores.items()}
+        if again:
+            return bool(self.scores) and self.scores.keys().isdisjoint(given)
+        return all(given.get(key, value) == value for key, value in self.scores.items())
+
+
+def items_of_votes(after: str = "") -> Iterator[list[str]]:
+    """Ids of the items that votes name, some at a time, of those after the item ``after``."""
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT DISTINCT item FROM import_vote WHERE item > %s ORDER BY item LIMIT %s",
+                [after, ITEMS_AT_ONCE],
+            )
+            names = [row[0] for row in cursor.fetchall()]
+        if not names:
+            return
+        yield names
+        after = names[-1]
+
+
+def _body(label: str, scores: dict, signed: bool, target: Target) -> dict:
+    """What a judgment says, in the words of the API's body of its kind."""
     return target.kind.imported_body(
         ImportedJudgment(
-            label=judgment.label,
+            label=label,
             config=target.config,
             answers=[target.options[number - 1].candidate for number in target.shown],
             choice=lambda label: _choice(label, target),
-            scores=judgment.scores,
+            scores=scores,
             signed=signed,
             gold=target.gold,
         )

@@ -13,8 +13,8 @@ from django.db import connection
 from annotation.agreement.scoring import compared
 from annotation.candidates.models import Candidate
 from annotation.evaluation.models import Verdict
-from annotation.imports.management.commands.import_data import pairs_apart
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
+from annotation.judging.work.hidden_checks import outcomes
 from annotation.personas.models import Memory, Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
@@ -240,15 +240,6 @@ def test_a_value_inside_a_column_that_is_not_read_is_named(bring):
     report = bring([{"source": "Is it?", "candidates": answers}], name="mine.jsonl")
     assert counts(report) == [0, 1, 2, 1, 0, 0, 0]
     assert report["unknown_columns"] == ["candidates[].human_score"]
-
-
-def test_one_flag_takes_several_pairs_and_no_file():
-    words = ["f.csv", "--map", "id=item", "label=is_safe", "--study", "tea", "--dry-run"]
-    apart = ["f.csv", "--map", "id=item", "--map", "label=is_safe", "--study", "tea", "--dry-run"]
-    assert pairs_apart(words) == apart == pairs_apart(apart)
-    assert pairs_apart(["--map=id=item", "label=l", "a=b.csv"]) == [
-        *("--map=id=item", "--map", "label=l", "a=b.csv")
-    ]
 
 
 def test_an_unmapped_persona_takes_its_text_and_keeps_its_id(bring):
@@ -911,3 +902,35 @@ def test_a_turn_in_which_nothing_was_chosen_refuses_the_file(bring):
     with pytest.raises(CommandError, match="1 lines are faulty"):
         bring([prism("c", "nobody")], "--recipe", "prism-conversations", "--study", "tea")
     assert not Query.objects.exists()
+
+
+def test_further_judgments_of_one_person_are_faults_or_repeats(bring, capsys):
+    pairs = "id,prompt,answer_a,answer_b,rater,label\n"
+    votes = "i1,p,a,b,ann,A\ni1,p,a,b,bo,B\ni1,p,a,b,ann,B\ni1,p,a,b,ann,A\ni2,q,c,d,ann,A\n"
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        bring(pairs + votes, "--study", "tea")
+    capsys.readouterr()
+    report = bring(pairs + votes, "--study", "tea", "--keep-repeats")
+    assert counts(report) == [0, 2, 4, 2, 5, 0, 2]
+    before = everything()
+    assert bring(pairs + votes, "--study", "tea", "--keep-repeats") == report
+    assert everything() == before
+    study = Study.objects.get(slug="tea")
+    done = dict(study.items.work().values_list("external_id", "counts"))
+    assert done == {"i1": {"1": 1, "2": 1}, "i2": {"1": 1}}
+    again = [(outcome.label, outcome.right) for outcome in outcomes(study, "repeat")]
+    assert again == [("2", False), ("1", True)]
+    call_command("agreement", "tea", "--json", "--bootstrap", "0")
+    assert json.loads(capsys.readouterr().out)["votes"] == 3
+
+
+def test_scores_in_rows_of_their_own_are_one_judgment_and_then_repeats(bring):
+    rows = [("tone", 4), ("depth", 2), ("tone", 5), ("depth", 2), ("tone", 5)]
+    lines = [f"i,p,a,x,{name},{score}" for name, score in rows]
+    text = "\n".join(["id,prompt,answer,rater,criterion,score", *lines])
+    report = bring(text, "--study", "tea", "--keep-repeats", "--skip-faulty")
+    assert (report["votes"], report["scores"]) == (2, 4)
+    assert report["rejected"] == [{"line": 6, "reason": "Score “depth” of answer 1."}]
+    items = Answer.objects.filter(question="tone").order_by("pk")
+    kept = items.values_list("judgment__slot__item__batch__purpose", "value")
+    assert list(kept) == [("work", 4), ("repeat", 5)]

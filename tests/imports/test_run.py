@@ -5,6 +5,7 @@ import time
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
 from annotation.imports import receive, run, votes
 from annotation.imports.models import DataImport
@@ -21,6 +22,9 @@ PAIRS = "prompt,answer_a,answer_b,winner,rater\n" + "".join(
     for rater, label in (("ann", "A"), ("bo", "B"))
 )
 
+COLUMNS = {"columns": {"prompt": ["prompt"], "answer_a": ["answer_a"], "answer_b": ["answer_b"],
+                       "label": ["winner"], "worker": ["rater"]}}  # fmt: skip
+
 
 def holds_up_nobody(*studies):
     """Nothing keeps releases of ``studies`` waiting, once PostgreSQL has noticed the end."""
@@ -29,40 +33,59 @@ def holds_up_nobody(*studies):
         assert time.monotonic() < deadline
 
 
-def test_an_import_of_a_table_begins_again_after_its_lease_and_stores_everything_once(
-    cast, tea, monkeypatch
-):
+def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, tea, monkeypatch):
     row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
-    run.request(row, {"columns": {
-        "prompt": ["prompt"], "answer_a": ["answer_a"], "answer_b": ["answer_b"],
-        "label": ["winner"], "worker": ["rater"],
-    }})  # fmt: skip
+    run.request(row, COLUMNS)
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
 
     def work():
-        # Questions, answers, items and the votes of one item are written by then.
-        store, calls = votes.Storing.store, []
+        # All four items are checked and there, and the votes of two of them are stored.
+        store, chunks = votes.Storing.store, []
 
-        def store_one_item(*arguments):
-            calls.append(arguments)
-            return store(*arguments) if len(calls) == 1 else die()
+        def store_two_items(*arguments, write):
+            if write:
+                chunks.append(arguments)
+            return die() if len(chunks) > 2 else store(*arguments, write=write)
 
-        votes.Storing.store = store_one_item
+        votes.Storing.store = store_two_items
         run.run(row.pk)
 
     killed(work)
-    assert DataImport.objects.get().status == "running"
-    assert not tea.queries.exists()
-    assert not Judgment.objects.exists()
+    row.refresh_from_db()
+    assert (row.status, row.rows, row.rows_stored) == ("running", 8, 5)
+    assert (tea.queries.count(), tea.items.count(), Judgment.objects.count()) == (4, 4, 4)
+    assert not tea.slots.filter(status="open").exists()  # nobody is given what the file answers
     holds_up_nobody(tea, cast.study("other"))
     assert run.due() == []
     DataImport.objects.update(lease_expires_at="2020-01-01T00:00Z")
     assert run.due() == [row.pk]
+    stored, first = votes.Storing.store, list(Judgment.objects.values_list("pk", "submitted_at"))
+    calls = []
+    monkeypatch.setattr(
+        votes.Storing,
+        "store",
+        lambda self, rows, write: [calls.append(write), stored(self, rows, write=write)][1],
+    )
     done = run.run(row.pk)
-    assert (done.status, done.attempts) == ("done", 2)
+    assert (done.status, done.attempts, done.rows_stored, calls) == ("done", 2, 8, [True, True])
     assert (done.counts["items"], done.counts["votes"], done.counts["workers"]) == (4, 8, 2)
+    assert list(Judgment.objects.values_list("pk", "submitted_at"))[:4] == first
     assert (tea.queries.count(), tea.candidates.count()) == (4, 8)
     assert list(Item.objects.values_list("done", "counts")) == [(2, {"1": 1, "2": 1})] * 4
+    assert AuditEvent.objects.filter(action="study.import_data").count() == 1
+
+
+def test_a_long_file_with_a_fault_in_its_last_vote_stores_nothing(cast, tea, monkeypatch):
+    monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
+    text = PAIRS + "Why 3?,x3,y3,B,ann\n"
+    row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", text.encode()))
+    run.request(row, COLUMNS)
+    assert run.run(row.pk).status == "failed"
+    assert (tea.queries.count(), Judgment.objects.count()) == (0, 0)
+    run.request(row, COLUMNS, skip_faults=True)
+    done = run.run(row.pk)
+    assert (done.status, done.counts["votes"], done.rejected) == ("done", 8, 1)
+    assert list(done.faults.values_list("line", flat=True)) == [10]
 
 
 def test_an_import_of_votes_keeps_its_whole_steps_and_goes_on_with_the_same_file(

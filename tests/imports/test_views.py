@@ -305,3 +305,74 @@ def test_the_first_row_is_shown_as_its_judging_page_and_nothing_is_stored(carol,
     assert "These rows make no new item" in none
     wrong = carol.post(f"{address}preview/", {"becomes-safe": "label"}).content.decode()
     assert "This would make no question and no item" in wrong
+
+
+PAIRED = b"id,prompt,left,right\n1,Why?,x,y\n2,How?,y,x\n"
+TEXTS = b"name,text\nx,A leaf.\ny,A drink.\n"
+
+
+def test_a_second_file_is_joined_on_the_page_and_by_the_api(carol, tea):
+    send(carol, TEXTS, "texts.csv")
+    other = DataImport.objects.get()
+    address = send(carol, PAIRED).url
+    row = DataImport.objects.exclude(pk=other.pk).get()
+    assert "texts.csv" in carol.get(address).content.decode()
+    for column, key in (("left", "nobody"), ("left", "name"), ("right", "name")):
+        carol.post(address, {"action": "join", "upload": other.pk, "column": column, "key": key})
+        run.run(row.pk)
+        page = carol.get(address).content.decode()
+        assert ("each row needs a “nobody” of its own" in page) == (key == "nobody")
+    assert [
+        one["column"] for one in run.run(row.pk) or DataImport.objects.get(pk=row.pk).joins
+    ] == [*("left", "right")]
+    sides = {"becomes-left.text": "answer_a", "becomes-right.text": "answer_b"}
+    carol.post(address, {"action": "import", "becomes-prompt": "prompt", **sides, "leave": "1"})
+    assert run.run(row.pk).status == "done"
+    texts = tea.candidates.order_by("query__text", "text").values_list("text", flat=True)
+    assert list(texts) == ["A drink.", "A leaf."] * 2
+    tea.items.all().delete(), tea.candidates.all().delete(), tea.queries.all().delete()
+    send(carol, PAIRED)
+    row = DataImport.objects.latest("created_at")
+    start = f"/api/v1/studies/tea/imports/{row.pk}/start/"
+    columns = {"prompt": ["prompt"], "answer": ["left.text"]}
+    for joins, status in (
+        ([{"upload": str(row.pk), "column": "left", "key": "name"}], 400),
+        ([{"upload": str(other.pk), "column": "left", "key": "name"}], 202),
+    ):
+        body = {"map": columns, "joins": joins}
+        assert carol.post(start, body, content_type="application/json").status_code == status
+    assert run.run(row.pk).counts["candidates"] == 2
+
+
+def test_further_judgments_of_one_person_are_kept_as_repeats_on_the_page(carol, tea):
+    address = send(carol, PAIRS.replace(b"How?,x,y,Z,bo", b"Why?,x,,A,ann")).url
+    assert 'name="repeats"' in carol.get(address).content.decode()
+    carol.post(address, fields(repeats="on"))
+    row = run.run(DataImport.objects.get().pk)
+    assert (row.status, row.counts["votes"], row.counts["items"]) == ("done", 2, 1)
+    assert tea.items.get(batch__purpose="repeat").repeats == tea.items.work().get()
+
+
+def test_the_page_takes_one_turn_of_a_tree(carol, tea):
+    answered = [
+        {
+            "text": "A.",
+            "role": "assistant",
+            "replies": [
+                {
+                    "text": "And?",
+                    "role": "prompter",
+                    "replies": [{"text": "B.", "role": "assistant"}],
+                }
+            ],
+        }
+    ]
+    tree = {"prompt": {"text": "Why?", "role": "prompter", "replies": answered}}
+    address = send(carol, json.dumps(tree).encode(), "tree.jsonl").url
+    assert 'name="depth"' in carol.get(address).content.decode()
+    body = {"becomes-messages": "prompt", "becomes-answers[].text": "answer", "depth": "2"}
+    page = carol.post(address, body | {"action": "preview"}).content.decode()
+    assert ("B." in page, "Line 1" in page, page.count('class="preview"')) == (True, True, 1)
+    assert carol.post(address, body | {"action": "import", "leave": "1"}).status_code == 302
+    assert run.run(DataImport.objects.get().pk).status == "done"
+    assert tea.candidates.get().text == "B."

@@ -6,7 +6,7 @@ Each takes an open slot of its item. Workers become accounts that nobody can log
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
@@ -33,6 +33,7 @@ from annotation.judging.models import (
     Judgment,
     Slot,
 )
+from annotation.judging.work import hidden_checks
 from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.studies.models import Study, TaskDefinition
 
@@ -101,11 +102,20 @@ class Imported:
     marked: dict = field(default_factory=dict)
     off: Callable[[Target], Sequence[str]] = lambda target: ()
     revision: int = 1
+    # How often the worker had judged the item before; from 1 on it is stored as a repeat.
+    repeat: int = 0
+
+    @property
+    def name(self) -> str:
+        """The id of the item that it is stored on: a repeat's is a copy for its worker alone."""
+        if not self.repeat:
+            return self.item
+        return f"repeat-{_sha256(json.dumps([self.item, self.worker, self.repeat]))}"
 
     @property
     def key(self) -> str:
         """The key of the submit: one judgment of a worker on an item."""
-        key = f"import:{self.item}:{self.worker}"
+        key = f"import:{self.name}:{self.worker}"
         return key if len(key) <= KEY_LIMIT else f"import:{_sha256(key)}"
 
 
@@ -125,8 +135,8 @@ class Storing:
         provenance: int | None = None,
     ) -> None:
         self.study, self.fault, self.beyond, self.provenance = study, fault, beyond, provenance
-        # Of every judgment that is in the study now, its item's position and its worker in one
-        # number: a million of them take 60 MB.
+        # Of every judgment that is in the study now, its item's position, which repeat it is, and
+        # its worker in one number: a million of them take 60 MB.
         self._pairs: set[int] = set()
         # Single scores of those judgments.
         self.scores = 0
@@ -135,17 +145,19 @@ class Storing:
         """How many ``votes`` of the file, on how many ``items`` by how many ``workers``."""
         return {
             "votes": len(self._pairs),
-            "items": len({pair >> 64 for pair in self._pairs}),
+            "items": len({pair >> 72 for pair in self._pairs}),
             "workers": len({pair & ((1 << 64) - 1) for pair in self._pairs}),
         }
 
-    def store(self, rows: Sequence[Imported]) -> list[Imported]:
+    def store(self, rows: Sequence[Imported], *, write: bool = True) -> list[Imported]:
         """Store some judgments; those that are in the study now. Part of a transaction.
 
-        A worker's second judgment of an item is left out: silently where it is the same.
+        A worker's second judgment of an item is left out: silently where it is the same. Without
+        ``write`` they are only read, counted and found faulty.
         """
-        self._targets = _targets(self.study, {row.item for row in rows})
         self._people = _people(self.study, {row.worker for row in rows})
+        copies = _copied(self.study, [row for row in rows if row.repeat], self._people)
+        self._targets = _targets(self.study, {row.item for row in rows}, copies)
         # Read after the slots were locked: whoever held them has finished.
         self._labels = _labels_there(self._targets.values(), self._people.values())
         self._taken: list[tuple] = []
@@ -160,14 +172,15 @@ class Storing:
                 self.fault(row.place, refusal.sentence)
             else:
                 stored.append(row)
-        _take_slots(self._taken)
-        Slot.objects.bulk_create(self._slots, batch_size=5_000)
-        last = _store(self._judged)
-        _count(self._targets.values(), last)
+        if write:
+            _take_slots(self._taken)
+            Slot.objects.bulk_create(self._slots, batch_size=5_000)
+            last = _store(self._judged)
+            _count(self._targets.values(), last)
         return stored
 
     def _add(self, row: Imported) -> None:
-        target = self._targets.get(row.item)
+        target = self._targets.get(row.name)
         if target is None:
             raise DomainError(_("the study has no item “%s”") % row.item[:80])
         if row.worker not in self._people:
@@ -188,7 +201,7 @@ class Storing:
             target.added += 1
             if label := target.kind.counted(answer, target.config):
                 target.counts[label] += 1
-        key = target.position << 64 | person
+        key = target.position << 72 | row.repeat << 64 | person
         if key not in self._pairs and target.kind.shape == "scores":
             self.scores += len(answer.label)
         self._pairs.add(key)
@@ -277,17 +290,37 @@ def _marked(marked: dict, target: Target) -> dict:
     return marked | {"marks": marks}
 
 
-def _targets(study: Study, names: Iterable[str]) -> dict[str, Target]:
-    """The items of these ids, with their options and locked open slots."""
-    items = Item.objects.filter(
-        sql.among("external_id", names), study=study, batch__purpose=Batch.Purpose.WORK
-    ).annotate(last=Max("slots__ordinal"))
+def _copied(study: Study, rows: Sequence[Imported], people: dict[str, int]) -> set[str]:
+    """Make the copies of items that repeats are stored on, where they are missing; their ids."""
+    names = {row.name: row for row in rows if row.worker in people}
+    there = Item.objects.filter(sql.among("external_id", names), study=study)
+    there = set(there.values_list("external_id", flat=True)) if names else set()
+    missing = {name: row for name, row in names.items() if name not in there}
+    wanted = {row.item for row in missing.values()}
+    work = study.items.work().filter(sql.among("external_id", wanted)).select_related("batch")
+    items = {item.external_id: item for item in work.prefetch_related("options")} if wanted else {}
+    for name, row in missing.items():
+        if old := items.get(row.item):
+            batch = hidden_checks.batch_of_copies(old.batch, Batch.Purpose.REPEAT)
+            made_for = people[row.worker]
+            hidden_checks.copied(
+                old, batch, made_for_id=made_for, external_id=name, retired_at=timezone.now()
+            )
+    return set(names)
+
+
+def _targets(study: Study, names: Iterable[str], copies: Collection[str]) -> dict[str, Target]:
+    """The items of these ids and the ``copies``, with their options and locked open slots."""
+    items = Item.objects.filter(sql.among("external_id", [*names, *copies]), study=study)
+    items = items.annotate(last=Max("slots__ordinal"))
     targets = {}
-    for item in items.select_related("batch__task"):
+    for item in items.select_related("batch__task", "repeats"):
         task = item.batch.task
+        if item.batch.purpose != Batch.Purpose.WORK and item.external_id not in copies:
+            continue
         targets[item.external_id] = Target(
             item.pk,
-            item.position or 0,
+            (item.repeats or item).position or 0,
             item.overlap,
             kind_of(task.kind),
             _eased(config_of(task.kind, task.config)),

@@ -14,8 +14,8 @@ from annotation.core.schema import add_arguments, taken
 from annotation.core.scratch import scratch_folder
 from annotation.imports import bring, hub, recipes, tables
 from annotation.imports.hub import HubTable
-from annotation.imports.mapping import ALIASES, OWN, TARGETS, is_target, suggestion
-from annotation.imports.store import Faults, FaultsError
+from annotation.imports.mapping import OWN, TARGETS, suggestion
+from annotation.imports.store import Faults, FaultsError, Result
 from annotation.studies.models import Provenance, Study
 
 # Faulty lines that are listed.
@@ -29,10 +29,6 @@ class Command(RefusingCommand):
         "are listed (the first 1,000), and then nothing is stored, unless --skip-faulty."
     )
 
-    def run_from_argv(self, argv: list[str]) -> None:
-        """As always, with ``--map`` before each pair where it stands before the first alone."""
-        super().run_from_argv([*argv[:2], *pairs_apart(argv[2:])])
-
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", nargs="?", default="")
         add_arguments(parser, HubTable)
@@ -43,7 +39,8 @@ class Command(RefusingCommand):
         chosen.add_argument(
             "--map",
             metavar="TARGET=COLUMN",
-            action="append",
+            action="extend",
+            nargs="+",
             default=[],
             help="one or more; a column may be a place in it: answers[1].text. Targets: "
             + ", ".join([*TARGETS, f"{OWN}QUESTION"]),
@@ -98,14 +95,14 @@ class Command(RefusingCommand):
             self.refuse(file, refusal.faults, options)
             raise
         report = {"study": slug, **{name: result.counts.get(name, 0) for name in bring.COUNTS}}
-        report["rejected"] = _listed(result.rejected)
+        report["rejected"] = _listed(result.faults.rows)
         report["unknown_columns"] = result.unknown
         if options["json"]:
             self.stdout.write(json.dumps(report, ensure_ascii=False))
         else:
-            self.say(file, report, result.rejected_count, options)
+            self.say(file, report, result.faults.count, options)
 
-    def store(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
+    def store(self, path: Path, options: dict[str, Any]) -> tuple[str, Result]:
         """Import the file or folder at ``path``; the slug of its study, and what came in."""
         if path.is_dir() and (path / "study.json").is_file():
             return bring.bring_bundle(None, tables.Table("bundle", folder=path))
@@ -115,7 +112,7 @@ class Command(RefusingCommand):
             raise CommandError(f"{path}: there is no such file.")
         return self.table(path, options)
 
-    def table(self, path: Path, options: dict[str, Any]) -> tuple[str, bring.Brought]:
+    def table(self, path: Path, options: dict[str, Any]) -> tuple[str, Result]:
         """Import a file, in a study that is made for it where there is none."""
         with tables.opened(path) as table:
             wanted = Study.objects.filter(slug=options["study"]).first()
@@ -174,20 +171,6 @@ class Command(RefusingCommand):
             self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
         if count > LISTED:
             self.stderr.write(f"… and {count - LISTED:,} more")
-
-
-def pairs_apart(words: list[str]) -> list[str]:
-    """``--map a=1 b=2`` as ``--map a=1 --map b=2``: argparse would take a FILE after them along."""
-    apart: list[str] = []
-    mapping = False
-    for word in words:
-        target = word.partition("=")[0]
-        pair = "=" in word and (is_target(target) or target in ALIASES)
-        if pair and mapping and apart[-1] != "--map":
-            apart.append("--map")
-        mapping = word == "--map" or word.startswith("--map=") or (pair and mapping)
-        apart.append(word)
-    return apart
 
 
 def _join(text: str) -> tables.Join:
