@@ -10,18 +10,19 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, cast
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from django.contrib.auth.hashers import make_password
 from django.db import connection
-from django.db.models import Max
+from django.db.models import Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
-from annotation.judging.kinds import Kind, answers_of, config_of, config_of_task, kind_of
+from annotation.judging.kinds import Answer as Content
+from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.kinds.body import common_columns
 from annotation.judging.models import (
     ANSWERED,
@@ -35,6 +36,7 @@ from annotation.judging.models import (
 )
 from annotation.judging.work import hidden_checks
 from annotation.judging.work.submit import KEY_LIMIT, Option
+from annotation.questions.base import Row
 from annotation.studies.models import Study, TaskDefinition
 
 WORKER_LIMIT = User._meta.get_field("worker").max_length
@@ -49,6 +51,7 @@ class Target:
     overlap: int
     kind: Kind
     config: dict
+    counted_question: str
     gold: int | None
     next_ordinal: int
     options: list[Option] = field(default_factory=list)
@@ -65,6 +68,11 @@ class Target:
         return (
             replace(self, config=self.config | dict.fromkeys(settings, False)) if settings else self
         )
+
+    def counted(self, answer: Content) -> str:
+        """The label under which an answer is counted on the item; "" where none is."""
+        stated = answer.of(self.counted_question).stated if self.counted_question else None
+        return "" if stated is None else str(stated)
 
     def candidates(self) -> dict[str, str]:
         """{id of an answer in files: id of its candidate}."""
@@ -161,9 +169,9 @@ class Storing:
         # Read after the slots were locked: whoever held them has finished.
         self._labels = _labels_there(self._targets.values(), self._people.values())
         self._taken: list[tuple] = []
-        self._slots: list[Slot] = []
+        self._slots: list[dict] = []
         # (the answer's rows, the judgment's columns)
-        self._judged: list[tuple[list[Answer], dict]] = []
+        self._judged: list[tuple[Sequence[Row], dict]] = []
         stored = []
         for row in rows:
             try:
@@ -174,7 +182,7 @@ class Storing:
                 stored.append(row)
         if write:
             _take_slots(self._taken)
-            Slot.objects.bulk_create(self._slots, batch_size=5_000)
+            sql.copy(Slot, self._slots)
             last = _store(self._judged)
             _count(self._targets.values(), last)
         return stored
@@ -197,9 +205,9 @@ class Storing:
             slot = self._slot(target, person)
             self._labels[pair] = answer.label
             columns = {"slot_id": slot, "annotator_id": person, **common}
-            self._judged.append((target.kind.stored(answer), columns))
+            self._judged.append((answer.rows, columns))
             target.added += 1
-            if label := target.kind.counted(answer, target.config):
+            if label := target.counted(answer):
                 target.counts[label] += 1
         key = target.position << 72 | row.repeat << 64 | person
         if key not in self._pairs and target.kind.shape == "scores":
@@ -215,17 +223,11 @@ class Storing:
         if not self.beyond:
             words = _("none of the item's %d judgments is open: they are done, held or closed")
             raise DomainError(words % target.overlap)
-        new = Slot(
-            study=self.study,
-            item_id=target.pk,
-            ordinal=target.next_ordinal,
-            position=target.position,
-            status=Slot.Status.DONE,
-            annotator_id=person,
-        )
+        new = {"id": uuid4(), "study_id": self.study.pk, "item_id": target.pk, "status": "done"}
+        new |= {"ordinal": target.next_ordinal, "position": target.position}
         target.next_ordinal += 1
-        self._slots.append(new)
-        return new.pk
+        self._slots.append(new | {"annotator_id": person})
+        return new["id"]
 
 
 def widen(task: TaskDefinition, settings: dict, by: User | None) -> None:
@@ -244,7 +246,7 @@ def analyze() -> None:
     sql.analyze(Slot, Judgment, Answer, Desk, User)
 
 
-def _store(judged: Sequence[tuple[list[Answer], dict]]) -> int:
+def _store(judged: Sequence[tuple[Sequence[Row], dict]]) -> int:
     """Add judgments with their answers: (the answer's rows, the judgment's columns).
 
     Returns the key of the newest.
@@ -253,9 +255,10 @@ def _store(judged: Sequence[tuple[list[Answer], dict]]) -> int:
     sql.copy(
         Answer,
         [
-            {name: values[name] for name in ANSWERED} | {"judgment_id": key}
+            {name: getattr(row, name) for name in ANSWERED[:-1]}
+            | {"chips": list(row.chips), "judgment_id": key}
             for key, (rows, _columns) in zip(keys, judged, strict=True)
-            for values in map(vars, rows)
+            for row in rows
         ],
     )
     return max(keys, default=0)
@@ -313,17 +316,18 @@ def _targets(study: Study, names: Iterable[str], copies: Collection[str]) -> dic
     """The items of these ids and the ``copies``, with their options and locked open slots."""
     items = Item.objects.filter(sql.among("external_id", [*names, *copies]), study=study)
     items = items.annotate(last=Max("slots__ordinal"))
+    work = Q(batch__purpose=Batch.Purpose.WORK)
+    items = items.filter(work | Q(external_id__in=copies)).select_related("repeats")
+    # A batch has thousands of items: its task is read once.
+    tasks = Batch.objects.filter(study=study).select_related("task")
+    asked = {batch.pk: _asked(batch.task) for batch in tasks}
     targets = {}
-    for item in items.select_related("batch__task", "repeats"):
-        task = item.batch.task
-        if item.batch.purpose != Batch.Purpose.WORK and item.external_id not in copies:
-            continue
+    for item in items:
         targets[item.external_id] = Target(
             item.pk,
             (item.repeats or item).position or 0,
             item.overlap,
-            kind_of(task.kind),
-            _eased(config_of(task.kind, task.config)),
+            *asked[item.batch_id],
             item.gold_id,
             next_ordinal=0 if item.last is None else item.last + 1,
         )
@@ -340,6 +344,13 @@ def _targets(study: Study, names: Iterable[str], copies: Collection[str]) -> dic
     for item_id, slot in slots.order_by("item", "-ordinal").values_list("item_id", "pk"):
         by_pk[item_id].open.append(slot)
     return targets
+
+
+def _asked(task: TaskDefinition) -> tuple[Kind, dict, str]:
+    """Kind and settings of a task, and the question whose labels are counted; "" for none."""
+    kind, config = kind_of(task.kind), _eased(config_of_task(task))
+    counted = kind.counted_question(config)
+    return kind, config, counted.name if counted else ""
 
 
 def _eased(config: dict) -> dict:
