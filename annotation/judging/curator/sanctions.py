@@ -137,7 +137,7 @@ def _slot(item: Item, desk: Desk) -> Slot:
     batch = hidden_checks.batch_of_copies(item.batch, Batch.Purpose.TRAINING)
     return Slot(
         study_id=desk.study_id,
-        item=hidden_checks.copy(item, desk, batch),
+        item=hidden_checks.copy(item, desk.annotator_id, batch),
         ordinal=0,
         position=item.position or 0,
         reserved_for_id=desk.annotator_id,

@@ -305,10 +305,7 @@ def _copied(study: Study, rows: Sequence[Imported], people: dict[str, int]) -> s
     for name, row in missing.items():
         if old := items.get(row.item):
             batch = hidden_checks.batch_of_copies(old.batch, Batch.Purpose.REPEAT)
-            made_for = people[row.worker]
-            hidden_checks.copied(
-                old, batch, made_for_id=made_for, external_id=name, retired_at=timezone.now()
-            )
+            hidden_checks.copy(old, people[row.worker], batch, name)
     return set(names)
 
 

@@ -196,7 +196,7 @@ def _copy_of_one(desk: Desk, name: str, pool: list[UUID]) -> Item:
     """A copy, for the desk's person, of one of the items in ``pool``, drawn by lot."""
     drawn = _drawn(desk, name, len(pool)).choice(pool)
     old = Item.objects.select_related("batch").get(pk=drawn)
-    return copy(old, desk, batch_of_copies(old.batch, Purpose.REPEAT))
+    return copy(old, desk.annotator_id, batch_of_copies(old.batch, Purpose.REPEAT))
 
 
 def _repeated(annotator: int, study: int) -> QuerySet:
@@ -239,10 +239,10 @@ def batch_of_copies(like: Batch, purpose: str) -> Batch:
     return Batch.objects.filter(closed_at=None, **same).first() or Batch.objects.create(**same)
 
 
-def copy(old: Item, desk: Desk, batch: Batch) -> Item:
+def copy(old: Item, person: int, batch: Batch, name: str = "") -> Item:
     """Store ``old`` once more, with the same numbers of its options, for one person alone.
 
-    The caller holds the desk's lock.
+    The caller holds the lock of the person's desk, or that of an import.
     """
     item = Item.objects.create(
         study_id=old.study_id,
@@ -253,8 +253,8 @@ def copy(old: Item, desk: Desk, batch: Batch) -> Item:
         persona_version_id=old.persona_version_id,
         overlap=1,
         repeats=old,
-        made_for_id=desk.annotator_id,
-        external_id=f"{batch.purpose}-{uuid4()}",
+        made_for_id=person,
+        external_id=name or f"{batch.purpose}-{uuid4()}",
         expected=old.expected,
         explanation=old.explanation,
         retired_at=Now(),
