@@ -56,6 +56,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             *_facts(manifest, about),
             *_provenance(manifest.get("provenance", ())),
             *_counts(manifest["counts"]),
+            *_described(manifest["annotators"], manifest["material"]),
             *_people(manifest.get("survey"), manifest["counts"]["workers"]),
             *_agreement(manifest["agreement"]),
             *_opening(tables),
@@ -160,11 +161,43 @@ def _counts(counts: dict) -> Iterator[str]:
     yield ""
 
 
+def _described(annotators: dict, material: dict) -> Iterator[str]:
+    """Who judged here under which conditions, and what they were shown."""
+    training, hours = annotators["training"], annotators["hours"]
+    trained = "not known"
+    if training:
+        trained = f"{training['items']} items, done by {training['people']} of them"
+        trained = trained if training["items"] else "none"
+    spoken = ", ".join(f"{_words(name)} {n}" for name, n in material["languages"].items())
+    yield from ("## Annotators and material", "")
+    yield f"- People who judged here: {annotators['here']}"
+    yield f"- Training: {trained}"
+    yield f"- Pay: {_words(annotators['pay'] or 'not known')}"
+    yield f"- Hours at the judging page: {'not known' if hours is None else hours}"
+    yield f"- Pilots: {annotators['pilots'] or 'not known'}"
+    yield f"- Questions: {material['queries']}, of {material['scenarios']} named scenarios"
+    yield f"- Their languages, or scripts where none is stored: {spoken or 'not known'}"
+    if "sessions" in material:
+        kinds = dict(material["sessions"])
+        people, fewest, most = (kinds.pop(name) for name in ("people", "fewest", "most"))
+        listed = ", ".join(f"{name} {n}" for name, n in kinds.items())
+        yield f"- Published sessions: {listed}; of {people} people, {fewest} to {most} each"
+    yield ""
+
+
 def _people(survey: dict | None, workers: int) -> Iterator[str]:
     """Who judged, as far as people said it of themselves and enough of them share it."""
     if not survey:
         return
     yield from ("## Who judged", "")
+    if "told_in" in survey:
+        yield (
+            f"What people say of themselves is told in release {survey['told_in']}: since then "
+            f"fewer than {survey['least']} people of a group came or left, and both releases "
+            "together would tell who."
+        )
+        yield ""
+        return
     yield (
         f"{survey['people']} of {workers} people answered questions about themselves (version "
         f"{survey['version']}); of {survey['released']} something is told. What fewer than "

@@ -7,6 +7,7 @@ time; ``build`` is the job around it, with the row as its state.
 import hashlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -16,7 +17,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet
+from django.db.models import Count, F, Max, Q
 from django.db.models.functions import Now
 
 from annotation.accounts.models import User
@@ -26,7 +27,7 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
-from annotation.datasets import feed, folders, layouts, owners, records, signature
+from annotation.datasets import described, feed, folders, layouts, owners, records, signature
 from annotation.datasets.card import card
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
 from annotation.datasets.croissant import CROISSANT, croissant
@@ -169,6 +170,7 @@ def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
             "description": study.description,
             "languages": study.languages,
             "consent": str(consent) if consent else "",
+            "pay": described.pay(study),
         },
         "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
         "personas": _persona_versions(study),
@@ -301,7 +303,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         )
     reading, tally = Reading(release, alive), Tally()
     rows = _Rows(layout, reading, tally, choices)
-    people, surveyed = _people(reading)
+    people, surveyed = described.people(reading)
     named = layout.tables(release.format, MAJORITY if choices.by_majority else choices.rule)
     tables = Tables(
         folder,
@@ -328,13 +330,15 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest["rules"]["tiers"] = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
     if tiered and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
+    manifest["annotators"] = described.annotators(release)
+    manifest["material"] = described.material(reading, rows.sessions)
     manifest["provenance"] = _provenance(release)
     about = release.frozen["about"] | {"licence": release.licence, "judged": _judged(release)}
     (folder / "README.md").write_text(card(manifest, about, tables.written()), encoding="utf-8")
     written = ["README.md", *_write_texts(layout, tables, folder)]
     files = [*tables.files(), *(describe(folder, path, 0) for path in written)]
-    described = croissant(manifest, about, tables.written(), files)
-    (folder / CROISSANT).write_text(described, encoding="utf-8")
+    text = croissant(manifest, about, tables.written(), files)
+    (folder / CROISSANT).write_text(text, encoding="utf-8")
     files.append(describe(folder, CROISSANT, 0))
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     tables.journal.remove()
@@ -347,54 +351,18 @@ def _manifest_text(manifest: dict) -> bytes:
     return f"{json_text(manifest)}\n".encode()
 
 
-def _people(reading: Reading) -> tuple[list[dict], dict]:
-    """Rows of what people say of themselves, and what the manifest tells; [], {} without a survey.
-
-    Which choices are not told would tell that somebody made them: how many people answered stays.
-    """
-    stated = reading.frozen.get("survey")
-    if not stated:
-        return [], {}
-    workers = reading.workers
-    answers = {int(user): choices for user, choices in stated["answers"].items()
-               if int(user) in workers}  # fmt: skip
-    rows, questions = survey.coarsened(stated["questions"], answers)
-    people = [
-        {"worker": worker, "question": question, "answer": answer}
-        for worker, choices in sorted((workers[user], choices) for user, choices in rows.items())
-        for question, answer in choices.items()
-    ]
-    counted = [
-        {name: entry[name] for name in ("question", "people", "choices")}
-        | {"evenness": survey.evenness(entry["choices"].values())}
-        for entry in questions
-    ]
-    about = {"version": stated["version"], "least": survey.LEAST}
-    return people, about | {"people": len(answers), "released": len(rows), "questions": counted}
-
-
 def _judged(release: Release) -> dict[str, int]:
     """How many of the judgments people gave here, and how many were imported."""
-    rows = _counted(release).values_list("imported")
+    rows = described.counted(release).values_list("imported")
     numbers = dict(rows.annotate(n=Count("pk")))
     return {"imported": numbers.get(True, 0), "here": numbers.get(False, 0)}
 
 
 def _provenance(release: Release) -> list[dict]:
     """What is known of each import into the study, with the number of its judgments."""
-    numbers = dict(_counted(release).values_list("provenance").annotate(n=Count("pk")))
+    numbers = dict(described.counted(release).values_list("provenance").annotate(n=Count("pk")))
     rows = release.study.provenances.filter(created_at__lte=release.as_of).order_by("pk")
     return [row.as_json() | {"judgments": numbers.get(row.pk, 0)} for row in rows]
-
-
-def _counted(release: Release) -> QuerySet[Judgment]:
-    """The judgments of a release, in no order."""
-    last, out = release.frozen["judgment"], release.frozen["void"]
-    newer = Judgment.objects.filter(replaces=OuterRef("pk"), pk__lte=last)
-    rows = Judgment.objects.filter(~Exists(newer), slot__study=release.study_id, pk__lte=last)
-    rows = rows.filter(slot__item__batch__purpose=Batch.Purpose.WORK)
-    rows = rows.exclude(pk__in=out).exclude(annotator__in=release.frozen["withdrawn"])
-    return rows.order_by()
 
 
 def _write_texts(layout: ModuleType, tables: Tables, folder: Path) -> list[str]:
@@ -429,7 +397,7 @@ class _Rows:
     """The rows of a release as (table, row), in an order that never changes.
 
     After them ``remarks`` has what the layout remarks, and ``filled`` the borderline items that
-    joined the hard tier.
+    joined the hard tier, ``sessions`` the kinds of each owner's.
     """
 
     def __init__(
@@ -439,6 +407,7 @@ class _Rows:
         self.dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
         self.tier_rule = choices.tier_rule
         self.remarks, self.filled = {}, frozenset()
+        self.sessions: list[Counter] = []
 
     def __iter__(self) -> Iterator[tuple[str, dict]]:
         makers = self.layout.ROWS
@@ -447,6 +416,8 @@ class _Rows:
                 for record in getattr(self.reading, name)():
                     yield from makers[name](record)
                     self._remark(record)
+                    if isinstance(record, records.Owner):
+                        self.sessions.append(Counter(each.kind for each in record.sessions))
         if self.layout.TIERED:
             self.filled = filled(self.reading.items(), self.tier_rule)
         self.posteriors = Posteriors(self.reading.label_votes())

@@ -102,7 +102,7 @@ class Reading:
         self.frozen = release.frozen
         self.withdrawn = frozenset(self.frozen["withdrawn"])
         # No checks, which are for the annotators, and nothing of owners who withdrew.
-        self._items = Item.objects.filter(
+        self.shown = Item.objects.filter(
             study=release.study_id,
             position__lte=self.frozen["position"],
             batch__purpose=Batch.Purpose.WORK,
@@ -163,7 +163,7 @@ class Reading:
     @property
     def tasks(self) -> list[Task]:
         """The versions of tasks that the items are of, by name and version."""
-        batches = self._items.order_by().values_list("batch_id", flat=True).distinct()
+        batches = self.shown.order_by().values_list("batch_id", flat=True).distinct()
         shown = [self._tasks[batch] for batch in batches]
         by_name = {(task.name, task.version): task for task in shown}
         return [by_name[key] for key in sorted(by_name)]
@@ -187,7 +187,7 @@ class Reading:
 
     def label_votes(self) -> Iterator[records.LabelVotes]:
         """Every vote whose answer is one label, a version of a task at a time, without texts."""
-        positions = np.array(self._items.order_by().values_list("position", flat=True), np.int64)
+        positions = np.array(self.shown.order_by().values_list("position", flat=True), np.int64)
         voters, batches = np.array(sorted(self._voters), np.int64), defaultdict(list)
         for batch, task in self._tasks.items():
             batches[task].append(batch)
@@ -209,7 +209,7 @@ class Reading:
 
     def items(self) -> Iterator[records.Item]:
         """All items in the order of hand-out, each with its answers and votes."""
-        places = self._items.order_by("position").values_list("pk", flat=True)
+        places = self.shown.order_by("position").values_list("pk", flat=True)
         for ids in chunks(list(places), CHUNK):
             self.alive()
             yield from self._chunk(ids)
@@ -335,7 +335,7 @@ class Reading:
 
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
-        shown = self._items.filter(attribute=OuterRef("pk"))
+        shown = self.shown.filter(attribute=OuterRef("pk"))
         attributes = (
             Attribute.objects.filter(Exists(shown)).order_by("pk").prefetch_related("evidence")
         )
@@ -361,7 +361,7 @@ class Reading:
 
     def candidates(self) -> Iterator[dict]:
         """Every answer that an item of the release shows, and how it was made."""
-        shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self._items)
+        shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self.shown)
         rows = Candidate.objects.filter(Exists(shown), study=self.release.study_id)
         rows = rows.order_by("query", "pk").values(*CANDIDATE)
         for number, row in enumerate(rows.iterator(chunk_size=CHUNK)):

@@ -499,7 +499,7 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
     manifest = json.loads((folders.folder_of(release) / "manifest.json").read_text())
     assert list(manifest) == [
         "release", "feed", "study", "version", "created_at", "layout", "format", "rules", "counts",
-        "agreement", "provenance", "files",
+        "agreement", "annotators", "material", "provenance", "files",
     ]  # fmt: skip
     assert manifest == release.manifest
     expected = {
@@ -528,6 +528,35 @@ def test_the_card_says_what_it_is_and_takes_no_markup_from_people(tea, items, vo
     assert "Licence: not stated" in body
     assert "Consent text: tea v1" in body
     assert "A Large-scale Human-annotated Benchmark for Personalization" in body
+
+
+def test_the_card_tells_of_annotators_and_material_what_the_study_knows(
+    cast, tea, items, vote, built, login
+):
+    tea.pay_per_hour, tea.currency = "12.50", "EUR"
+    tea.save()
+    made = items(3)
+    vote(made[0], "1" * 9, seconds=1_000)
+    Query.objects.filter(pk=made[0].query_id).update(language="de", scenario="Music")
+    Query.objects.filter(pk=made[1].query_id).update(text="어느 차를 마실까요?")
+    release = built("long")
+    assert release.manifest["annotators"] == {
+        "here": 9, "training": {"items": 0, "people": 0}, "pay": "12.50 EUR an hour",
+        "hours": 2.5, "pilots": None,
+    }  # fmt: skip
+    assert release.manifest["material"] == {
+        "queries": 3, "scenarios": 1, "languages": {"de": 1, "hangul script": 1, "latin script": 1},
+    }  # fmt: skip
+    card = (folders.folder_of(release) / "README.md").read_text("utf-8")
+    assert "- Training: none\n- Pay: 12.50 EUR an hour\n- Hours at the judging page: 2.5" in card
+    # Of imported judgments nothing is claimed.
+    Judgment.objects.update(imported=True)
+    release = built("long")
+    assert release.manifest["annotators"] == {
+        "here": 0, **dict.fromkeys(("training", "pay", "hours", "pilots"))
+    }  # fmt: skip
+    card = (folders.folder_of(release) / "README.md").read_text("utf-8")
+    assert "- Training: not known\n- Pay: not known" in card
 
 
 def test_the_card_has_the_table_of_scenarios_of_the_pairs(tea, items, vote, built):

@@ -14,7 +14,7 @@ from django.test import Client
 
 from annotation import policies
 from annotation.core.errors import Conflict, DomainError
-from annotation.datasets import feed, folders, freeze, withdrawals
+from annotation.datasets import described, feed, folders, freeze, withdrawals
 from annotation.datasets.models import Release
 from annotation.histories import consent, erase
 from annotation.histories.models import HistoryConsent, Session, Upload
@@ -244,6 +244,54 @@ def test_a_release_tells_of_people_in_fives_and_again_without_who_takes_back(
     freeze.build(release.pk)
     release.refresh_from_db()
     assert people()[0] == {("Age?", "under 40"): 8, ("Tongue?", "Korean"): 8}
+
+
+def test_two_releases_do_not_tell_together_who_joined_between_them(
+    cast, tea, raters, items, vote, built
+):
+    questions = survey.read_questions("Age? | under 40 | over 40")
+    asked, made = survey.publish(tea, questions, "I agree.", by=None), iter(items(20))
+
+    def told(number, people, age):
+        for person in people:
+            survey.answer(asked, person, {"Age?": age})
+            vote(next(made), "1", people=[person])
+        release = built("long")
+        assert release.version == number
+        folder = folders.folder_of(release)
+        there = (folder / "people.jsonl").exists()
+        rows = [json.loads(line) for line in (folder / "people.jsonl").open()] if there else []
+        stated = release.manifest["survey"]
+        return Counter(row["answer"] for row in rows), stated.get("told_in"), folder
+
+    assert told(1, raters, "under 40")[:2] == ({"under 40": 9}, None)
+    more = [cast.member(f"More{n}", tea, "annotator") for n in range(5)]
+    counts, told_in, folder = told(2, more[:1], "under 40")
+    assert (counts, told_in) == ({}, 1)
+    assert "is told in release 1: since then fewer than 5" in (folder / "README.md").read_text()
+    assert told(3, more[1:4], "under 40")[1] == 1
+    # Five more than the first: nobody is told of by the difference.
+    assert told(4, more[4:], "under 40")[:2] == ({"under 40": 14}, None)
+
+
+@pytest.mark.parametrize(
+    ("joined", "differ"),
+    [
+        ([], False),
+        (["young"] * 5, False),
+        (["young"] * 4, True),
+        # Of each group of those who joined.
+        (["young"] * 3 + ["old"] * 2, True),
+        (["young"] * 5 + [""], True),
+    ],
+)
+def test_the_difference_of_two_releases_is_of_fives_in_every_group(joined, differ):
+    before = {n: {"Age?": ("young", "old")[n % 2]} for n in range(10)}
+    more = {n: {"Age?": age} if age else {} for n, age in enumerate(joined, 10)}
+    now = {n: row | {"Tongue?": "Korean"} for n, row in (before | more).items()}
+    assert described.few_differ(before, now) is described.few_differ(now, before) is differ
+    # Releases that tell of other questions say nothing together.
+    assert not described.few_differ(before, {0: {"Tongue?": "Korean"}})
 
 
 @pytest.mark.parametrize(
