@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from typing import Any, cast
 
@@ -139,14 +140,15 @@ class Reading:
             texts = tuple(memories[shown.persona_id])
             yield records.Persona(str(number), shown.version, shown.profile, texts)
 
-    def _memories(self) -> dict[int, list[str]]:
+    def _memories(self) -> dict[int, list[dict]]:
         """{persona's id: its memories}, as they were at the freeze."""
         texts = defaultdict(list)
         rows = Memory.objects.filter(
             persona__versions__in=self.frozen["personas"], pk__lte=self.frozen["memory"]
         )
-        for persona, text in rows.order_by("pk").values_list("persona_id", "text"):
-            texts[persona].append(text)
+        fields = ("persona_id", "text", "since", "until")
+        for persona, text, since, until in rows.order_by("pk").values_list(*fields):
+            texts[persona].append({"text": text, "since": _day(since), "until": _day(until)})
         return texts
 
     @cached_property
@@ -258,6 +260,7 @@ class Reading:
             need=query.need if query else "",
             type=query.type if query else "",
             scenario=query.scenario if query else "",
+            asked_on=_day(query.asked_on) if query else None,
             user_id=self._users[persona.persona_id] if persona else "",
             persona_version=persona.version if persona else None,
             profile=persona.profile if persona else None,
@@ -357,6 +360,9 @@ class Reading:
             text=attribute.text,
             confidence=attribute.confidence,
             model=attribute.model,
+            since=_day(attribute.since),
+            until=_day(attribute.until),
+            turn=attribute.turn,
         )
 
     def candidates(self) -> Iterator[dict]:
@@ -369,6 +375,10 @@ class Reading:
                 self.alive()
             named = {CANDIDATE[name]: value for name, value in row.items()}
             yield named | {"parameters": _public(row["parameters"])}
+
+
+def _day(day: date | None) -> str | None:
+    return day and day.isoformat()
 
 
 def _public(parameters: dict) -> dict:

@@ -18,7 +18,8 @@ class Persona:
     user_id: str
     version: int
     profile: dict
-    memories: tuple[str, ...] = ()
+    # "text", "since" and "until", days or None.
+    memories: tuple[dict, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class Attribute:
     model: str
     conversations: list[list[dict]] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+    # The days from which it holds, and on which it holds no more; the turn that states it, from 1.
+    since: str | None = None
+    until: str | None = None
+    turn: int | None = None
 
     @property
     def source(self) -> str:
@@ -117,6 +122,8 @@ class Item:
     need: str
     type: str
     scenario: str
+    # The day on which it is asked.
+    asked_on: str | None
     user_id: str
     persona_version: int | None
     profile: dict | None

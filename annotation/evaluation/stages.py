@@ -107,9 +107,10 @@ def measures(stage: dict) -> list[tuple]:
         ("cause", str(row["words"]), row["share"], None, None, row["n"])
         for row in stage.get("causes", ())
     ]
-    for row in stage.get("mentions", ()):
-        for name in ("with", "without", "effect"):
-            rows.append((f"mention {name}", str(row["who"]), row[name], None, None, ""))
+    for measure, split in (("mention", "mentions"), ("change", "changes")):
+        for row in stage.get(split, ()):
+            for name in ("with", "without", "effect"):
+                rows.append((f"{measure} {name}", str(row["who"]), row[name], None, None, ""))
     return rows
 
 

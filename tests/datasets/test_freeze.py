@@ -244,7 +244,8 @@ def test_memories_come_beside_the_personas(cast, tea, items, vote, built):
         mina.memories.create(text=text)
     release = built("personafeedback")
     assert lines(release, "persona/memories.jsonl") == [
-        {"user_id": "1", "text": "Ferns at home."}, {"user_id": "1", "text": "植物 “护理”"}
+        {"user_id": "1", "text": "Ferns at home.", "since": None, "until": None},
+        {"user_id": "1", "text": "植物 “护理”", "since": None, "until": None},
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def item(votes: str, *, answers=(A, B), extras=(), closed=True) -> Item:
         id="i", task="better", task_version=1, kind="selection", labels=labels,
         overlap=9,
         closed=closed, query_id="q", query_version=1, question="", need="", type="specific",
-        scenario="", user_id="", persona_version=None, profile=None, answers=answers,
+        scenario="", asked_on=None, user_id="", persona_version=None, profile=None, answers=answers,
         votes=tuple(
             Vote(f"w{n}", names.get(mark, mark), [], "", [], None, "2026-01-01", False)
             for n, mark in enumerate(votes)

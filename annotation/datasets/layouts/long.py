@@ -50,6 +50,7 @@ ITEMS: dict[str, str | list] = {
     "need": "text",
     "type": "text",
     "scenario": "text",
+    "asked_on": "text",
     "user_id": "text",
     "persona_version": "integer or none",
     "attribute_id": "text",
@@ -88,6 +89,9 @@ ATTRIBUTES = {
     "model": "text",
     "conversations": "json",
     "source": "text",
+    "since": "text",
+    "until": "text",
+    "turn": "integer or none",
 }
 PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
@@ -156,16 +160,8 @@ def _persona(persona: Persona) -> TableRows:
 
 
 def _attribute(attribute: Attribute) -> TableRows:
-    row = {
-        "attribute_id": attribute.id,
-        "user_id": attribute.user_id,
-        "text": attribute.text,
-        "confidence": attribute.confidence,
-        "model": attribute.model,
-        "conversations": attribute.conversations,
-        "source": attribute.source,
-    }
-    yield "attributes", row
+    row = {name: getattr(attribute, name, None) for name in ATTRIBUTES}
+    yield "attributes", row | {"attribute_id": attribute.id}
 
 
 ROWS = {

@@ -30,7 +30,7 @@ PARTS = {
     "profiles": "profiles",
     "memories": "memories",
     "attributes": "attributes with their conversations",
-    "queries": "queries' own ids",
+    "queries": "queries' own ids, and the days on which they are asked",
     "types": "types of queries",
     "strategies": "strategies and models of answers",
     "order": "the order in which answers were shown",
@@ -193,6 +193,12 @@ def decimal_of(value: Any) -> float | None:
 def list_of(row: dict, column: str) -> Any:
     """The JSON list of a column that may lack."""
     return json_of(row, column) if row.get(column) else []
+
+
+def times_of(row: dict) -> dict:
+    """When an attribute or a memory holds, and which turn states it; what is not known lacks."""
+    times = {name: whole_of(row.get(name)) for name in ("since", "until", "turn")}
+    return {name: value for name, value in times.items() if value not in (None, "")}
 
 
 def texts_of(row: dict, column: str) -> list[str]:

@@ -23,6 +23,7 @@ from annotation.datasets.released.base import (
     list_of,
     revision_of,
     texts_of,
+    times_of,
     user_of,
     whole_of,
 )
@@ -109,7 +110,8 @@ class Long(Layout):
             query = {"id": text_of(row, "query_id"), "text": text_of(row, "question")}
             turns = list_of(row, "messages")
             query |= {"messages": turns} if len(turns) > 1 else {}
-            query |= {name: row[name] for name in ("need", "type", "scenario") if row.get(name)}
+            more = ("need", "type", "scenario", "asked_on")
+            query |= {name: row[name] for name in more if row.get(name)}
             yield query | ({"persona": user_of(row)} if user_of(row) else {})
 
     def candidates(self) -> Rows:
@@ -134,6 +136,7 @@ class Long(Layout):
         attribute |= {"text": text_of(row, "text"), "model": row.get("model") or ""}
         attribute["conversations"] = list_of(row, "conversations")
         attribute["source"] = row.get("source") or ""
+        attribute |= times_of(row)
         confidence = decimal_of(row.get("confidence"))
         yield attribute | ({} if confidence is None else {"confidence": confidence})
 

@@ -76,6 +76,7 @@ class Pairs(Layout):
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
         query = {"id": self._ids(place, row)[1], "text": text_of(row, self.question)}
         query |= {"type": row["half"], "scenario": row.get("scenario") or ""}
+        query |= {"asked_on": row["asked_on"]} if row.get("asked_on") else {}
         yield (
             {"messages": row.get("messages") or []}
             | query

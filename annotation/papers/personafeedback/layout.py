@@ -39,6 +39,7 @@ COLUMNS: dict[str, str | list] = {
     "reject_model": "text",
     "scenario": "text",
     "persona_version": "integer",
+    "asked_on": "text",
 }
 
 
@@ -47,7 +48,7 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
 
     By another rule than tiers each type has a file for its pairs, too.
     """
-    memory = {"user_id": "text", "text": "text"}
+    memory = {"user_id": "text", "text": "text", "since": "text", "until": "text"}
     made = {
         # The number of a persona's line is its id.
         PERSONAS: Table(PERSONAS, "jsonl", config="personas", whole=True),
@@ -73,8 +74,8 @@ def is_main(name: str) -> bool:
 def _persona(persona: Persona) -> TableRows:
     # A line's number is the user_id: personas come in the order of their numbers.
     yield PERSONAS, persona.profile
-    for text in persona.memories:
-        yield MEMORIES, {"user_id": persona.user_id, "text": text}
+    for memory in persona.memories:
+        yield MEMORIES, {"user_id": persona.user_id} | memory
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
@@ -103,6 +104,7 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
         "reject_model": pair.reject.model,
         "scenario": item.scenario,
         "persona_version": item.persona_version,
+        "asked_on": item.asked_on,
     }
     yield _path(item.type, pair.tier), row
     yield from harness_rows(item, pair, item.type)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from annotation.datasets import release_files
-from annotation.datasets.released.base import Place, Rows, bare_persona
+from annotation.datasets.released.base import Place, Rows, bare_persona, times_of
 from annotation.datasets.released.pairs import HALVES, Pairs
 
 TIERS = ("easy", "medium", "hard", "majority", "imported")
@@ -29,7 +29,7 @@ class PersonaFeedback(Pairs):
         "user_id", "question", "chosen", "reject", "item_id", "query_id", "tier",
         "votes", "n", "share", "chosen_id", "reject_id", "chosen_strategy",
         "reject_strategy", "chosen_model", "reject_model", "scenario",
-        "persona_version",
+        "persona_version", "asked_on",
     ))
     # fmt: on
 
@@ -52,9 +52,10 @@ class PersonaFeedback(Pairs):
 
     def memories(self) -> Rows:
         """Texts that a persona would be interested in."""
-        columns = frozenset(("user_id", "text"))
+        columns = frozenset(("user_id", "text", "since", "until"))
         for place, row in self.read("persona/memories", columns):
-            yield place, {"persona": str(row.get("user_id", "")), "text": row.get("text")}
+            memory = {"persona": str(row.get("user_id", "")), "text": row.get("text")}
+            yield place, memory | times_of(row)
 
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
         """The pairs of every half and tier."""

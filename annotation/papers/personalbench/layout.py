@@ -44,6 +44,9 @@ COLUMNS: dict[str, dict[str, str | list]] = {
         "counts": [{"verdict": "text", "n": "integer"}],
         **_COMMON,
         "model": "text",
+        "since": "text",
+        "until": "text",
+        "turn": "integer or none",
     },
     "relevance": {
         "attribute_id": "text",
@@ -55,6 +58,7 @@ COLUMNS: dict[str, dict[str, str | list]] = {
         "user": "text",
         "scenario": "text",
         **_COMMON,
+        "asked_on": "text",
     },
     "responses": {
         "unit_id": "text",
@@ -75,6 +79,7 @@ COLUMNS: dict[str, dict[str, str | list]] = {
         "personalised_id": "text",
         "personalised_strategy": "text",
         **_COMMON,
+        "asked_on": "text",
     },
 }
 
@@ -133,6 +138,9 @@ def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
         "counts": [{"verdict": name, "n": n} for name, n in counts.items()],
         **_common(item),
         "model": attribute.model,
+        "since": attribute.since,
+        "until": attribute.until,
+        "turn": attribute.turn,
     }
 
 
@@ -167,6 +175,7 @@ def _relevance(item: Item, verdict: Verdict) -> tuple[str, dict]:
         "user": item.user_id,
         "scenario": item.scenario,
         **_common(item),
+        "asked_on": item.asked_on,
     }
 
 
@@ -199,6 +208,7 @@ def _response(item: Item, verdict: Verdict) -> tuple[str, dict] | None:
         "personalised_id": personalised.id,
         "personalised_strategy": personalised.strategy,
         **_common(item),
+        "asked_on": item.asked_on,
     }
 
 

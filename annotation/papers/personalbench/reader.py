@@ -13,6 +13,7 @@ from annotation.datasets.released.base import (
     decimal_of,
     digest_of,
     list_of,
+    times_of,
 )
 
 POINTS = (5, 7)
@@ -37,7 +38,8 @@ class PersonalBench(Layout):
         "item_id", "task", "task_version", "adjudicated", "model", "prompt_id",
         "prompt", "votes", "attribute", "unit_id", "generic", "personalised",
         "ratings", "mean", "points", "explicit_mention", "mention_share",
-        "generic_id", "personalised_id", "personalised_strategy", "scenario",
+        "generic_id", "personalised_id", "personalised_strategy", "scenario", "since", "until",
+        "turn", "asked_on",
     ))
     # fmt: on
 
@@ -80,13 +82,17 @@ class PersonalBench(Layout):
         chats = self._chats.get(attribute["id"], [])
         if len({source for source, _chat in chats}) > 1:
             self.lost[SOURCES] += 1
-        yield attribute | {
-            "text": text_of(row, "attribute", "text"),
-            "conversations": [chat for _source, chat in chats],
-            "source": chats[0][0] if chats else "",
-            "confidence": decimal_of(row.get("confidence")),
-            "model": row.get("model") or "",
-        }
+        yield (
+            attribute
+            | times_of(row)
+            | {
+                "text": text_of(row, "attribute", "text"),
+                "conversations": [chat for _source, chat in chats],
+                "source": chats[0][0] if chats else "",
+                "confidence": decimal_of(row.get("confidence")),
+                "model": row.get("model") or "",
+            }
+        )
 
     def queries(self) -> Rows:
         """The prompts of the second and third stage."""
@@ -95,7 +101,7 @@ class PersonalBench(Layout):
 
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
         query = {"id": self._prompt(row), "text": text_of(row, "prompt"), "type": "general"}
-        query |= {"scenario": row["scenario"]} if row.get("scenario") else {}
+        query |= {name: row[name] for name in ("scenario", "asked_on") if row.get(name)}
         yield query | ({"persona": str(row["user"])} if row.get("user") else {})
 
     def _prompt(self, row: dict) -> str:

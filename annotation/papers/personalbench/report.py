@@ -69,10 +69,13 @@ def _report(study: Study, task: TaskDefinition) -> dict:
     people, verdicts, labels = material(study, task)
     if task.kind == "preference":
         figures = _ratings(people, verdicts, labels)
-        figures["mentions"] = _mentions(study, task, people, verdicts, labels)
+        outright = mentions_of(study, task)
+        figures["mentions"] = _split(outright, people, verdicts, labels, task.kind)
     else:
         figures = _labels(people, verdicts, labels)
         figures["causes"] = _causes(study, task) if task.kind == "attribute" else []
+    changed = changed_of(study, task)
+    figures["changes"] = _split(changed, people, verdicts, labels, task.kind)
     return {
         "task": task,
         "question": STAGES[task.kind],
@@ -102,29 +105,39 @@ def with_causes(study: Study, task: TaskDefinition) -> QuerySet:
     return rows.filter(answers__question=CAUSE).annotate(cause=F("answers__label"))
 
 
-def _mentions(
-    study: Study, task: TaskDefinition, people: "_People", verdicts: dict, labels: Sequence[str]
+def _split(
+    flags: dict[str, int], people: "_People", verdicts: dict, labels: Sequence[str], kind: str
 ) -> list[dict]:
-    """Mean rating of answers that mention the attribute outright and of others, by who rates."""
-    outright = mentions_of(study, task)
-    mentions = np.array([outright.get(name, -1) for name in people.names], dtype=int)
+    """Means over items with and without a flag by who judges: of ratings from 1, else the per cent
+    of the first label; nothing where no item is flagged.
+    """
+    if 1 not in flags.values():
+        return []
+    place = np.arange(len(labels))
+    scores = place + 1 if kind == "preference" else 100 * (place == 0)
+    flag = np.array([flags.get(name, -1) for name in people.names], dtype=int)
     v = people.votes
-    rows = [(_("People"), mentions[v.item], v.code)]
+    rows = [(_("People"), flag[v.item], v.code)]
     for model, label_of in sorted(verdicts.items()):
         codes = people.of_model(label_of, labels)
-        rows.append((model, mentions[codes >= 0], codes[codes >= 0]))
-    return [_effect(who, mention, codes) for who, mention, codes in rows] if outright else []
+        rows.append((model, flag[codes >= 0], codes[codes >= 0]))
+    return [_effect(who, flags, scores[codes]) for who, flags, codes in rows]
 
 
-def _effect(who: object, mention: np.ndarray, codes: np.ndarray) -> dict:
-    """Means from 1, None where nothing was rated, and how much a mention adds."""
-    means = [
-        float(codes[mention == n].mean() + 1) if (mention == n).any() else None for n in (1, 0)
-    ]
-    counts = [int((mention == n).sum()) for n in (1, 0)]
-    rated, others = means
-    effect = None if rated is None or others is None else rated - others
-    return {"who": who, "with": means[0], "without": means[1], "effect": effect, "n": counts}
+def _effect(who: object, flag: np.ndarray, values: np.ndarray) -> dict:
+    """Both means, None where nothing was judged, and how much the flag adds."""
+    means = [float(values[flag == n].mean()) if (flag == n).any() else None for n in (1, 0)]
+    counts = [int((flag == n).sum()) for n in (1, 0)]
+    flagged, others = means
+    effect = None if flagged is None or others is None else flagged - others
+    return {"who": who, "with": flagged, "without": others, "effect": effect, "n": counts}
+
+
+def changed_of(study: Study, task: TaskDefinition) -> dict[str, int]:
+    """{item: 1 where its attribute began or ended on a day that is known, else 0}."""
+    items = Item.objects.filter(study=study, batch__task__name=task.name, attribute__isnull=False)
+    dated = items.values_list("external_id", "attribute__since", "attribute__until")
+    return {name: int(since is not None or until is not None) for name, since, until in dated}
 
 
 def mentions_of(study: Study, task: TaskDefinition) -> dict[str, int]:

@@ -38,7 +38,12 @@ def bench(tea, cast):
     query = cast.query(tea, persona=persona, text="What should I do?")
     traits = [
         Attribute.objects.create(
-            persona=persona, external_id=f"a{n}", text=f"Grows ferns number{n}"
+            persona=persona,
+            external_id=f"a{n}",
+            text=f"Grows ferns number{n}",
+            # Four changed.
+            since="2026-01-01" if n <= 2 else None,
+            until="2026-02-01" if n in (2, 9, 20) else None,
         )
         for n in UNITS
     ]
@@ -113,6 +118,12 @@ def test_kappas_shares_causes_and_mentions_equal_those_computed_by_hand(bench):
     assert (people["with"], people["n"]) == (4, [10, 30])
     assert people["effect"] == pytest.approx(4 - 74 / 30)
     assert model["effect"] == pytest.approx(4 - (9 * 4 + 6 * 2) / 15)
+    # Ann says yes on 1 and 2 of 1, 2, 9 and 20, Bo on 1, 2 and 9: 5 of 8, and 12 of 32 others.
+    for stage, (yes, no) in ((relevance, (100, 0)), (attribute, (100, 0)), (preference, (4, 2))):
+        people, model, _other = stage["changes"]
+        assert (people["with"], people["n"]) == (pytest.approx((5 * yes + 3 * no) / 8), [8, 32])
+        assert people["without"] == pytest.approx((12 * yes + 20 * no) / 32)
+        assert model["with"] == pytest.approx((3 * yes + no) / 4)
 
 
 def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
@@ -138,7 +149,7 @@ def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
 def test_every_number_leads_to_its_units_and_comes_as_a_file(bench, cast, login):
     client = login(cast.person("Rui"))
     page = client.get("/studies/tea/gap/").content.decode()
-    for words in ("Two models", "0.490", "1.65", "With a mention", "overgeneralised"):
+    for words in ("Two models", "0.490", "1.65", "With a mention", "overgeneralised", "Changed"):
         assert words in page
     units = client.get("/studies/tea/gap/relevance/units/?who=people&label=yes").content.decode()
     assert "11 items" in units and "m-1: yes" in units
