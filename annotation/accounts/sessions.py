@@ -50,7 +50,7 @@ def describe(user_agent: str) -> str:
     return ", ".join(filter(None, words)) or user_agent[:60] or "–"
 
 
-def standing(user: User) -> list[UserSession]:
+def active(user: User) -> list[UserSession]:
     """The sessions in which ``user`` is logged in, the one last used first."""
     rows = UserSession.objects.purge_and_list(user)
     return sorted(rows, key=lambda row: row.last_seen_at, reverse=True)

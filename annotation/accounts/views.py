@@ -78,7 +78,7 @@ class TokenForm(form_of(NewToken)):  # type: ignore[misc] # made of the schema
 @require_http_methods(["GET", "POST"])
 def sessions_page(request: UserRequest) -> HttpResponse:
     """Where one is logged in; POST ends the ``session`` of that number, or all but this one."""
-    rows = sessions.standing(request.user)
+    rows = sessions.active(request.user)
     if request.method == "POST":
         wanted = request.POST.get("session", "")
         others = [row for row in rows if not row.is_current()]
@@ -104,8 +104,8 @@ def tokens(request: UserRequest) -> HttpResponse:
     old = timezone.now() - timedelta(days=30)
     shown = request.user.tokens.filter(Q(revoked_at=None) | Q(revoked_at__gt=old)).order_by("-pk")
     shown = shown.select_related("study")
-    standing = sum(token.revoked_at is None for token in shown)
-    context = {"form": form, "key": key, "tokens": shown, "standing": standing}
+    active = sum(token.revoked_at is None for token in shown)
+    context = {"form": form, "key": key, "tokens": shown, "active": active}
     return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
 
 

@@ -36,6 +36,7 @@ from annotation.histories import erase
 from annotation.judging.annotator import leaving
 from annotation.local.folders import LocalServiceError
 from annotation.local.postgres import wheel_binaries
+from annotation.studies import survey
 from annotation.studies.models import Study
 
 FORMAT = 1
@@ -334,10 +335,19 @@ def scheduled(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Path |
 
 
 @receiver(leaving.withdrawn)
-def note_withdrawal(sender: object, study: Study, annotator: User, **kwargs: Any) -> None:
+def note_withdrawal(
+    sender: object, study: Study, annotator: User, what: str = "consent", **kwargs: Any
+) -> None:
     """Add the withdrawal to the list once it is stored."""
-    entry = {"study": study.pk, "user": annotator.pk, "at": datetime.now(UTC).isoformat()}
+    at = datetime.now(UTC).isoformat()
+    entry = {"study": study.pk, "user": annotator.pk, "at": at, "what": what}
     transaction.on_commit(partial(sharing.append, _withdrawals(), json.dumps(entry)))
+
+
+@receiver(survey.taken_back)
+def note_survey(sender: object, study: Study, user: User, **kwargs: Any) -> None:
+    """Add a survey's answers that were taken back to the list once that is stored."""
+    note_withdrawal(sender, study, user, what="survey")
 
 
 def replay_withdrawals() -> int:
@@ -348,7 +358,11 @@ def replay_withdrawals() -> int:
 def _withdraw_again(entry: dict) -> bool:
     study = Study.objects.select_related("consent_text").filter(pk=entry["study"]).first()
     user = User.objects.filter(pk=entry["user"]).first()
-    if study is None or user is None or study.consent_text is None:
+    if study is None or user is None:
+        return False
+    if entry["what"] == "survey":
+        return survey.take_back(study, user, until=datetime.fromisoformat(entry["at"]))
+    if study.consent_text is None:
         return False
     standing = Consent.objects.filter(
         user=user,

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Count, Q, QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation import policies
 from annotation.accounts.models import User
@@ -70,9 +70,19 @@ def of(study: Study, owner: User) -> QuerySet[Query]:
 
 
 def begin(study: Study, owner: User) -> Query:
-    """A new query, not ready to be answered; one that is still empty is gone on with."""
+    """A new query, not ready to be answered; one that is still empty is gone on with.
+
+    Conflict where the owner has as many as the study takes.
+    """
     empty = of(study, owner).filter(ready=False, text="", need="", version=1).first()
     name = f"own-{secrets.token_hex(6)}"
+    if not empty and 0 < study.owner_queries <= of(study, owner).count():
+        sentence = ngettext(
+            "You have written the %(n)d query that this study takes of each person. Thank you!",
+            "You have written all %(n)d queries that this study takes of each person. Thank you!",
+            study.owner_queries,
+        )
+        raise Conflict(sentence % {"n": study.owner_queries}, code="enough_queries")
     return empty or author.save(study, name, by=owner, **_fields(owner, "", {}, "", ""))
 
 

@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
+from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.core.lists import Listing, words_in
 from annotation.core.rows import chunks
@@ -148,7 +149,9 @@ def own_queries(request: UserRequest, slug: str) -> HttpResponse:
     """The list; POST begins a new query."""
     study = owner_queries.study_of(request.user, slug)
     if request.method == "POST":
-        return redirect("own-query", slug, owner_queries.begin(study, request.user).external_id)
+        with refusals.as_message(request):
+            return redirect("own-query", slug, owner_queries.begin(study, request.user).external_id)
+        return redirect("own-queries", slug)
     context = {
         "study": study,
         "queries": owner_queries.of(study, request.user),

@@ -2,17 +2,19 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from math import log
 
 from django.db import transaction
 from django.dispatch import Signal
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.errors import DomainError
-from annotation.studies.models import Study, Survey, SurveyAnswer
+from annotation.core.errors import Conflict, DomainError
+from annotation.studies.models import Membership, Study, Survey, SurveyAnswer
 
 # The fewest people that anything is told of.
 LEAST = 5
@@ -86,31 +88,69 @@ def publish(study: Study, questions: list[dict], text: str, *, by: User | None) 
     return current(study)
 
 
-@transaction.atomic
 def answer(survey: Survey, user: User, choices: Answers) -> None:
-    """Store what ``user`` chose and their consent; {} skips it. Raises DomainError."""
+    """Store what ``user`` chose and their consent; {} skips it. Raises DomainError.
+
+    Conflict (code "full") where a group that ``user`` names has all the people the study takes:
+    then nothing is stored, and the membership ends, unless there is work of theirs already.
+    """
+    try:
+        _store(survey, user, choices)
+    except Conflict:
+        Membership.objects.filter(study=survey.study, user=user).update(left_at=timezone.now())
+        audit.record(user, "survey.full", survey)
+        raise
+
+
+@transaction.atomic
+def _store(survey: Survey, user: User, choices: Answers) -> None:
     offered = {entry["question"]: entry["choices"] for entry in survey.questions}
     answers = {question: choice for question, choice in choices.items() if choice}
     for question, choice in answers.items():
         if choice not in offered.get(question, ()):
             raise DomainError(_("“%s” is none of the choices.") % choice[:60])
+    _refuse_full(survey, user, answers)
     if answers:
         consent.grant(user, survey.consent_text)
         audit.record(user, "consent.grant", survey.consent_text)
     SurveyAnswer.objects.update_or_create(survey=survey, user=user, defaults={"answers": answers})
 
 
-@transaction.atomic
-def take_back(study: Study, user: User) -> None:
-    """Delete what ``user`` said in any version, and end their consent to it."""
-    rows = SurveyAnswer.objects.filter(survey__study=study, user=user)
-    if not rows.exists():
+def _refuse_full(survey: Survey, user: User, answers: Answers) -> None:
+    """Conflict where as many other members as the study takes gave one of these ``answers``."""
+    # Joins take turns: the people of a group are counted.
+    study = Study.objects.select_for_update(no_key=True).get(pk=survey.study_id)
+    if not study.group_places or study.slots.filter(annotator=user).exists():
         return
+    others = survey.answers.filter(
+        user__memberships__study=study, user__memberships__left_at=None
+    ).exclude(user=user)
+    for question, choice in answers.items():
+        if study.group_places <= others.filter(answers__contains={question: choice}).count():
+            sentence = _(
+                "Enough people who answered “%s” take part already. Thank you for coming: nothing "
+                "of your answers is kept, and there is no work for you in this study."
+            )
+            raise Conflict(sentence % choice[:60], code="full")
+
+
+@transaction.atomic
+def take_back(study: Study, user: User, until: datetime | None = None) -> bool:
+    """Delete what ``user`` said in any version (``until`` then), and end their consent to it.
+
+    Whether they had said anything.
+    """
+    rows = SurveyAnswer.objects.filter(survey__study=study, user=user)
+    if until:
+        rows = rows.filter(answered_at__lte=until)
+    if not rows.exists():
+        return False
     for survey in study.surveys.select_related("consent_text"):
         consent.withdraw(user, survey.consent_text)
     rows.delete()
     audit.record(user, "survey.take_back", study)
     taken_back.send(sender=None, study=study, user=user)
+    return True
 
 
 def answers_of(survey: Survey) -> dict[int, Answers]:

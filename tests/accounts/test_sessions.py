@@ -102,7 +102,7 @@ def test_a_new_password_ends_all_other_sessions_and_asks_about_tokens(ann, two):
     assert answer.redirect_chain[-1][0] == "/tokens/"
     assert "One API token still works" in answer.content.decode()
     assert second.get("/tokens/").status_code == 302
-    assert len(sessions.standing(ann)) == 1
+    assert len(sessions.active(ann)) == 1
     first.post("/tokens/revoke/")
     assert not ann.tokens.filter(revoked_at=None).exists()
 

@@ -4,12 +4,15 @@ import json
 
 import pytest
 from django.core.management import call_command
-from django.test import Client
+from django.test import Client, TestCase
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.accounts.models import ApiToken, Consent
 from annotation.core.errors import DomainError
 from annotation.judging.annotator import leaving
+from annotation.judging.models import Slot
+from annotation.operations import backup
 from annotation.studies import survey
 
 LINES = "Age? | under 40 | 40 to 60 | over 60\nTongue? | English | Korean"
@@ -109,6 +112,46 @@ def test_a_withdrawal_from_the_study_takes_the_answers_along(cast, tea, asked):
     survey.answer(asked, ann, {AGE: "over 60"})
     leaving.withdraw(tea, ann)
     assert not asked.answers.exists()
+
+
+def test_a_full_group_is_refused_kindly_and_its_people_part_without_a_trace(
+    cast, tea, asked, login
+):
+    tea.group_places = 1
+    tea.save()
+    page = reverse("survey", args=["tea"])
+    survey.answer(asked, cast.member("Ann", tea, "annotator"), {AGE: "over 60"})
+    bo = cast.member("Bo", tea, "annotator")
+    answer = login(bo).post(page, {"decision": "answer", "q0": "over 60"})
+    assert (answer.status_code, "Thank you for coming" in answer.content.decode()) == (409, True)
+    assert tea.memberships.get(user=bo).left_at is not None
+    assert list(survey.answers_of(asked)) == [cast.person("Ann").pk]
+    cleo = cast.member("Cleo", tea, "annotator")
+    survey.answer(asked, cleo, {AGE: "under 40"})
+    # Who left makes room, who has work stays.
+    tea.memberships.filter(user=cast.person("Ann")).update(left_at=timezone.now())
+    survey.answer(asked, cast.member("Dee", tea, "annotator"), {AGE: "over 60"})
+    cast.open(tea, items=1, overlap=1)
+    Slot.objects.update(status="held", annotator=cleo)
+    survey.answer(asked, cleo, {AGE: "over 60"})
+    assert survey.answers_of(asked)[cleo.pk] == {AGE: "over 60"}
+
+
+def test_answers_that_were_taken_back_go_again_after_a_restore(
+    cast, tea, asked, settings, tmp_path
+):
+    settings.DATA = tmp_path
+    ann = cast.member("Ann", tea, "annotator")
+    survey.answer(asked, ann, {AGE: "over 60"})
+    stored = list(asked.answers.values())
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        survey.take_back(tea, ann)
+    asked.answers.create(user=ann, answers=stored[0]["answers"])
+    asked.answers.update(answered_at=stored[0]["answered_at"])
+    assert backup.replay_withdrawals() == 1
+    assert not asked.answers.exists()
+    survey.answer(asked, ann, {AGE: "under 40"})
+    assert backup.replay_withdrawals() == 0
 
 
 def test_an_administrator_enters_questions_and_sees_what_is_lost(cast, tea, login):
