@@ -505,6 +505,7 @@ _QUEUES = {
         "agreement.tasks.recompute_due",
         "evaluation.tasks.draw_further",
         "histories.tasks.look_again",
+        "histories.tasks.rewrite_tables",
         "judging.tasks.go_on_with_own_queries",
     ],
     "releases": ["datasets.tasks.build", "operations.tasks.back_up"],
@@ -544,6 +545,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "annotation.histories.tasks.look_again",
         "schedule": 60,
         "options": {"expires": 60},
+    },
+    "rewrite-histories": {
+        "task": "annotation.histories.tasks.rewrite_tables",
+        "schedule": 3600,
+        "options": {"expires": 3600},
     },
     "notify-of-imports": {"task": "annotation.imports.tasks.notify_due", "schedule": 20},
     "import-releases": {

@@ -2,7 +2,7 @@ from uuid import UUID
 
 from annotation.celery import app
 from annotation.core import jobs
-from annotation.histories import erase, ingest
+from annotation.histories import erase, ingest, rewrite
 
 # The time of one turn, so that others of a worker's tasks are not kept waiting.
 LOOK_SECONDS = 10
@@ -28,6 +28,13 @@ def notify_due() -> None:
 def look_again() -> None:
     """Every minute: some of the sessions that older rules looked through."""
     ingest.look_again(LOOK_SECONDS)
+
+
+@app.task(name="annotation.histories.tasks.rewrite_tables")
+def rewrite_tables() -> None:
+    """Every hour: the tables of which something was erased, once a day."""
+    if rewrite.is_due():
+        rewrite.rewrite()
 
 
 def notify(upload_id: UUID | str) -> None:

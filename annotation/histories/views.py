@@ -1,8 +1,10 @@
 """Pages of a history's owner. Objects of other owners answer 404."""
 
 from collections.abc import Iterable
+from math import ceil
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, F, Prefetch, Q, QuerySet
@@ -468,6 +470,7 @@ def consents(request: UserRequest) -> HttpResponse:
         "choices": consent.choices(request.user),
         "retained": browse.sessions(request.user).count(),
         "form": forms.ForgetForm(),
+        "backup_days": ceil(settings.BACKUP_HOURS * settings.BACKUP_KEEP / 24),
         "erasing": erase.pending(request.user),
     }
     return render(request, "histories/consent.html", context)

@@ -47,6 +47,8 @@ SETTINGS = {
     "password_encryption": "scram-sha-256",
     "synchronous_commit": "on",
     "timezone": "UTC",
+    # What was erased is gone with the log that held it (histories.rewrite).
+    "wal_recycle": "off",
     # Statements and details of errors carry people's texts: they stay out of the log.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
@@ -182,6 +184,8 @@ def _provision(connection: "psycopg.Connection", server: Cluster) -> None:
     role = sql.Identifier(ROLE)
     if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", ROLE):
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
+    connection.execute(sql.SQL("GRANT pg_checkpoint TO {}").format(role))
+    connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION pg_switch_wal() TO {}").format(role))
     password = read_or_create(server.secrets / "postgres_attune", 32)
     verifier = connection.pgconn.encrypt_password(
         password.encode(), ROLE.encode(), b"scram-sha-256"

@@ -19,7 +19,9 @@ SELECT format('ALTER DATABASE %I OWNER TO %I', current_database(), :'owner') \ge
 CREATE EXTENSION IF NOT EXISTS vector;
 REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA public TO :"application";
--- MAINTAIN is for ANALYZE after an import.
+-- MAINTAIN is for ANALYZE after an import, and with the two grants for what follows an erasure.
+GRANT pg_checkpoint TO :"application";
+GRANT EXECUTE ON FUNCTION pg_switch_wal() TO :"application";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA public
     GRANT SELECT, INSERT, UPDATE, DELETE, MAINTAIN ON TABLES TO :"application";
 ALTER DEFAULT PRIVILEGES FOR ROLE :"owner" IN SCHEMA public
