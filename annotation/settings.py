@@ -546,6 +546,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 60,
         "options": {"expires": 60},
     },
+    "remind-of-histories": {
+        "task": "annotation.histories.tasks.remind",
+        "schedule": 3600,
+        "options": {"expires": 3600},
+    },
     "rewrite-histories": {
         "task": "annotation.histories.tasks.rewrite_tables",
         "schedule": 3600,

@@ -2,7 +2,7 @@ from uuid import UUID
 
 from annotation.celery import app
 from annotation.core import jobs
-from annotation.histories import erase, ingest, rewrite
+from annotation.histories import collection, erase, ingest, rewrite
 
 # The time of one turn, so that others of a worker's tasks are not kept waiting.
 LOOK_SECONDS = 10
@@ -35,6 +35,12 @@ def rewrite_tables() -> None:
     """Every hour: the tables of which something was erased, once a day."""
     if rewrite.is_due():
         rewrite.rewrite()
+
+
+@app.task(name="annotation.histories.tasks.remind")
+def remind() -> None:
+    """Every hour: people whose days of history are missing, each now and then."""
+    collection.remind()
 
 
 def notify(upload_id: UUID | str) -> None:

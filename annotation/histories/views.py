@@ -22,6 +22,7 @@ from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.histories import (
     browse,
+    collection,
     consent,
     erase,
     forms,
@@ -233,6 +234,9 @@ def uploads(request: UserRequest) -> HttpResponse:
         "erasing": erase.pending(request.user),
         "piece": receive.PIECE,
         "storing": _(receive.STORING),
+        "collections": collection.collections(
+            request.user, Study.objects.filter(collect_days__gt=0)
+        ),
     }
     # While something is under way the page asks for its list alone.
     return whole_or_part(request, "histories/uploads.html", "list", context)

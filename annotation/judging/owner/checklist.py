@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
-from annotation.histories import browse, consent
+from annotation.histories import browse, collection, consent
 from annotation.judging.kinds import claim_reviews
 from annotation.judging.models import Slot
 from annotation.judging.work import hidden_checks
@@ -53,6 +53,8 @@ class Progress:
     automatic: bool = False
     # Own items to judge once more.
     retests: int = 0
+    # Days of the history that the study collects and that have not come.
+    missing: int = 0
 
     @property
     def opened(self) -> int:
@@ -151,6 +153,8 @@ def _progress(user: User, studies: list[Study]) -> dict[int, Progress]:
     retests = hidden_checks.retests_due(user.pk, ids)
     for pk in ids:
         counts[pk] |= {"allowed": allowed.get(pk, 0), "retests": retests.get(pk, 0)}
+    for collected in collection.collections(user, studies):
+        counts[collected.study.pk]["missing"] = len(collected.missing)
     return {
         study.pk: Progress(history, reading, automatic=study.automatic, **counts[study.pk])
         for study in studies
@@ -228,7 +232,7 @@ def _all(study: Study, p: Progress) -> list[Step]:
             _("Send your history"),
             _("Send a file"),
             reverse("history-uploads"),
-            passed=p.asked > 0 or (p.history["total"] > 0 and not p.reading),
+            passed=not p.missing and (p.asked > 0 or (p.history["total"] > 0 and not p.reading)),
             note=_note_sent(p),
             minutes=0 if p.reading else 5,
             waits=p.reading,
@@ -316,6 +320,13 @@ def _of_judged(p: Progress, done: int, minutes: int) -> dict[str, Any]:
 def _note_sent(p: Progress) -> str:
     if p.reading:
         return _("A file is being read now.")
+    if p.missing:
+        words = ngettext(
+            "Of %(n)d day that this study collects nothing has come yet.",
+            "Of %(n)d days that this study collects nothing has come yet.",
+            p.missing,
+        )
+        return words % {"n": p.missing}
     total = p.history["total"]
     words = ngettext("%(n)d session is here.", "%(n)d sessions are here.", total)
     return words % {"n": total} if total else ""
