@@ -22,7 +22,6 @@ from annotation.agreement import recompute
 from annotation.agreement.board import Board
 from annotation.agreement.figures import summary
 from annotation.agreement.figures.page import FIGURES, figure_of
-from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Judgment, recounted
 
@@ -180,10 +179,6 @@ def test_without_a_known_order_strengths_are_the_plain_log_odds(board):
     assert "in which order" in figure_of(board, "sides").reason
 
 
-def test_one_model_alone_has_no_rank_but_a_reason(board):
-    assert figure_of(board, "models").reason == "No vote compares two of them."
-
-
 def test_disputed_items_come_first(board):
     found = [(item.position, item.kappa) for item in board.disputed()]
     assert found[:2] == [(4, -1.0), (2, pytest.approx(-1 / 3))]
@@ -199,20 +194,6 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
     assert figure_of(board, "sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
     assert "three answers" in figure_of(board, "strategies").reason
     assert board.votes_of(board.items.get()) == "2: 1, tie: 1"
-
-
-def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
-    cast.open(tea, items=1, options=2, overlap=2, tie=True)
-    give(tea.items.get(), cast.person("Ann"), "1")
-    give(tea.items.get(), cast.person("Bo"), "tie")
-    old = tea.tasks.get()
-    new = old.__class__.objects.create(
-        study=tea, name=old.name, version=2, kind=old.kind, config={**old.config, "tie": False}
-    )
-    board = Board(tea, new)
-    assert board.labels == ["1", "2", "tie"]
-    assert sorted(board.rows.category.tolist()) == [0, 2]
-    assert recompute.recompute(tea, "better").agreement["categories"] == ["1", "2", "tie"]
 
 
 def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
@@ -375,15 +356,6 @@ def test_a_rule_that_cannot_be_is_refused_with_a_sentence(judged, page, wrong, s
     assert sentence in answer.content.decode()
 
 
-def test_from_a_tasks_figures_one_comes_to_a_plan_still_to_be_filled_in(judged, page):
-    address = re.search(
-        r'href="/studies/tea/(planner/\?[^"]+)"', page("results/better/").content.decode()
-    )
-    answer = page(address[1])
-    assert answer.status_code == 200
-    assert '<option value="better" selected>' in answer.content.decode()
-
-
 def plan_of(answer):
     found = re.findall(r"<dt>([\w ]+)</dt>\s*<dd>([\d.]+)</dd>", answer.content.decode())
     return dict(found)
@@ -422,15 +394,6 @@ def test_a_plan_that_cannot_be_is_refused_with_a_sentence(judged, page, query, s
     assert sentence in answer.content.decode()
 
 
-def test_every_coefficient_of_the_overview_leads_to_its_formula(judged, page):
-    recompute.recompute(judged, "better")
-    overview = page("").content.decode()
-    named = set(re.findall(r'href="/studies/tea/results/better/#(how-\w+)"', overview))
-    anchors = set(re.findall(r'id="(how-\w+)"', page("results/better/").content.decode()))
-    assert len(named) == 6
-    assert named <= anchors
-
-
 def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch):
     """What a page computes from the stored votes is what it would compute from the votes."""
     monkeypatch.setattr(boards, "READ_AT_ONCE", 5)
@@ -444,15 +407,6 @@ def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch
         again = Board(judged, definition)
         [figure_of(again, key) for key in FIGURES]
     assert not any("judging_answer" in one["sql"] for one in asked)
-
-
-def test_votes_are_not_kept_where_there_are_few(judged, monkeypatch):
-    monkeypatch.setattr(boards, "READ_AT_ONCE", 5)
-    recompute.recompute(judged, "better")
-    assert AgreementResult.objects.get().sums["totals"]["votes"] == 11
-    monkeypatch.setattr(boards, "READ_AT_ONCE", 11)
-    recompute.recompute(judged, "better")
-    assert AgreementResult.objects.get().sums is None
 
 
 def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
@@ -544,24 +498,6 @@ def test_the_sentence_of_a_task_says_what_its_alpha_means(alpha, words):
     assert summary.verdict(report, "nominal").sentence.endswith(words)
 
 
-def test_the_figures_of_tiers_begin_with_all_items(judged, page):
-    recompute.recompute(judged, "better")
-    rows = list(
-        csv.reader(io.StringIO(page("results/better/?format=csv&chart=tiers").content.decode()))
-    )
-    assert rows[1][:3] == ["All items", "4", "2 / 3 / 3"]
-    assert [row[0] for row in rows[2:]] == [
-        "Medium", "Hard", "Borderline", "Ambiguous", "Ambiguous tie", "Pending",
-    ]  # fmt: skip
-
-
-def test_before_the_first_recomputation_the_headline_says_why_there_is_nothing(judged, page):
-    (first,) = page("results/better/").context["headline"]
-    assert [(one.value, one.about) for one in first[2:]] == [
-        ("–", "Not computed yet: the worker does it every ten seconds.")
-    ] * 3
-
-
 def test_people_whose_votes_were_imported_are_raters_whom_nobody_can_give_work(cast, tea, login):
     cast.open(tea, items=1, options=2)
     theirs = User.objects.create(email="w7@imported.invalid", worker="tea:w7")
@@ -573,3 +509,17 @@ def test_people_whose_votes_were_imported_are_raters_whom_nobody_can_give_work(c
     assert ("w7" in page, "What to do" in page) == (True, False)
     ann = cast.person("Ann")
     assert "What to do" in client.get(f"/studies/tea/raters/{ann.pk}/").content.decode()
+
+
+def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
+    cast.open(tea, items=1, options=2, overlap=2, tie=True)
+    give(tea.items.get(), cast.person("Ann"), "1")
+    give(tea.items.get(), cast.person("Bo"), "tie")
+    old = tea.tasks.get()
+    new = old.__class__.objects.create(
+        study=tea, name=old.name, version=2, kind=old.kind, config={**old.config, "tie": False}
+    )
+    board = Board(tea, new)
+    assert board.labels == ["1", "2", "tie"]
+    assert sorted(board.rows.category.tolist()) == [0, 2]
+    assert recompute.recompute(tea, "better").agreement["categories"] == ["1", "2", "tie"]

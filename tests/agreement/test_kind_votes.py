@@ -6,7 +6,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.judging.imports import bundles
-from annotation.judging.models import Slot
 from tests import everykind
 
 
@@ -51,16 +50,6 @@ def test_scores_are_compared_one_criterion_at_a_time(report):
     assert report("--task", "feel:Tone")["percent_agreement"]["value"] == 0.0
     with pytest.raises(CommandError, match="name one of feel:Tone, feel:Depth"):
         report("--task", "feel")
-
-
-def test_selections_are_read_as_before(report):
-    assert report("--task", "better")["categories"] == ["1", "2", "tie"]
-    assert report()["votes"] == 3
-
-
-def test_what_was_taken_out_does_not_count(report, cast):
-    Slot.objects.filter(annotator=cast.person("Chen")).update(status="void")
-    assert report("--task", "matter")["votes"] == 2
 
 
 def test_tiers_are_of_selections_alone(mix):

@@ -1,7 +1,5 @@
 """The results of tasks of other kinds than selections: what is stored, and what pages say."""
 
-import csv
-import io
 import re
 
 import pytest
@@ -91,21 +89,6 @@ def test_feedback_has_one_report_a_criterion(computed):
     assert shares == {"Tone": 0.0, "Depth": 1.0}
 
 
-def test_a_recomputation_from_scratch_is_the_same(computed):
-    rows = AgreementResult.objects.order_by("task")
-    before = list(rows.values("task", "agreement", "tiers", "votes", "digest"))
-    rows.delete()
-    recompute_due()
-    assert list(rows.values("task", "agreement", "tiers", "votes", "digest")) == before
-
-
-def test_without_votes_no_result_is_left(computed, cast):
-    for name in NAMES:
-        voids.void(computed, cast.person(name), cause="Reads nothing.")
-    recompute_due()
-    assert AgreementResult.objects.count() == 0
-
-
 def test_a_vote_in_place_of_a_voided_one_makes_the_result_due(computed, cast):
     voids.void(computed, cast.person("Ann"), cause="Reads nothing.")
     dana = cast.member("Dana", computed, "annotator")
@@ -129,18 +112,6 @@ def test_checks_make_no_result_due(computed):
     before = recompute.digests(computed)
     Slot.objects.filter(item__batch__in=batches).delete()
     assert recompute.digests(computed) == before
-
-
-def test_the_digests_take_as_many_statements_however_many_votes_there_are(mix, cast):
-    def asked():
-        with CaptureQueriesContext(connection) as found:
-            recompute.digests(mix)
-        return len(found)
-
-    before = asked()
-    voids.void(mix, cast.person("Ann"), cause="Reads nothing.")
-    everykind.judge(mix, [cast.member("Dana", mix, "annotator")], only=everykind.SAYS)
-    assert asked() == before
 
 
 def test_the_study_page_lists_every_kind_with_its_coefficients(computed, page):
@@ -212,16 +183,6 @@ def test_the_answers_of_a_scale_have_a_row_each(computed):
     assert [row[0][:2] for row in rows] == ["1:", "2:", "3:", "4:", "5:"]
     # Canonically, "own" is the first answer: much better, much better, a little worse.
     assert [row[1] for row in rows] == [2, 0, 0, 1, 0]
-
-
-def test_every_table_can_be_downloaded(computed, page):
-    answer = page("results/feel/?format=csv&chart=agreement")
-    rows = list(csv.reader(io.StringIO(answer.content.decode())))
-    assert rows[0][:2] == ["Criterion", "Coefficient"]
-    assert {row[0] for row in rows[1:]} == {"Tone", "Depth"}
-    scores = page("results/feel/?format=csv&chart=answers").content.decode()
-    assert "Tone,2,4.5,90.0" in scores
-    assert page("results/feel/?format=csv&chart=matrix").status_code == 404
 
 
 @pytest.mark.parametrize("task", OTHERS)
@@ -326,11 +287,6 @@ def test_a_scale_that_nobody_used_yet_leaves_the_results_of_the_old_one(computed
     computed.tasks.create(name="rate", version=2, kind="preference", config=config)
     assert recompute.due() == []
     assert len(page("results/rate/").context["figures"][1].rows) == 5
-
-
-def test_the_raters_have_a_place_in_the_navigation(computed, page):
-    text = " ".join(page("raters/").content.decode().split())
-    assert '<a href="/studies/mix/raters/" aria-current="page">Raters</a>' in text
 
 
 def test_scores_and_preferences_have_means_by_strategy_over_people(computed):

@@ -14,7 +14,6 @@ from annotation.accounts.models import User
 from annotation.agreement import recompute, tasks
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
-from annotation.agreement.tiers.rules import is_closed
 from annotation.datasets import freeze
 from annotation.datasets.frozen import Reading
 from annotation.judging.batches import open as opening
@@ -153,14 +152,6 @@ def test_no_page_shows_the_votes_of_who_withdrew(cast, voted, login):
     assert board.totals["votes"] == 0
 
 
-@pytest.mark.parametrize(
-    ("votes", "batch_closed", "closed"),
-    [(8, False, False), (9, False, True), (8, True, True), (0, True, True)],
-)
-def test_an_item_is_closed_by_its_last_vote_or_with_its_batch(votes, batch_closed, closed):
-    assert is_closed(votes, 9, batch_closed) == closed
-
-
 def test_the_page_and_a_release_take_the_same_items_for_closed(cast, tea):
     over = cast.open(tea, options=2, overlap=9, name="over")
     cast.open(tea, options=2, overlap=7, name="full")
@@ -218,14 +209,6 @@ def test_a_recomputation_locks_no_row_of_the_study(voted):
         recompute.recompute(voted, "better")
     locking = [one["sql"] for one in asked if "UPDATE" in one["sql"]]
     assert not [sql for sql in locking if 'FROM "studies_study"' in sql]
-
-
-def test_a_recomputation_reads_nothing_twice(voted):
-    recompute.recompute(voted, "better")
-    with CaptureQueriesContext(connection) as asked:
-        recompute.recompute(voted, "better")
-    statements = [query["sql"] for query in asked if query["sql"].startswith("SELECT")]
-    assert len(statements) == len(set(statements)) == 20
 
 
 def test_a_look_that_nobody_took_in_time_is_dropped():

@@ -487,9 +487,3 @@ def test_a_rule_names_all_its_parameters():
             "stop_below": "hard",
         },
     }
-
-
-def test_three_fifths_is_exact_where_floats_are_not():
-    kappas = [item_kappa((9, 0), 2)] + [item_kappa((8, 1), 2)] * 9
-    assert sum(kappas) / 10 * 5 == 3
-    assert sum(map(float, kappas)) / 10 != 0.6 or 0.1 + 0.2 != 0.3

@@ -4,20 +4,7 @@ import json
 
 import pytest
 
-from tests.agreement.conftest import refused, run
-
-
-def test_tiers_of_a_file(votes_file):
-    rows = [f"t{i},w{j},{'a' if j else 'b'}" for i in range(30) for j in range(9)]
-    path = votes_file("task,worker,label\n" + "\n".join(rows))
-    report = json.loads(run("tiers", "--votes", path, "--options", "2", "--json"))
-    assert [item["task"] for item in report["items"][:2]] == ["t0", "t1"]
-    assert report["items"][0]["votes"] == {"a": 8, "b": 1}
-    assert report["tiers"]["hard"]["in_band"] is True
-    assert "one more than the 2 options" in str(
-        refused("tiers", "--votes", votes_file("task,worker,label\nt,a,x\nt,b,y\nt,c,z\n"),
-                "--options", "2")
-    )  # fmt: skip
+from tests.agreement.conftest import run
 
 
 def test_the_tiers_of_a_file_say_of_all_items_what_they_say_of_each_tier(votes_file):
