@@ -3,7 +3,7 @@
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -36,9 +36,7 @@ class VotesCommand(BaseCommand, ABC):
         """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
         try:
             votes, study = self.votes(options)
-            for piece in self.answer(votes, study, options):
-                self.stdout.write(piece, ending="")
-            self.stdout.write("")
+            self.stdout.write(self.answer(votes, study, options))
         except BrokenPipeError:
             # Who reads has seen enough (`| head`); nor may Python's own flush at the exit complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,8 +60,8 @@ class VotesCommand(BaseCommand, ABC):
         return study.votes, study
 
     @abstractmethod
-    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> Iterable[str]:
-        """The text to print, in pieces."""
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> str:
+        """The text to print."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,19 +1,15 @@
 """The agreement report of a set of votes, in the contract's form."""
 
-import json
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from annotation.agreement.statistics import cohen, icc, kappas, krippendorff
 from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.coefficient import undefined, with_resamples
 from annotation.agreement.statistics.kappas import Patterns
-from annotation.votes.table import Votes, VotesError, categories, constant, from_numpy, from_text
+from annotation.votes.table import Votes, VotesError, categories
 
 RESAMPLES = 1000
 # What a stored report holds; another number makes every result due again.
@@ -35,22 +31,15 @@ def agreement_report(
     category, labels = categories(votes, level, declared)
     values = None if level == "nominal" else labels
 
-    def of_counts() -> tuple[Patterns, dict]:
-        try:
-            counts = kappas.count_votes(votes.task, category, len(votes.tasks), len(labels))
-        except ValueError as error:
-            raise VotesError(f"{votes.where(0)}: {error}") from error
-        patterns = kappas.patterns_of(counts)
-        return patterns, coefficients(patterns, level, values, resamples, seed)
-
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(of_counts)
-        cohen = cohen_report(votes, category, labels, values)
-        patterns, coefficients_report = running.result()
+    try:
+        counts = kappas.count_votes(votes.task, category, len(votes.tasks), len(labels))
+    except ValueError as error:
+        raise VotesError(f"{votes.where(0)}: {error}") from error
+    patterns = kappas.patterns_of(counts)
     return {
         **counts_report(patterns, len(votes.workers), labels),
-        **coefficients_report,
-        "cohen_kappa": cohen,
+        **coefficients(patterns, level, values, resamples, seed),
+        "cohen_kappa": cohen_report(votes, category, labels, values),
         "icc": icc_report(votes, category, patterns, values),
     }
 
@@ -129,7 +118,7 @@ def _drawn(
 def cohen_report(
     votes: Votes, category: np.ndarray, labels: Sequence, values: Sequence | None
 ) -> dict:
-    """Cohen's kappa of all annotator pairs with shared items, as lists a column, and their mean."""
+    """Cohen's kappa of all annotator pairs with shared items, and their mean."""
     try:
         tables = cohen.confusions(
             votes.task, votes.worker, category, len(votes.workers), len(labels)
@@ -138,13 +127,24 @@ def cohen_report(
         return {"pairs": [], "mean": None, "reason": str(error)}
     columns: dict[str, Any] = cohen.cohen_table(tables, values)
     defined = columns["value"][np.isfinite(columns["value"])]
-    out = {"pairs": PairRows(columns, votes.workers), "mean": None}
+    cells = {
+        name: [None] * len(tables.n) if column is None else _without_nan(column)
+        for name, column in columns.items()
+    }
+    for side in ("a", "b"):
+        cells[side] = [votes.workers[code] for code in cells[side]]
+    pairs = [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
+    out = {"pairs": pairs, "mean": None}
     if defined.size:
         return {**out, "mean": float(defined.mean())}
     reason = "no two annotators share an item"
     if len(tables.n):
         reason = "both annotators of every pair used one and the same category"
     return {**out, "reason": reason}
+
+
+def _without_nan(column: np.ndarray) -> list:
+    return [None if number != number else number for number in column.tolist()]
 
 
 def icc_report(
@@ -159,61 +159,3 @@ def icc_report(
         raters = kappas.count_votes(votes.worker, category, len(votes.workers), len(values))
     sums = icc.sums_of_patterns(patterns, values, raters)
     return {name: coefficient.as_json() for name, coefficient in icc.icc(sums).items()}
-
-
-class PairRows:
-    """Rows of the Cohen report, stored as columns: there can be tens of thousands."""
-
-    FIELDS = ("a", "b", "n", "value", "se", "linear", "quadratic")
-
-    def __init__(self, columns: dict[str, Any], workers: Sequence[str]) -> None:
-        self.columns, self.workers = columns, workers
-
-    def __len__(self) -> int:
-        return len(self.columns["n"])
-
-    def json(self) -> list[str]:
-        """The rows as pieces of JSON text, written a column at a time in two parts at once."""
-        middle = len(self) // 2
-        with ThreadPoolExecutor(2) as pool:
-            first, second = pool.map(self._text, (slice(0, middle), slice(middle, len(self))))
-        return ["[", first, ", " if first and second else "", second, "]"]
-
-    def _text(self, part: slice) -> str:
-        if part.start == part.stop:
-            return ""
-        first = from_text(['{"a": ' + json.dumps(name) + ', "b": ' for name in self.workers])
-        other = from_text([json.dumps(name) + ', "n": ' for name in self.workers])
-        pieces = [first.take(from_numpy(self.columns["a"][part]))]
-        pieces.append(other.take(from_numpy(self.columns["b"][part])))
-        pieces.append(pc.cast(from_numpy(self.columns["n"][part]), pa.string()))
-        lead = ""
-        for field in self.FIELDS[3:]:
-            lead += f', "{field}": '
-            if self.columns[field] is None:
-                lead += "null"
-                continue
-            numbers = self.columns[field][part]
-            text = pc.cast(from_numpy(numbers), pa.string())
-            if np.isnan(numbers).any():
-                text = pc.replace_substring(text, "nan", "null")
-            pieces += [constant(lead), text]
-            lead = ""
-        rows = pc.binary_join_element_wise(*pieces, constant(lead + "}, "), constant(""))
-        # An Arrow column of text is one run of bytes: the rows need not become Python objects.
-        end = int(np.frombuffer(rows.buffers()[1], np.int32)[len(rows)])
-        return str(memoryview(rows.buffers()[2])[: end - len(", ")], "utf-8")
-
-
-def json_pieces(report: dict) -> list[str]:
-    """The same document in pieces: with very many pairs it is large."""
-    cohen = report["cohen_kappa"]
-    if not isinstance(cohen["pairs"], PairRows):
-        return [json.dumps(report, ensure_ascii=False, allow_nan=False)]
-    mark = "\0pairs"
-    text = json.dumps(
-        {**report, "cohen_kappa": {**cohen, "pairs": mark}}, ensure_ascii=False, allow_nan=False
-    )
-    # The last: a label may have any name.
-    before, _, after = text.rpartition(json.dumps(mark))
-    return [before, *cohen["pairs"].json(), after]

@@ -1,35 +1,41 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
+from collections import Counter
 from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
 
+import numpy as np
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST, require_safe
 
 from annotation import policies
+from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.agreement import item_views, scoring, wording
+from annotation.agreement import scoring, wording
 from annotation.agreement.board import CAP, Board
-from annotation.agreement.figures import page, planning, summary
+from annotation.agreement.figures import page, summary
 from annotation.agreement.figures.base import Figure
 from annotation.agreement.figures.progress import tier_rows
 from annotation.agreement.figures.scores import rating_figures
 from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.agreement.statistics import kappas, sample_size
 from annotation.agreement.tiers import collection, easy_audit, rules
 from annotation.agreement.wording import translated
 from annotation.core import downloads, refusals
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import page_of, whole_or_part
+from annotation.judging.annotator import overview
 from annotation.judging.curator.adjudication import rulings
-from annotation.judging.kinds import kind_of
-from annotation.judging.models import Slot
+from annotation.judging.kinds import Answer, config_of_task, kind_of
+from annotation.judging.models import Handback, Item, ItemQuerySet, Judgment, Slot
+from annotation.judging.work import comments
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
@@ -229,24 +235,76 @@ def open_audit(request: UserRequest, slug: str) -> HttpResponse:
 def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
     """One item with its votes, rulings, comments and handbacks."""
     study = study_for(request.user, slug, policies.result.may_read)
-    item = item_views.find(_board(study, task), pk)
-    if item is None:
-        raise Http404
-    votes = item_views.votes(study, item)
+    # What only its owner judges is shown to nobody else.
+    items = cast(ItemQuerySet, _board(study, task).items).shared()
+    beside = ("batch__task", "query", "attribute", "gold", "tier", "persona_version__persona")
+    item = get_object_or_404(items.select_related(*beside), pk=pk)
+    votes = _votes(study, item)
     context = {
         "study": study,
         "task": task,
         "kind": kind_of(item.batch.task.kind),
         "has_tiers": counting.has_tiers(item.batch.task),
         "item": item,
-        "options": item_views.options(item, votes),
+        "options": _options(item, votes),
         "votes": votes,
         "rulings": rulings(item),
-        "threads": item_views.threads(study, item),
+        "threads": _threads(study, item),
         "manages": policies.judgment.may_adjudicate(member_of(request.user, study)),
-        "handbacks": item_views.handbacks(study, item),
+        "handbacks": _handbacks(study, item),
     }
     return render(request, "agreement/item.html", context)
+
+
+def _votes(study: Study, item: Item) -> list[dict]:
+    """The judgments that count, in order of time, in words."""
+    judgments = counting.judgments(study).filter(slot__item=item)
+    rows = list(judgments.select_related("annotator", "slot").order_by("submitted_at", "pk"))
+    answers = kind_of(item.batch.task.kind).answers([row.pk for row in rows])
+    return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
+
+
+def _vote(judgment: Judgment, answer: Answer, task: TaskDefinition) -> dict:
+    kind, config = kind_of(task.kind), config_of_task(task)
+    choice = str(kind.choice(answer.label, config)) if kind.chooses else ""
+    number = int(choice) if choice.isdigit() else None
+    return {
+        "vote": judgment,
+        "worker": counting.worker_name(judgment.annotator_id, judgment.annotator.worker),
+        "number": number,
+        "place": overview.place_of(judgment, number) if number else None,
+        "first": judgment.shown[0] if judgment.shown else None,
+        "answers": kind.words(answer, config),
+        "reasons": [*filter(None, [judgment.reason]), *kind.remarks(answer, config)],
+        "remarks": [*judgment.chips, *judgment.flags],
+    }
+
+
+def _options(item: Item, votes: list[dict]) -> list[dict]:
+    """The item's answers in canonical order, each with how many chose it."""
+    counts = Counter(row["number"] for row in votes)
+    options = item.options.select_related("candidate").order_by("number")
+    return [{"option": row, "votes": counts[row.number]} for row in options]
+
+
+def _handbacks(study: Study, item: Item) -> list[tuple]:
+    """(annotator, the handback) of everybody who gave the item back, in order of time."""
+    rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
+    rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
+    return [
+        (counting.worker_name(row.annotator_id, row.annotator.worker), row)
+        for row in rows.select_related("annotator").order_by("at", "pk")
+    ]
+
+
+def _threads(study: Study, item: Item) -> list[tuple]:
+    """(annotator, slot, comments and answers) of each thread on the item, in order of time."""
+    slots = comments.judged(study).filter(item=item)
+    slots = slots.exclude(annotator__in=counting.withdrawn_from(study)).select_related("annotator")
+    people = {slot.pk: cast(User, slot.annotator) for slot in slots}
+    workers = {slot: counting.worker_name(who.pk, who.worker) for slot, who in people.items()}
+    by_slot = comments.threads(workers).items()
+    return [(workers[slot], slot, thread) for slot, thread in by_slot]
 
 
 @require_safe
@@ -288,11 +346,49 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
         pilot = form.cleaned_data["pilot"]
         board = Board(study, _definition(study, pilot)) if pilot else None
         try:
-            context["plan"] = planning.plan(form.cleaned_data, board)
+            context["plan"] = _plan(form.cleaned_data, board)
         except ValueError as error:
             form.add_error(None, translated(str(error)))
     status = 400 if form.errors else 200
     return render(request, "agreement/planner.html", context, status=status)
+
+
+def _plan(wanted: dict, board: Board | None) -> dict:
+    """Items, judgments and hours for ``wanted``, the cleaned data of the form.
+
+    ``board`` is the task whose votes are the pilot. The answer also says what was used: ``kappa``,
+    ``spread`` (None for a win rate) and ``seconds``. Raises ValueError with a sentence where the
+    pilot cannot say, or there are fewer annotators than votes an item.
+    """
+    inputs = _pilot(board, wanted) if board else {**wanted, "spread": None}
+    votes, half = wanted["votes"], wanted["half_width"]
+    if wanted["goal"] == "kappa":
+        if inputs["spread"] is None:
+            inputs["spread"] = sample_size.assumed_kappa_spread(
+                inputs["kappa"], votes, inputs["options"]
+            )
+        items = sample_size.items_for_kappa(half, inputs["spread"])
+    else:
+        inputs["spread"] = None
+        kappa = min(max(inputs["kappa"], 0.0), 1.0)
+        items = sample_size.items_for_win_rate(half, votes, kappa, wanted["rate"] or 0.5)
+    used = {name: inputs[name] for name in ("kappa", "spread", "seconds")}
+    return used | sample_size.workload(items, votes, inputs["seconds"], wanted["raters"])
+
+
+def _pilot(board: Board, wanted: dict) -> dict:
+    """Kappa, its spread over items and the median time of the pilot's votes."""
+    counts = np.array([votes for votes, _complete, _items in board.patterns])
+    weight = np.array([items for _votes, _complete, items in board.patterns])
+    patterns = kappas.Patterns(counts, weight)
+    kappa, spread = kappas.symmetric_kappa(patterns), sample_size.kappa_spread(patterns)
+    if kappa.value is None or spread is None:
+        raise ValueError(_("The pilot says nothing about kappa: two items need two votes each."))
+    timed = board.rows.seconds[np.isfinite(board.rows.seconds)]
+    seconds = float(np.median(timed)) if len(timed) else wanted["seconds"]
+    if seconds is None:
+        raise ValueError(_("The pilot's times are not known: say how long a judgment takes."))
+    return {"kappa": kappa.value, "spread": spread, "seconds": seconds}
 
 
 def _board(study: Study, task: str) -> Board:

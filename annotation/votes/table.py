@@ -328,7 +328,3 @@ def from_numpy(values: np.ndarray) -> pa.Array:
 
 def from_text(texts: Iterable[str]) -> pa.Array:
     return pa.array(list(texts), pa.string())
-
-
-def constant(text: str) -> pa.Scalar:
-    return pa.scalar(text, pa.string())

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.agreement.report import agreement_report, json_pieces
+from annotation.agreement.report import agreement_report
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work import submit
 from annotation.votes.table import votes_from_columns
@@ -44,7 +44,7 @@ def long_form(counts, seed=0):
 
 
 def as_json(votes, level="nominal"):
-    return json.loads("".join(json_pieces(agreement_report(votes, level))))
+    return json.loads(json.dumps(agreement_report(votes, level), allow_nan=False))
 
 
 def make_votes(table):

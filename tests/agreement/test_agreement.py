@@ -135,6 +135,6 @@ def test_exit_statuses_and_what_stands_on_which_stream(votes_file, capsys):
     bad = votes_file("task,worker\n", "bad.csv")
     code, out, err = status("agreement", "--votes", bad, "--json")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert f"{bad}:1: no column label" in err
+    assert f"{bad}:1: there is no column label" in err
     assert status("tiers", "--votes", bad, "--options", "1")[0] == 2
     assert status("agreement")[0] == 2

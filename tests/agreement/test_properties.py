@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.agreement.report import agreement_report, json_pieces
+from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import cohen, correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
@@ -31,9 +31,7 @@ vote_lists = st.dictionaries(
 @given(rows=vote_lists, seed=st.randoms())
 def test_any_order_of_votes_gives_the_same_bits(rows, seed):
     shuffled = seed.sample(rows, len(rows))
-    first, second = (
-        json_pieces(agreement_report(votes_of(r), "ratio", resamples=50)) for r in (rows, shuffled)
-    )
+    first, second = (agreement_report(votes_of(r), "ratio", resamples=50) for r in (rows, shuffled))
     assert first == second
 
 

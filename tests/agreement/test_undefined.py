@@ -1,12 +1,8 @@
 """Where other libraries give NaN, an error or a wrong number: here null with a reason."""
 
-import json
-import math
-
 import numpy as np
 import pytest
 
-from annotation.agreement.report import agreement_report, json_pieces
 from annotation.agreement.statistics import coefficient, correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
@@ -45,21 +41,3 @@ def test_nothing_counted_has_no_interval_and_constant_scores_no_correlation():
 def test_labels_that_are_names_of_answers_are_named_as_the_fault():
     with pytest.raises(ValueError, match="must be categories that the tasks share"):
         kappas.count_votes(np.array([0]), np.array([0]), 100_000, 100_000)
-
-
-@pytest.mark.parametrize("level", ["nominal", "ordinal"])
-def test_the_pairs_of_annotators_in_json_are_their_columns(level):
-    votes = make_votes({"t1": {"a": "1", "b": "2"}, "t2": {"a": "1", 'quo"te é': "1", "b": "2"}})
-    report = agreement_report(votes, level)
-    rows = json.loads("".join(json_pieces(report)))["cohen_kappa"]["pairs"]
-    columns = report["cohen_kappa"]["pairs"].columns
-    named = [
-        (votes.workers[a], votes.workers[b])
-        for a, b in zip(columns["a"], columns["b"], strict=True)
-    ]
-    assert [(row["a"], row["b"]) for row in rows] == named
-    assert sorted(named)[-1] == ("b", 'quo"te é')
-    assert [row["n"] for row in rows] == columns["n"].tolist()
-    for field in ("value", "se", "linear", "quadratic"):
-        numbers = [math.nan] * len(rows) if columns[field] is None else columns[field]
-        assert [row[field] for row in rows] == [None if math.isnan(n) else n for n in numbers]

@@ -15,63 +15,21 @@ TWICE = "an annotator voted twice on one item"
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """Annotator pairs: codes ``a`` < ``b`` and the items ``n`` both voted on, (pairs,) each."""
+class Confusions:
+    """Confusion tables of annotator pairs, of which only cells that are not empty are there.
+
+    Codes ``a`` < ``b`` of the annotators and the items ``n`` both voted on, (pairs,) each. Cell c
+    has ``votes[c]`` and belongs to pair ``pair[c]``; its ``row`` is a's category.
+    """
 
     a: np.ndarray
     b: np.ndarray
     n: np.ndarray
-
-
-@dataclass(frozen=True)
-class Full(Pairs):
-    """All cells of the pairs' confusion tables: ``votes`` is (K, K, pairs), rows are a's."""
-
-    votes: np.ndarray
-
-    def of_pairs(self, numbers: np.ndarray) -> np.ndarray:
-        """One number a pair, at every cell."""
-        return numbers
-
-    def of_cells(self, table: np.ndarray) -> np.ndarray:
-        """A (K, K) table, at every cell."""
-        return table[:, :, None]
-
-    def of_categories(self, by_row: np.ndarray, by_column: np.ndarray) -> np.ndarray:
-        """Sum at every cell of what its row and its column have, (pairs, K) each."""
-        return by_row.T[:, None] + by_column.T
-
-    def sums(self, cells: np.ndarray) -> np.ndarray:
-        """Sum of each pair's cells."""
-        return cells.sum(axis=(0, 1))
-
-    def marginals(self) -> tuple[np.ndarray, np.ndarray]:
-        """Votes (pairs, K) of annotators ``a`` and ``b`` for each category."""
-        return self.votes.sum(axis=1).T, self.votes.sum(axis=0).T
-
-
-@dataclass(frozen=True)
-class Sparse(Pairs):
-    """The cells that are not empty: cell c belongs to pair ``pair[c]``, rows are a's."""
-
     votes: np.ndarray
     pair: np.ndarray
     row: np.ndarray
     column: np.ndarray
     categories: int
-
-    def of_pairs(self, numbers: np.ndarray) -> np.ndarray:
-        """One number a pair, at every cell."""
-        return numbers[self.pair]
-
-    def of_cells(self, table: np.ndarray) -> np.ndarray:
-        """A (K, K) table, at every cell."""
-        return table[self.row, self.column]
-
-    def of_categories(self, by_row: np.ndarray, by_column: np.ndarray) -> np.ndarray:
-        """Sum at every cell of what its row and its column have, (pairs, K) each."""
-        begin = self.pair * self.categories
-        return by_row.ravel()[begin + self.row] + by_column.ravel()[begin + self.column]
 
     def sums(self, cells: np.ndarray) -> np.ndarray:
         """Sum of each pair's cells."""
@@ -89,7 +47,7 @@ class Sparse(Pairs):
 
 def confusions(
     item: np.ndarray, worker: np.ndarray, category: np.ndarray, workers: int, categories: int
-) -> Full | Sparse:
+) -> Confusions:
     """Confusion tables of all annotator pairs from one row a vote (whole-number codes from 0).
 
     Raises ValueError where the votes make more than MAX_PAIRS pairs within items: there the
@@ -102,60 +60,8 @@ def confusions(
         code = _grouped(item, code)
     if (size * (size - 1) // 2).sum() > MAX_PAIRS:
         raise ValueError(f"more than {MAX_PAIRS:,} pairs of votes on the same items")
-    base = workers * categories
-    make = _full if base**2 <= FULL_CELLS else _sparse
-    return make(code, size, workers, categories)
-
-
-def _grouped(item: np.ndarray, code: np.ndarray) -> np.ndarray:
-    """The codes in order of their items: SciPy counts them there, ten times as fast as sorting."""
-    from scipy.sparse import coo_array
-
-    return coo_array((code, (item, np.arange(len(item), dtype=item.dtype)))).tocsr().data
-
-
-def confusion_of_two(first: ArrayLike, second: ArrayLike, categories: int) -> Full:
-    """The confusion table of two columns of categories of the same items."""
-    cell = np.multiply(first, categories, dtype=np.intp)
-    cell += second
-    votes = np.bincount(cell, minlength=categories**2)
-    a, b, n = (np.array([number]) for number in (0, 1, len(cell)))
-    return Full(a, b, n, votes.reshape(categories, categories, 1))
-
-
-def _full(code: np.ndarray, size: np.ndarray, workers: int, categories: int) -> Full:
-    base = workers * categories
-
-    counts = np.zeros(base**2, dtype=np.int32)
-    for begin, n in _begins(size):
-        # In parts: the keys of all pairs at once would take most of the memory, and more time.
-        for part in np.array_split(begin, math.ceil(len(begin) * n**2 / KEYS_AT_ONCE)):
-            np.add.at(counts, _pair_keys(_table(code, part, n), base), np.int32(1))
-    alone = np.arange(workers)
-    if counts.reshape(workers, categories, workers, categories)[alone, :, alone].any():
-        raise ValueError(TWICE)
-    a, b = np.triu_indices(workers, 1)
-    votes = np.empty((categories, categories, len(a)), dtype=np.int64)
-    ahead, behind = (a * base + b) * categories, (b * base + a) * categories
-    for row, column in np.ndindex(categories, categories):
-        # A pair of votes was counted in the order that they stand in.
-        votes[row, column] = counts.take(ahead + (row * base + column))
-        votes[row, column] += counts.take(behind + (column * base + row))
-    n = votes.sum(axis=(0, 1))
-    if not n.all():
-        a, b, n, votes = a[n > 0], b[n > 0], n[n > 0], votes[:, :, n > 0]
-    return Full(a, b, n, votes)
-
-
-def _sparse(code: np.ndarray, size: np.ndarray, workers: int, categories: int) -> Sparse:
-    base = workers * categories
-    none = np.zeros(0, dtype=np.int64)
-    tables = (_table(code, begin, n) for begin, n in _begins(size))
-    keys = np.concatenate([none, *(_pair_keys(votes, base) for votes in tables)])
-    low, high = _split(keys, base)
-    keys = np.minimum(low, high) * base + np.maximum(low, high)
-    keys, votes = np.unique(keys, return_counts=True)
-    left, right = _split(keys, base)
+    keys, votes = _counted_pairs(code, size, workers * categories)
+    left, right = _split(keys, workers * categories)
     a, row = _split(left, categories)
     b, column = _split(right, categories)
     if np.any(a == b):
@@ -166,7 +72,49 @@ def _sparse(code: np.ndarray, size: np.ndarray, workers: int, categories: int) -
             f"{len(names):,} annotator pairs of {categories:,} categories are too many"
         )
     n = np.bincount(pair, weights=votes).astype(np.int64)
-    return Sparse(names // workers, names % workers, n, votes, pair, row, column, categories)
+    return Confusions(names // workers, names % workers, n, votes, pair, row, column, categories)
+
+
+def _grouped(item: np.ndarray, code: np.ndarray) -> np.ndarray:
+    """The codes in order of their items: SciPy counts them there, ten times as fast as sorting."""
+    from scipy.sparse import coo_array
+
+    return coo_array((code, (item, np.arange(len(item), dtype=item.dtype)))).tocsr().data
+
+
+def confusion_of_two(first: ArrayLike, second: ArrayLike, categories: int) -> Confusions:
+    """The confusion table of two columns of categories of the same items."""
+    cell = np.multiply(first, categories, dtype=np.intp)
+    cell += second
+    votes = np.bincount(cell, minlength=categories**2)
+    row, column = np.divmod(np.flatnonzero(votes), categories)
+    a, b, n = (np.array([number]) for number in (0, 1, len(cell)))
+    pair = np.zeros(len(row), dtype=np.int64)
+    return Confusions(a, b, n, votes[votes > 0], pair, row, column, categories)
+
+
+def _counted_pairs(code: np.ndarray, size: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
+    """Keys lower * base + higher of two codes on one item, and how many items have them."""
+    counts = np.zeros(base**2 if base**2 <= FULL_CELLS else 0, dtype=np.int64)
+    keys = [np.zeros(0, dtype=np.int64)]
+    for begin, n in _begins(size):
+        # In parts: the keys of all pairs at once would take most of the memory, and more time.
+        for part in np.array_split(begin, math.ceil(len(begin) * n**2 / KEYS_AT_ONCE)):
+            of_part = _pair_keys(_table(code, part, n), base)
+            if len(counts):
+                np.add.at(counts, of_part, 1)
+            else:
+                keys.append(of_part)
+    seen, votes = np.unique(np.concatenate(keys), return_counts=True)
+    if len(counts):
+        seen = np.flatnonzero(counts)
+        votes = counts[seen]
+    # A pair of votes was counted in the order that they stand in.
+    low, high = _split(seen, base)
+    keys_of, place = np.unique(
+        np.minimum(low, high) * base + np.maximum(low, high), return_inverse=True
+    )
+    return keys_of, np.bincount(place, weights=votes, minlength=len(keys_of)).astype(np.int64)
 
 
 def _begins(size: np.ndarray) -> list[tuple[np.ndarray, int]]:
@@ -199,9 +147,7 @@ def _split(keys: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
     return high, keys - high * base
 
 
-def cohen(
-    tables: Full | Sparse, weights: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
+def cohen(tables: Confusions, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Cohen's kappa and its large-sample standard error for every pair of ``tables``.
 
     ``weights`` (K, K) are symmetric agreement weights; None: equal or not. Formula of the error:
@@ -209,12 +155,14 @@ def cohen(
     used one and the same category.
     """
     n = tables.n
-    share = tables.votes / tables.of_pairs(n)
+    share = tables.votes / n[tables.pair]
     rows, columns = (votes / n[:, None] for votes in tables.marginals())
     by_row, by_column = columns, rows
     if weights is not None:
         by_row, by_column = columns @ weights, rows @ weights
-    credit = tables.of_cells(np.eye(rows.shape[1], dtype=bool) if weights is None else weights)
+    credit = tables.row == tables.column
+    if weights is not None:
+        credit = weights[tables.row, tables.column]
     observed = tables.sums(share * credit)
     chance = (rows * by_row).sum(axis=1)
     varied = (rows.max(axis=1, initial=0) < 1) | (columns.max(axis=1, initial=0) < 1)
@@ -223,15 +171,15 @@ def cohen(
     varied &= chance < 1
     blank = np.full(len(n), np.nan)
     value = np.divide(observed - chance, 1 - chance, out=blank.copy(), where=varied)
-    expected = tables.of_categories(by_row, by_column)
-    term = share * (credit - expected * tables.of_pairs(1 - value)) ** 2
+    expected = by_row[tables.pair, tables.row] + by_column[tables.pair, tables.column]
+    term = share * (credit - expected * (1 - value)[tables.pair]) ** 2
     spread = tables.sums(term) - (value - chance * (1 - value)) ** 2
     se = np.sqrt(np.maximum(spread, 0) / n)
     return value, np.divide(se, 1 - chance, out=blank, where=varied)
 
 
 def cohen_table(
-    tables: Full | Sparse, values: ArrayLike | None = None
+    tables: Confusions, values: ArrayLike | None = None
 ) -> dict[str, np.ndarray | None]:
     """Columns of the report: a, b, n, value, se, linear, quadratic.
 

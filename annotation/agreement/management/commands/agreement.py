@@ -1,13 +1,14 @@
 """Agreement coefficients of a study's votes or of a votes file."""
 
 import argparse
+import json
 import math
 from typing import TYPE_CHECKING
 
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.agreement.command_options import VotesCommand, shown, table
-from annotation.agreement.report import RESAMPLES, agreement_report, json_pieces
+from annotation.agreement.report import RESAMPLES, agreement_report
 from annotation.agreement.statistics.kappas import LEVELS
 from annotation.votes.table import Votes, number
 
@@ -54,7 +55,7 @@ class Command(VotesCommand):
             help="resamples of items for the intervals (default: %(default)s)",
         )
 
-    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> list[str]:
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> str:
         """The report of these votes as JSON or as a table."""
         labels = options["labels"] or (study.declared if study else None)
         level = options["level"] or getattr(study, "level", "nominal")
@@ -64,7 +65,9 @@ class Command(VotesCommand):
                     sentence = f"--labels: {label!r} is not a number ({level} level)"
                     raise CommandError(sentence, returncode=2)
         report = agreement_report(votes, level, labels, options["bootstrap"])
-        return json_pieces(report) if options["json"] else [readable(report)]
+        if options["json"]:
+            return json.dumps(report, ensure_ascii=False, allow_nan=False)
+        return readable(report)
 
 
 def readable(report: dict) -> str:

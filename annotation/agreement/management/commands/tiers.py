@@ -34,7 +34,7 @@ class Command(VotesCommand):
             help="declared number of options (default: labels seen)",
         )
 
-    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> list[str]:
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> str:
         """The report of these votes as JSON or as a table; a study's also has its easy tier."""
         most = options["options"] or (len(study.declared) if study else None)
         if most is None and len(votes.labels) > 20:
@@ -44,8 +44,8 @@ class Command(VotesCommand):
             )
         report = of_study(study, most) if study else tiers_report(votes, most)
         if options["json"]:
-            return [json.dumps(report, ensure_ascii=False, allow_nan=False)]
-        return [readable(report)]
+            return json.dumps(report, ensure_ascii=False, allow_nan=False)
+        return readable(report)
 
 
 def of_study(task_votes: "StudyVotes", options: int | None) -> dict:
