@@ -43,7 +43,7 @@ class Choices:
     Raises BenchmarkError where the release lacks what the setting needs.
     """
 
-    KIND, PROMPT, TOKENS = Run.Kind.CHOICE, prompts.VERSION, VERDICT_TOKENS
+    kind, prompt, TOKENS = Run.Kind.CHOICE, prompts.VERSION, VERDICT_TOKENS
 
     def __init__(self, benchmark: Benchmark, setting: str, limit: int | None) -> None:
         self.fields: dict = {}
@@ -129,13 +129,13 @@ class Scored:
     each pair (pairs,), NaN for none. ``more`` goes into the result.
     """
 
-    KIND: str
+    kind: str
     asked: list[Pair]
     chosen: np.ndarray
     reject: np.ndarray
     more: dict = field(default_factory=dict)
     fields: dict = field(default_factory=dict)
-    PROMPT = ""
+    prompt: str = ""
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """Nothing is asked."""

@@ -125,27 +125,26 @@ def carry_on() -> int:
 
 
 def planned(quantities: list[estimates.Quantity]) -> list[tuple[estimates.Quantity, dict]]:
-    """Each quantity with ``votes_needed`` for ± PLANNED where it is a share, else nothing."""
-    shares = ("share:", "accuracy:")
+    """Each quantity with the votes that give ± PLANNED, by people alone and with the model, where
+    it is a share; else with nothing.
+    """
     return [
-        (each, votes_needed(each, PLANNED) if each.name.startswith(shares) else {})
+        (each, votes_needed(each, PLANNED) if each.name.startswith(("share:", "accuracy:")) else {})
         for each in quantities
     ]
 
 
-def votes_needed(quantity: estimates.Quantity, half_width: float) -> dict[str, int | None]:
-    """How many votes give ± ``half_width``, by people alone and with the model.
+def votes_needed(quantity: estimates.Quantity, half_width: float) -> dict[str, int]:
+    """How many votes give ± ``half_width`` to "people" and "combined".
 
     Intervals narrow with the square root of the votes at the same number of votes an item.
     """
-    needed: dict[str, int | None] = {}
-    for name in ("people", "combined"):
-        interval = getattr(quantity, name)
-        needed[name] = None
-        if interval.low is not None and interval.high is not None and quantity.votes:
-            ratio = (interval.high - interval.low) / 2 / half_width
-            needed[name] = int(np.ceil(quantity.votes * ratio**2))
-    return needed
+    intervals = {"people": quantity.people, "combined": quantity.combined}
+    return {
+        name: int(np.ceil(quantity.votes * ((each.high - each.low) / 2 / half_width) ** 2))
+        for name, each in intervals.items()
+        if each.low is not None and each.high is not None and quantity.votes
+    }
 
 
 def _pool(study: Study, task: str) -> QuerySet[Item]:

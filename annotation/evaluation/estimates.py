@@ -26,26 +26,19 @@ NOT_NAMED = "not named"
 
 
 @dataclass(frozen=True)
-class Quantity:
+class Quantity(prediction_powered.Estimate):
     """One quantity by people, by people and ``judge``, and by the judge alone."""
 
     name: str
     judge: str
-    people: Coefficient
-    combined: Coefficient
-    model: float | None
-    votes: int
-    predicted: int
-    effective: float | None
-    weight: float
 
     def as_json(self) -> dict:
         """The contract's form: null with the reason where there is no value."""
         effective = None if self.effective is None else round(self.effective, 1)
         return {
             "name": self.name,
-            "people": _json(self.people) | {"n": self.votes},
-            "combined": _json(self.combined)
+            "people": self.people.as_json() | {"n": self.votes},
+            "combined": self.combined.as_json()
             | {"n": self.votes, "n_effective": effective, "lambda": self.weight},
             "model": {"value": self.model, "n": self.predicted, "model": self.judge},
             "sentence": self.sentence,
@@ -58,11 +51,6 @@ class Quantity:
             return _("the model does not help: the interval is people's")
         counts = {"effective": f"{self.effective:,.0f}", "votes": f"{self.votes:,}"}
         return _("as precise as %(effective)s votes; %(votes)s were cast") % counts
-
-
-def _json(coefficient: Coefficient) -> dict:
-    shown = {name: getattr(coefficient, name) for name in ("value", "low", "high")}
-    return shown | ({"reason": coefficient.reason} if coefficient.reason else {})
 
 
 @dataclass(frozen=True)
@@ -83,7 +71,7 @@ class Agreement:
 
     def as_json(self) -> dict:
         named = {"model": self.judge, "question": self.question, "tier": self.tier}
-        return named | {"n": self.votes} | _json(self.value)
+        return named | {"n": self.votes} | self.value.as_json()
 
 
 @dataclass(frozen=True)
@@ -305,8 +293,7 @@ def _quantity(
     item, rater, said = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
     cast = prediction_powered.Votes(item, rater, said, predicted, chance)
     found = prediction_powered.mean(cast, low=low, high=high)
-    return Quantity(name, judge, **{each: getattr(found, each) for each in (
-        "people", "combined", "model", "votes", "predicted", "effective", "weight")})  # fmt: skip
+    return Quantity(**vars(found), name=name, judge=judge)
 
 
 def _strengths(material: Material, judge: str, names: list[str]) -> Iterator[Quantity]:
@@ -345,7 +332,7 @@ def _strengths(material: Material, judge: str, names: list[str]) -> Iterator[Qua
             effective = votes * (people.se / combined.se) ** 2
         model = None if alone.strength is None else float(alone.strength[place])
         sizes = (votes, len(known), effective, fit.weight)
-        yield Quantity(f"strength:{name}", judge, people, combined, model, *sizes)
+        yield Quantity(people, combined, model, *sizes, f"strength:{name}", judge)
 
 
 def _strength(fit: bradley_terry.BradleyTerry, place: int) -> Coefficient:

@@ -37,7 +37,9 @@ class ModelForm(SchemaForm):
             )
 
 
-class EvaluationForm(ModelForm, form_of(systems.Measurement, "endpoint", "setting", "limit")):
+class EvaluationForm(  # type: ignore[misc]
+    ModelForm, form_of(systems.Measurement, "endpoint", "setting", "limit")
+):
     """A model measured on a release, and what it sees."""
 
     def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
@@ -51,7 +53,7 @@ class EvaluationForm(ModelForm, form_of(systems.Measurement, "endpoint", "settin
             self.fields["limit"].label = _("Answers at most")
 
 
-class SystemForm(EvaluationForm, form_of(systems.Measurement)):
+class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[misc]
     """A system whose answers a model judges: they are brought, or an endpoint writes them from the
     release alone (``generate``).
 
@@ -96,7 +98,9 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):
         return data
 
 
-class RaterForm(ModelForm, form_of(raters.Rating, "task", "endpoint", "limit", "samples")):
+class RaterForm(  # type: ignore[misc]
+    ModelForm, form_of(raters.Rating, "task", "endpoint", "limit", "samples")
+):
     """A model that judges the items of a task."""
 
     def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:

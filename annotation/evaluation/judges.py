@@ -13,6 +13,7 @@ from annotation.evaluation import systems
 from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run
 from annotation.evaluation.tables import Table
+from annotation.evaluation.writing import Writing
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -27,19 +28,6 @@ class Judged(Protocol):
     def digest(self) -> str: ...
     @property
     def release(self) -> str: ...
-
-
-class Writing(Protocol):
-    """How a system is written (``writing.Writing``): units of its questions begin with "w:"."""
-
-    def phases(self, values: Callable[[], dict]) -> Iterator[list[Question]]:
-        """What is asked one after another; ``values()`` are the replies so far, by unit."""
-
-    def texts(self, values: dict) -> dict[tuple[str, str], str]:
-        """The system's answers by (user, id), of what came."""
-
-    def drafts(self) -> tuple[list[Question], dict[tuple[str, str], str]]:
-        """For an estimate: all that is asked, as far as that is known, and placeholder answers."""
 
 
 class Judge(Protocol):
@@ -140,8 +128,8 @@ class Judgments:
         limit: int | None,
         system: systems.System | None = None,
     ) -> None:
-        self.judge, self.PROMPT, self.TOKENS = judge, judge.VERSION, judge.TOKENS
-        self.KIND = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
+        self.judge, self.prompt, self.TOKENS = judge, judge.VERSION, judge.TOKENS
+        self.kind: str = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
         if arm not in judge.ARMS:
             raise _not_among(_("A judge of this release is shown one of: %(names)s."), judge.ARMS)
         self.system, self.judged, self.arm, self.limit = system, judged, arm, limit

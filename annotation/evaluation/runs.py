@@ -37,10 +37,17 @@ GROUPS = {Run.Kind.CHOICE: "chat", Run.Kind.SCORES: "reward", Run.Kind.LEARNED: 
 class Plan(Protocol):
     """What a run asks, phase by phase, and what its replies amount to."""
 
-    # A value of Run.Kind, the version of the prompts, and fields of Run.
-    KIND: str
-    PROMPT: str
-    fields: dict[str, Any]
+    @property
+    def kind(self) -> str:
+        """A value of Run.Kind."""
+
+    @property
+    def prompt(self) -> str:
+        """The version of the prompts."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Further fields of Run."""
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
         """Name and questions of each phase; ``values()`` are the replies so far, by unit."""
@@ -90,14 +97,12 @@ def measured(
     """
     check_limit(limit)
     server, folder = endpoints.get(endpoint), Path(folder)
-    plan: choices.Choices | judges.Judgments
-    subject: pairs.Benchmark | judges.Judged
-    if judge:
-        subject = opened(folder, judge)
-        plan = judges.Judgments(judge, subject, setting, limit, system)
-    else:
-        subject = opened(folder)
-        plan = choices.Choices(subject, setting, limit)
+    subject = opened(folder, judge)
+    plan = (
+        judges.Judgments(judge, subject, setting, limit, system)
+        if judge
+        else choices.Choices(subject, setting, limit)
+    )
     expected = _estimate(plan, server)
     row = {
         "model": server.model[:200], "endpoint": server.name, "setting": setting, "limit": limit,
@@ -227,13 +232,13 @@ def start(wanted: Wanted, *, by: User | None = None, background: bool = False) -
     plan, fields = wanted.plan, wanted.fields | wanted.plan.fields
     benchmark = register(wanted.subject, Path(fields["folder"])) if wanted.subject else None
     if background:
-        _refuse_second(benchmark, plan.KIND, fields)
+        _refuse_second(benchmark, plan.kind, fields)
     else:
         fields |= {"status": Run.Status.RUNNING, "attempts": 1}
         fields["lease_expires_at"] = jobs.lease(1)["lease_expires_at"]
     run = Run.objects.create(
-        benchmark=benchmark, kind=plan.KIND, prompt=plan.PROMPT, background=background,
-        created_by=by, **{"group": GROUPS.get(Run.Kind(plan.KIND), "")} | fields,
+        benchmark=benchmark, kind=plan.kind, prompt=plan.prompt, background=background,
+        created_by=by, **{"group": GROUPS.get(Run.Kind(plan.kind), "")} | fields,
     )  # fmt: skip
     if study := study_of(run):
         audit.record(by, "evaluation.request", study, run=str(run.public_id))
@@ -271,7 +276,7 @@ def resume(public_id: str, wanted: Wanted) -> Run:
         return wanted.taken
     subject = cast("pairs.Benchmark | judges.Judged", wanted.subject)
     expected = {name: wanted.fields[name] for name in ("endpoint", "setting", "limit")}
-    expected |= {"kind": wanted.plan.KIND} | wanted.plan.fields
+    expected |= {"kind": wanted.plan.kind} | wanted.plan.fields
     return _resumed(public_id, register(subject, Path(wanted.fields["folder"])), expected)
 
 

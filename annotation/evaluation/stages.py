@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict, is_dataclass
-from typing import Any, Protocol, cast
+from typing import Any
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
@@ -15,26 +15,20 @@ from annotation.studies.models import Study, TaskDefinition
 PEOPLE, MODELS = "people", "models"
 
 
-class Units(Protocol):
-    """A paper's module ``units``: the items behind a number of its report."""
-
-    # A dataclass of texts, the parameters of the address; ``words()`` says what they ask for.
-    Wanted: type[Any]
-
-    def units(self, study: Study, task: TaskDefinition, wanted: object) -> list[dict]:
-        """The items; VotesError where nobody voted."""
-
-
 def of_study(study: Study) -> list[dict]:
     """A report for each task of a stage that has votes, paper by paper."""
     reports = (paper.report for paper in papers.registered().values() if paper.report)
     return [stage for report in reports for stage in report.stages(study)]
 
 
-def units_of(kind: str) -> Units | None:
-    """What tells the items behind the report on tasks of ``kind``; None where there is none."""
+def units_of(kind: str) -> Any:
+    """What tells the items behind the report on tasks of ``kind``; None where there is none.
+
+    Its ``Wanted`` is a dataclass of texts, the parameters of the address, with ``words()``; its
+    ``units(study, task, wanted)`` are the items, or VotesError where nobody voted.
+    """
     found = (p.units for p in papers.registered().values() if p.units and kind in p.kinds)
-    return cast("Units | None", next(found, None))
+    return next(found, None)
 
 
 def as_json(study: Study) -> str:

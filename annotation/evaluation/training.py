@@ -39,12 +39,8 @@ WHAT = {
 }
 
 
-@dataclass(frozen=True)
-class Trained:
-    """A model fitted on all that was not held out, and its card."""
-
-    model: learned.Linear
-    card: dict
+# A model fitted on all that was not held out, and its card.
+Trained = tuple[learned.Linear, dict]
 
 
 def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
@@ -77,7 +73,7 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     card = _card("reward", "accuracy", fold, result, baselines, benchmark.digest)
     card["result"]["by"] = folds_by(pairs)
     names = sorted(set(np.array(persons)[used].tolist()))
-    return Trained(model, card | {"personas": names, "persons": len(names)})
+    return model, card | {"personas": names, "persons": len(names)}
 
 
 def persons_of(benchmark: Benchmark, pairs: list[Pair]) -> list[str]:
@@ -182,7 +178,7 @@ class Labelled:
         """The rows that people decided on."""
         at = np.flatnonzero(self.label >= 0)
         baselines = {name: score[at] for name, score in self.baselines.items()}
-        person, raw = ([rows[place] for place in at] for rows in (self.person, self.raw))
+        person, raw = [self.person[place] for place in at], [self.raw[place] for place in at]
         return Labelled(self.features[at], self.label[at], person, baselines, self.digest, raw)
 
 
@@ -238,7 +234,7 @@ def train(kind: str, folder: Path, hold_out: float = 0.0) -> Trained:
     card = _card(kind, "f1", fold, result, baselines, rows.digest)
     threshold = learned.best_threshold(learned.out_of_fold(fold, _fitted(rows)), rows.label)
     names = sorted({person for person, there in zip(rows.person, used, strict=True) if there})
-    return Trained(model, card | {"threshold": threshold, "personas": names, "persons": len(names)})
+    return model, card | {"threshold": threshold, "personas": names, "persons": len(names)}
 
 
 def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:

@@ -19,7 +19,6 @@ from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.datasets.models import Release
 from annotation.evaluation import (
-    aspects,
     draws,
     estimates,
     groups,
@@ -262,7 +261,7 @@ def _standings(study: Study, release: Release) -> dict:
 
 def _of_aspects(release: Release) -> dict:
     try:
-        return aspects.tables_of(release)
+        return leaderboard.aspect_tables(release)
     except DomainError as refusal:
         # The rest of the page does not need the files.
         log.warning("release %s: %s", release.pk, refusal.sentence)

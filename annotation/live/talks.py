@@ -7,21 +7,27 @@ What the systems say is kept back until all have answered, and is then shown at 
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from random import SystemRandom
 from uuid import UUID
 
+import numpy as np
+import scipy
 from django.db import transaction
-from django.db.models import Count
+from django.db.models import Count, F
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
+from annotation.agreement.statistics import allocation, bradley_terry
 from annotation.candidates import calls, clean, retrieve
 from annotation.candidates.models import Candidate
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.strategies import by_name
 from annotation.core.characters import clean as storable
 from annotation.core.errors import Conflict, DomainError
-from annotation.live import opening, pairs
+from annotation.judging.models import Item, ItemOption
+from annotation.live import opening
 from annotation.live.models import Talk
 from annotation.live.settings import Live, of_study
 from annotation.personas.models import PersonaVersion
@@ -31,6 +37,7 @@ from annotation.studies.models import Study
 RATE = 150
 TURN = Candidate.Purpose.TURN
 STOPPED = (Candidate.Status.FAILED, Candidate.Status.CANCELLED)
+System = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -110,14 +117,14 @@ def begin(study: Study, person: User) -> Talk:
     systems = [system for system in live.systems if _may_meet(study, person, system)]
     if len(systems) < int(live.models):
         raise DomainError(_("Too few models may see your history: allow more."), code="systems")
-    drawn, chance = pairs.draw(study, systems, int(live.models), live.rule)
+    drawn, chance = draw_systems(study, systems, int(live.models), live.rule)
     return Talk.objects.create(
         study=study, person=person, settings=asdict(live), systems=drawn, chance=chance,
         persona_version=_persona(study) if live.personas else None,
     )  # fmt: skip
 
 
-def _may_meet(study: Study, person: User, system: pairs.System) -> bool:
+def _may_meet(study: Study, person: User, system: System) -> bool:
     endpoint, strategy, _name = system
     return not by_name()[strategy].history or retrieve.agreed(study, person, endpoint)
 
@@ -355,3 +362,57 @@ def given(study: Study, person: User) -> Iterator[dict]:
         yield {"begun": talk.created_at, "ended": talk.ended_at, "draft": talk.draft} | {
             "turns": turns
         }
+
+
+# --- Which systems meet ---------------------------------------------------------------------------
+
+
+def draw_systems(
+    study: Study, systems: list[System], number: int, rule: str
+) -> tuple[list[System], float]:
+    """``number`` of ``systems`` in a random order, and the probability with which they were drawn.
+
+    "equal" draws all sets alike; "close" in proportion to √(p(1 − p)), p the probability by
+    Bradley and Terry that one of a pair wins, mixed with equal parts (allocation.probabilities).
+    """
+    sets = list(combinations(range(len(systems)), number))
+    spread = np.ones(len(sets))
+    if rule == "close":
+        closeness = _closeness(_strengths(study, systems))
+        spread = np.array([np.mean([closeness[pair] for pair in combinations(each, 2)])
+                           for each in sets])  # fmt: skip
+    chances = allocation.probabilities(spread, 1.0) if len(sets) > 1 else np.ones(1)
+    random = SystemRandom()
+    drawn = random.choices(range(len(sets)), weights=chances.tolist())[0]
+    order = list(sets[drawn])
+    random.shuffle(order)
+    return [systems[place] for place in order], float(chances[drawn])
+
+
+def _closeness(strength: np.ndarray) -> np.ndarray:
+    p = scipy.special.expit(strength[:, None] - strength[None, :])
+    return np.sqrt(p * (1 - p))
+
+
+def _strengths(study: Study, systems: list[System]) -> np.ndarray:
+    """Bradley-Terry strengths by the choices so far; all 0 before there are any."""
+    code = {name: place for place, (_endpoint, _strategy, name) in enumerate(systems)}
+    items = Item.objects.filter(study=study, done__gt=0)
+    counts = dict(items.values_list("pk", "counts"))
+    shown: dict = {}
+    options = ItemOption.objects.filter(item__in=counts).annotate(name=F("candidate__strategy"))
+    for item, number, name in options.values_list("item", "number", "name"):
+        if name in code:
+            shown.setdefault(item, []).append((code[name], str(number)))
+    rows = []
+    for item, sides in shown.items():
+        votes = counts[item]
+        for (first, a), (second, b) in combinations(sides, 2):
+            won, lost, tied = votes.get(a, 0), votes.get(b, 0), votes.get("tie", 0)
+            if total := won + lost + tied:
+                rows.append((first, second, (won + tied / 2) / total))
+    if not rows:
+        return np.zeros(len(systems))
+    first, second, score = np.array(rows, dtype=float).T
+    fit = bradley_terry.bradley_terry(first.astype(int), second.astype(int), score, len(systems))
+    return np.zeros(len(systems)) if fit.strength is None else fit.strength

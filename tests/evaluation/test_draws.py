@@ -56,11 +56,6 @@ def chances():
     return list(Item.objects.order_by("position").values_list("chance", flat=True))
 
 
-def test_a_batch_with_no_judgments_an_item_hands_out_nothing(pool, cast):
-    assert queue.claim(pool, cast.person("Ann")) is None
-    assert draws.state(pool, "better") == {"waiting": ITEMS, "rounds": []}
-
-
 def test_the_first_round_prefers_items_on_which_models_differ_and_each_gets_its_panel(pool):
     drawn = draws.draw(pool, draws.Round("better", votes=40))
     assert (drawn.rule, drawn.version, drawn.panel, drawn.slots) == (

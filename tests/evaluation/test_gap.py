@@ -127,25 +127,11 @@ def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
     assert (rate["no_better"], rate["models"][0]["no_better"]) == (pytest.approx(100 / 3), 0)
 
 
-def test_a_study_that_no_model_has_judged_has_its_stages(mix):
-    traits, matter, rate = stages.of_study(mix)
-    assert [stage["models"] for stage in (traits, matter, rate)] == [[], [], []]
-    assert traits["between_models"].value is None
-
-
 def test_ratings_without_a_generic_answer_are_left_out(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
     mix.candidates.update(strategy="A1")
     rate = stages.of_study(mix)[2]
     assert (rate["items"], rate["left_out"], rate["no_better"]) == (0, 1, None)
-
-
-@pytest.mark.parametrize("name", ["Ann", "Rui"])
-def test_readers_see_the_page_and_annotators_do_not(mix, cast, login, tmp_path, name):
-    import_verdicts(mix, write(tmp_path, *ROWS))
-    answer = login(cast.person(name)).get("/studies/mix/gap/")
-    assert answer.status_code == (200 if name == "Rui" else 403)
-    assert ("m-1" in answer.content.decode()) == (name == "Rui")
 
 
 def test_no_annotator_sees_a_models_verdict(mix, cast, tmp_path, login):

@@ -8,7 +8,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.datasets import folders
-from annotation.datasets.models import Release
 from annotation.evaluation import leaderboard, tasks
 from annotation.evaluation.models import Benchmark, Run
 from tests.evaluation.conftest import CELLS, ask, page
@@ -47,14 +46,6 @@ def test_models_that_differ_by_chance_share_a_rank(cast, measured, login):
     assert "&lt;b&gt;oracle" in shown
     assert "<b>oracle" not in shown
     assert "Ask a model" not in shown
-
-
-def test_only_the_newest_run_of_a_model_and_setting_stands(measured, server, settings):
-    settings.ENDPOINTS = [server.config()]
-    call_command("evaluate", release=folders.folder_of(measured), endpoint="scripted", limit=3)
-    rows = leaderboard.standings(Benchmark.objects.get())
-    newest = next(r for r in rows if r.run.model == "scripted-1" and r.run.setting == "persona")
-    assert (len(rows), newest.run.result["n"]) == (3, 3)
 
 
 def test_the_page_takes_the_same_queries_at_one_run_and_three(
@@ -129,13 +120,6 @@ def test_runs_on_as_many_but_other_pairs_are_told_apart(partly):
     )  # fmt: skip
     names = leaderboard.measured_on(benchmark, leaderboard.newest(benchmark))
     assert sorted(names) == ["18 of 18"] * 3 + ["3 of 18", "3 of 18 (2)", "5 of 18"]
-
-
-def test_a_release_in_another_layout_is_refused(cast, release, server, login):
-    Release.objects.update(layout="long")
-    refused = ask(login(cast.person("Carol")), release)
-    assert Run.objects.count() == 0
-    assert "a layout of pairs or of judged answers" in refused.content.decode()
 
 
 def test_the_api_asks_and_tells(cast, release, server):

@@ -207,10 +207,6 @@ def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
     assert post(limit=0).status_code == 400
 
 
-def test_tasks_whose_answers_are_compared_are_offered(mix):
-    assert raters.tasks_of(mix) == ["better", "feel", "matter", "order", "own", "rate", "traits"]
-
-
 class Fills:
     """A scripted rater that gives each key of the wanted object a label by the answer's text."""
 

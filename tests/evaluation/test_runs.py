@@ -72,8 +72,3 @@ def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
     assert (run.status, run.result["n"]) == ("done", 18)
     browser.post(again)
     assert "Only a run that stopped" in browser.get(page(release)).content.decode()
-
-
-def test_what_a_command_asks_for_is_left_to_the_command(release, server):
-    runs.start(runs.of_release(release, Measurement("scripted", "none")))
-    assert runs.due() == []

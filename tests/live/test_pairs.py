@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 
 from annotation.candidates.models import Candidate
-from annotation.live import pairs
+from annotation.live import talks
 
 SYSTEMS = [(name, "A3", name) for name in ("oak", "elm", "ash")]
 
@@ -27,7 +27,7 @@ def voted(cast, tea):
 
 
 def drawn(tea, number, rule):
-    return [pairs.draw(tea, SYSTEMS, number, rule) for _time in range(60)]
+    return [talks.draw_systems(tea, SYSTEMS, number, rule) for _time in range(60)]
 
 
 def test_all_pairs_are_drawn_alike(tea):

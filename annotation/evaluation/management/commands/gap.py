@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from annotation.evaluation import stages
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -11,9 +9,6 @@ from annotation.studies.models import Study
 
 class Command(StudyCommand):
     help = "Print how people and models judge the same items of a study, as one JSON document."
-
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
 
     def handle(self, *, study: Study, **options: Any) -> None:
         """Print the stages. Exit 1 where there is no such study."""

@@ -79,11 +79,11 @@ class Command(RunCommand):
             self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
         else:
             if kind == "reward":
-                trained = training.reward(runs.opened(release), hold_out)
+                model, card = training.reward(runs.opened(release), hold_out)
             else:
-                trained = training.train(kind, release, hold_out)
-            learned.save(out, trained.model, trained.card)
-            result = trained.card["result"]
+                model, card = training.train(kind, release, hold_out)
+            learned.save(out, model, card)
+            result = card["result"]
             self.stderr.write(f"Written to {out}, with its card {out.name}.md")
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
 
@@ -109,8 +109,8 @@ class Command(RunCommand):
                 batch = {"batch": options["batch"] * (1 if benchmark is other else 2)}
                 _fine_tuned(benchmark, path, 0.0, options | batch)
             else:
-                trained, path = training.reward(benchmark), out / f"{name}.npz"
-                learned.save(path, trained.model, trained.card)
+                path = out / f"{name}.npz"
+                learned.save(path, *training.reward(benchmark))
             tested = runs.opened(test)
             plan = fine_tuning.rated(tested, path, "persona", None)
             run = runs.scored(test, plan, tested, model=name, setting="persona")
