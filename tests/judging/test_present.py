@@ -1,5 +1,7 @@
 """What a slot shows: the total gives no hidden check away."""
 
+from datetime import date
+
 import pytest
 
 from annotation.judging.batches.open import open_batch
@@ -41,6 +43,20 @@ def test_the_total_of_own_items_is_the_same_before_and_after_repeats_are_handed_
     open_batch(tea, task)
     rates(tea, repeat_every=2)
     assert totals(tea, ann) == ({12}, {"work", "repeat"})
+
+
+def test_the_card_tells_what_holds_for_a_time_on_the_day_of_the_question(cast, tea, ann):
+    cast.open(tea)
+    persona, day = tea.personas.get(), date(2026, 5, 1)
+    for n, (since, until) in enumerate([(1, None), (2, None), (None, 1), (None, 2), (None, None)]):
+        days = {"since": since and date(2026, 5, since), "until": until and date(2026, 5, until)}
+        persona.attributes.create(external_id=f"a{n}", text=f"Fact {n}", **days)
+    slot = queue.claim(tea, ann)
+    before = present.show(slot, ann).person.card
+    tea.queries.update(asked_on=day)
+    *card, (title, rows) = present.show(slot, ann).person.card
+    assert (card, title) == (before, "As of 1 May 2026")
+    assert rows == [("Attributes", ["Fact 0", "Fact 3"])]
 
 
 def test_nobody_sees_what_another_person_holds(cast, tea, ann):

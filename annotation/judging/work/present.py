@@ -3,13 +3,14 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 from django.http import QueryDict
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -35,7 +36,11 @@ _SHOW = """
     SELECT s.annotator_id, s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name,
            t.kind, t.config, t.translations, b.purpose,
            q.id, q.owner_id, q.text, q.need, q.guide, q.messages, v.profile::text,
-           study.card_first, q.language,
+           study.card_first, q.asked_on,
+           (SELECT json_agg(held.text ORDER BY held.id) FROM personas_attribute held
+            WHERE held.persona_id = v.persona_id AND q.asked_on IS NOT NULL
+              AND (held.since <= q.asked_on OR held.since IS NULL AND held.until IS NOT NULL)
+              AND (held.until > q.asked_on OR held.until IS NULL)), q.language,
            a.numbers, a.ids, a.texts,
            attribute.text,
            (SELECT json_agg(e.messages ORDER BY e.number) FROM personas_evidence e
@@ -90,6 +95,9 @@ class Person:
     stored: str
     first: str
     hidden: tuple[str, ...] = ()
+    # The day of the question, and what is said of the person for a time and holds on it.
+    day: date | None = None
+    held: Sequence[str] = ()
 
     @cached_property
     def profile(self) -> dict:
@@ -102,7 +110,11 @@ class Person:
     @property
     def card(self) -> list:
         """The profile as it is read, without the name, which is the card's heading."""
-        return schema.card(self.profile, self.first)
+        card = schema.card(self.profile, self.first)
+        if not self.day or not self.held:
+            return card
+        title = f"{_('As of')} {date_format(self.day, 'SHORT_DATE_FORMAT')}"
+        return [*card, (title, [(_("Attributes"), list(self.held))])]
 
     @property
     def gist(self) -> str:
@@ -200,7 +212,7 @@ def show(slot_id: UUID, annotator: User) -> Shown:
 def _shown(row: Sequence[Any]) -> Shown:
     _holder, slot, ordinal, item, status, lease, task_id, task, kind, config, *rest = row
     translations, purpose, query_id, owner, query, need, guide, turns, *rest = rest
-    profile, card_first, language, numbers, ids, texts, *rest = rest
+    profile, card_first, day, held, language, numbers, ids, texts, *rest = rest
     attribute, evidence, gold, claims, draft, done, toured, in_all = rest
     options = dict(zip(numbers or (), zip(ids or (), texts or (), strict=True), strict=True))
     order = ordering.shown_order(item, ordinal, len(options))
@@ -223,7 +235,7 @@ def _shown(row: Sequence[Any]) -> Shown:
         turns=json.loads(turns) if turns else [],
         language=language or "",
         guide=json.loads(guide) if guide else {},
-        person=Person(profile, card_first, hidden) if profile else None,
+        person=Person(profile, card_first, hidden, day, held or ()) if profile else None,
         answers=[options[number] for number in order],
         order=order,
         attribute=attribute or "",
