@@ -130,22 +130,14 @@ CALM = "Take the river path before the town wakes up."
         ("Mina would enjoy the river path on Sundays.", ["third-person"]),
         ("The user likes the river path on Sundays.", ["third-person"]),
         ("清晨沿着河边的小路走一走，趁小镇还没有醒来的时候。", ["language"]),
-        ("Since you dislike crowded places, walk early.", ["mention"]),
+        ("As it says: dislikes crowded places. Walk early.", ["mention"]),
+        ("Places to walk. Crowded ones, you dislikes.", []),
     ],
 )
 def test_what_is_looked_at_before_people_see_an_answer(text, codes):
     found = check(text, question=QUESTION, name="Mina Park", attributes=["Dislikes crowded places"])
-    assert [code for code in found if code != "mention"] == [c for c in codes if c != "mention"]
-
-
-def test_an_explicit_mention_is_noted_and_holds_nothing_back():
-    assert check(
-        "You prefer night trains: take one.",
-        question=QUESTION,
-        attributes=["prefer night trains"],
-    ) == ["mention"]
-    assert "mention" not in HOLDING
-    assert "mention" not in REASONS
+    assert found == codes
+    assert "mention" not in HOLDING | set(REASONS)
 
 
 GERMAN = (

@@ -67,14 +67,6 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
     assert actual.startswith("actual: 4 calls, 48 tokens, cost 0.0000, ")
 
 
-def test_a_worker_that_falls_silent_is_noticed(asked, tea, fake, monkeypatch):
-    Heartbeat.objects.create(name="worker", at=timezone.now())
-    silent = timezone.now() - timedelta(seconds=61)
-    monkeypatch.setattr(pool.time, "sleep", lambda seconds: Heartbeat.objects.update(at=silent))
-    status, _, err = run("tea", "--wait")
-    assert (status, err) == (0, "No worker is running: the answers are written here.\n")
-
-
 def test_failures_end_in_exit_1_and_their_sentences(asked, tea, fake):
     fake.replies = [Reply(status=402, body=b"{}")]
     status, out, err = run("tea", "--wait", "--json")

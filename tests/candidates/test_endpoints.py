@@ -50,13 +50,6 @@ def test_a_call_sends_the_key_the_model_and_the_parameters_and_nothing_else(fake
     ]
 
 
-def test_an_endpoint_without_a_key_gets_none(fake, monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
-    endpoints.call(endpoints._endpoint(1, fake.config(api_key="", max_tokens=None)), HELLO)
-    assert "authorization" not in fake.requests[0][1]
-    assert "max_tokens" not in fake.bodies()[0]
-
-
 @pytest.mark.parametrize(
     ("status", "body", "code", "retry"),
     [

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import calls, generate, pool, prompts, proposals, tasks, wording
+from annotation.candidates import calls, generate, pool, proposals, tasks, wording
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
@@ -587,27 +587,6 @@ def test_answers_are_asked_for_in_the_studys_own_words_of_the_runs_start(asked, 
     assert sent[1][0]["content"] == "Guess. Write in the language of the question."
     inferred = Candidate.objects.get(strategy="A1").parameters["inferred"]
     assert inferred["template"] == "profiler/tea-1"
-
-
-def test_a_rewrite_and_a_search_are_asked_for_in_the_studys_own_words(tea):
-    own = {
-        "improve": prompts.Wording("improve/tea-1", "{form}", "{question} {answer}"),
-        "searched": prompts.Wording("searched/tea-1", "{about}{need}{sources}", "{question}"),
-    }
-    manner = prompts.Manner(wordings=own)
-    prompt = prompts.rewrite("improve", "Why {about}?", "So.", 1, manner)
-    assert prompt.messages == [
-        {
-            "role": "system",
-            "content": "Put nothing but the rewritten answer between <improved> and </improved>.",
-        },
-        {"role": "user", "content": "Why {about}? So."},
-    ]
-    assert (
-        prompts.searched_answer("Why?", [], "Likes tea.", manner=manner).template
-        == "searched/tea-1"
-    )
-    assert prompts.searched_answer("Why?", [], "Likes tea.").template == "searched-about/1"
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.candidates import calls, pool, proposals
-from annotation.candidates.models import Budget, Candidate, GenerationRules, Proposal, Run
+from annotation.candidates import proposals
+from annotation.candidates.models import Budget, GenerationRules, Proposal, Run
 from annotation.personas.models import Persona
 from tests.candidates.conftest import expand, person, write_all
 
@@ -89,23 +89,6 @@ def test_decisions_are_made_in_bulk_and_taken_back(carol, tea, script):
     assert "Choose what is meant first." in text_of(nothing)
 
 
-def test_the_queue_asks_the_same_of_the_database_for_one_row_and_three(
-    carol,
-    tea,
-    script,
-):
-    counts = []
-    for names in (["Ada Lind"], ["Bo Ek", "Cy Oh"]):
-        script.values = [person(name, f"work of {name}") for name in names]
-        expand(tea, len(names))
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
-            carol.get(f"{QUEUE}persona/")
-        counts.append(len(queries))
-    assert counts[0] == counts[1]
-
-
 @pytest.mark.parametrize("page", [PAGE, "/api/v1/studies/tea/generation/"])
 def test_runs_ask_the_same_of_the_database_for_one_and_three(carol, tea, script, page):
     counts = []
@@ -129,16 +112,6 @@ def test_budget_and_rules_are_saved_or_refused(carol, tea):
     assert GenerationRules.objects.get().similarity == 0.8
 
 
-def test_a_run_is_cancelled_and_resumed_on_the_page(carol, tea, script):
-    script.values = [person()]
-    run = proposals.request(tea, "persona", {"count": 2})
-    pool.write_one(calls.calls_due()[0])
-    carol.post(f"{PAGE}runs/{run.pk}/", {"do": "cancel"})
-    assert Proposal.objects.filter(status="cancelled").count() == 1
-    carol.post(f"{PAGE}runs/{run.pk}/", {"do": "resume"})
-    assert Proposal.objects.filter(status="requested").count() == 1
-
-
 def test_a_wording_is_saved_on_its_page(carol, tea):
     page = f"{PAGE}prompts/general/"
     assert "general/1" in text_of(carol.get(page))
@@ -146,17 +119,3 @@ def test_a_wording_is_saved_on_its_page(carol, tea):
     assert (wrong.status_code, "must name {question}" in text_of(wrong)) == (400, True)
     done = carol.post(page, {"system": "Judge.", "user": "It: {question}"}, follow=True)
     assert "general/tea-1" in text_of(done)
-
-
-def test_held_answers_are_reviewed_with_the_reason_beside_them(carol, cast, tea, mina):
-    query = cast.query(tea, "q1", mina, text="Where shall I walk?")
-    held = Candidate.objects.create(
-        study=tea, query=query, external_id="c1", text="As ChatGPT I say: walk.", status="done",
-        review="pending", flags=["identity"],
-    )  # fmt: skip
-    page = text_of(carol.get(f"{QUEUE}answer/"))
-    assert "names a model or its maker" in page
-    data = {"row": [str(held.pk)], "do": "reject", "reason": "identity"}
-    carol.post(f"{QUEUE}answer/decide/", data)
-    held.refresh_from_db()
-    assert (held.review, held.review_reason) == ("rejected", "identity")

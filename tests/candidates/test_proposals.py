@@ -3,7 +3,7 @@ from datetime import date
 import pytest
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, clean, pool, proposals, review
+from annotation.candidates import calls, clean, pool, proposals, review, wording
 from annotation.candidates.models import Candidate, GenerationRules, Proposal
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import checked
@@ -54,18 +54,6 @@ def test_a_persona_in_use_cannot_be_taken_back(tea, mina, cast, model, script):
     cast.query(tea, "q9", Persona.objects.get(external_id__startswith="g-"))
     with pytest.raises(Conflict, match="in use"):
         review.undo(tea, "persona", [row.pk], by=carol)
-
-
-def test_a_persona_for_whom_something_was_proposed_is_in_use(tea, mina, cast, model, script):
-    carol = cast.person("Carol")
-    script.values = [person(), {"numbers": [1]}]
-    expand(tea)
-    (row,) = Proposal.objects.all()
-    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
-    proposals.request(tea, "memory", {"texts": ["How to bake."]})
-    with pytest.raises(Conflict, match="in use"):
-        review.undo(tea, "persona", [row.pk], by=carol)
-    assert Proposal.objects.filter(step="memory").count() == 2
 
 
 def test_memories_that_were_there_before_stay_when_a_decision_is_taken_back(
@@ -265,8 +253,15 @@ def test_traits_that_a_question_names(text, traits):
     assert clean.named(text, PROFILE) == traits
 
 
-def test_a_sentence_that_repeats_an_attribute_mentions_it():
-    statement = "Prefers night trains over flying"
-    assert clean.mentions("Since you prefers night trains over flying, go by rail.", statement)
-    assert not clean.mentions("Trains leave at night. Flying is quicker.", statement)
-    assert not clean.mentions("Anything", "")
+def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
+    for bad, words in [("", "from 1"), ("None", "must name"), ("{question} {x}", "cannot name")]:
+        with pytest.raises(DomainError, match=words):
+            wording.save(tea, "general", "Judge.", bad)
+    for system, version in [("Judge.", 1), ("Judge.", 1), ("Judge it.", 2)]:
+        saved = wording.save(tea, "general", system, "Q: {question}")
+        assert saved.id == f"general/tea-{version}"
+    script.values = [{"subjective": True, "open_ended": True, "understandable": True}]
+    proposals.request(tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]})
+    write_all()
+    assert Proposal.objects.get().template == "general/tea-2"
+    assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"

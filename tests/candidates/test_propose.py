@@ -7,9 +7,6 @@ from django.core.management import CommandError, call_command
 
 from annotation.accounts.models import ApiToken
 from annotation.candidates.models import Proposal
-from annotation.core.errors import DomainError
-from annotation.judging.kinds import kind_of
-from annotation.personas import curate
 from annotation.personas.models import Persona
 from tests.candidates.conftest import person, write_all
 
@@ -106,27 +103,3 @@ def test_what_a_program_sends_wrongly_is_refused_with_a_sentence(post, model, bo
 
 
 # --- Sides ----------------------------------------------------------------------------------
-
-
-def test_personas_are_divided_once_and_never_cross(cast, tea, capsys):
-    for n in range(5):
-        cast.persona(tea, f"p{n}")
-    curate.split(tea, ["p0"], "training")
-    call_command("split_personas", "tea", benchmark=2, json=True)
-    assert document(capsys) == {"benchmark": 2, "training": 3}
-    assert Persona.objects.get(external_id="p0").split == "training"
-    with pytest.raises(DomainError, match="none ever crosses"):
-        curate.split(tea, ["p0"], "benchmark")
-    with pytest.raises(DomainError, match="no persona"):
-        curate.split(tea, ["p9"], "benchmark")
-    with pytest.raises(CommandError, match="2 are in it already, and 0 have no side yet"):
-        call_command("split_personas", "tea", benchmark=4)
-
-
-def test_nobody_judges_anything_of_a_training_persona(cast, tea):
-    task = cast.task(tea)
-    for key in ("p1", "p2"):
-        cast.candidates(cast.query(tea, f"q-{key}", cast.persona(tea, key)))
-    curate.split(tea, ["p1"], "training")
-    curate.split(tea, ["p2"], "benchmark")
-    assert [row["query"].external_id for row in kind_of(task.kind).plan(tea, task)] == ["q-p2"]

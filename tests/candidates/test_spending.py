@@ -47,17 +47,6 @@ def test_a_budget_refuses_a_call_before_it_is_sent(asked, tea, fake, priced):
     assert written(candidate).status == "done"
 
 
-def test_what_an_own_web_search_read_counts_once_it_is_reported(asked, tea, fake, priced):
-    most = sum(spending.bound(priced, MESSAGES))
-    Budget.objects.create(study=tea, tokens=most)
-    fake.replies = [Reply(tokens=(9_000, 5))]
-    spending.call(tea.pk, priced, MESSAGES)
-    assert spending.spent(tea.pk)["tokens"] == 9_005 > most
-    with pytest.raises(CallFailed, match="budget"):
-        spending.call(tea.pk, priced, MESSAGES)
-    assert len(fake.requests) == 1
-
-
 def test_a_budget_for_the_day_is_waited_for_without_counting_a_try(asked, tea, fake, priced):
     most = sum(spending.bound(priced, MESSAGES))
     Budget.objects.create(study=tea, daily_tokens=most + 10_000)

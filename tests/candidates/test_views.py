@@ -1,14 +1,9 @@
-import re
-
 import pytest
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation.candidates import calls, generate, pool
+from annotation.candidates import generate, pool
 from annotation.candidates.forms import offered
 from annotation.candidates.models import Budget, Candidate, GenerationRules, Retrieval
-from annotation.candidates.strategies import by_name
 from annotation.core.models import Heartbeat
 from tests.candidates.conftest import Reply
 
@@ -19,12 +14,6 @@ HTMX = {"HX-Request": "true"}
 @pytest.fixture
 def carol(asked, cast, login):
     return login(cast.person("Carol"))
-
-
-def test_nobody_starts_anything_by_a_link(carol, client):
-    assert client.get(f"{PAGE}retry/").status_code == 405
-    client.logout()
-    assert client.get(PAGE).status_code == 302
 
 
 def test_a_curator_starts_and_sees_how_far_it_is(carol, fake):
@@ -81,15 +70,6 @@ def test_failures_are_named_and_tried_again(carol, tea, fake):
     assert candidate.status == "requested"
 
 
-def test_answers_are_rendered_by_the_one_renderer(carol, tea, fake):
-    fake.replies = [Reply("Take **one** <script>alert(1)</script>")]
-    (candidate,) = generate.request(tea, strategies=["A3"])
-    pool.write_one(candidate.pk)
-    page = carol.get(PAGE).content.decode()
-    assert "<strong>one</strong> &lt;script&gt;alert(1)&lt;/script&gt;" in page
-    assert "A3 · fake · fake-7b-2026" in " ".join(page.split())
-
-
 def test_a_form_without_a_choice_is_refused_with_a_sentence(carol):
     page = carol.post(PAGE, {"endpoint": "gone"}).content.decode()
     assert "gone is not one of the available choices" in page
@@ -107,50 +87,6 @@ def test_a_study_without_queries_and_a_site_without_endpoints_say_so(
     assert "No endpoint is configured." in client.get(PAGE).content.decode()
     settings.ENDPOINTS = [{"name": "x"}]
     assert "Endpoint x, base_url: Field required." in client.get(PAGE).content.decode()
-
-
-def test_the_key_is_on_no_page(carol, fake):
-    assert fake.config()["api_key"] not in carol.get(PAGE).content.decode()
-
-
-def test_answers_come_in_pages(carol, tea, asked, cast):
-    for n in range(9):
-        cast.candidates(cast.query(tea, f"many-{n}"), 3)
-    first = carol.get(PAGE)
-    assert len(re.findall(r'<div class="text"', first.content.decode())) == 20
-    second = carol.get(PAGE, {"after": first.context["page"].after}).content.decode()
-    assert len(re.findall(r'<div class="text"', second)) == 7
-    assert carol.get(f"{PAGE}?after=x", follow=True).status_code == 200
-
-
-def test_one_answer_and_three_cost_the_same_queries(carol, tea, asked, fake):
-    def queries():
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            assert carol.get(PAGE).status_code == 200
-        return len(captured)
-
-    def write(strategy):
-        (candidate,) = generate.request(tea, strategies=[strategy])
-        pool.write_one(candidate.pk)
-
-    write("A3")
-    one = queries()
-    write("A1")
-    write("A2")
-    assert Candidate.objects.filter(status="done").count() == 3
-    assert queries() == one
-    assert calls.calls_due() == []
-
-
-def test_every_strategy_has_words_for_the_form():
-    assert list(by_name()) == [
-        "A1", "A2", "A3", "attributes", "mismatch", "search", "search-raw", "search-raw-selected",
-        "search-static", "search-static-selected", "search-aware", "search-aware-selected",
-        "search-oracle", "search-endpoint", "improve", "degrade",
-    ]  # fmt: skip
-    assert all(str(strategy.words) for strategy in by_name().values())
 
 
 @pytest.mark.parametrize(

@@ -71,11 +71,6 @@ def test_an_age_counts_in_its_decade(age, decade):
     assert values("age", {"Demographics": {"Age": age}}) == {decade}
 
 
-def test_a_type_lacks_where_a_letter_lacks():
-    profile = {"Personality": MINA["Personality"] | {"Judging_or_Perceiving": ""}}
-    assert values("mbti", profile) == set()
-
-
 @pytest.mark.parametrize(
     "profile", [{"Demographics": "x"}, {"Personality": []}, {"Demographics": [1]}]
 )

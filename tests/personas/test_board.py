@@ -6,7 +6,7 @@ from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas import balance, board, curate
 from annotation.personas.models import PairDecision, Persona
-from tests.personas.conftest import BAKER, text_of
+from tests.personas.conftest import text_of
 
 PAGE = "/studies/tea/personas/board/"
 
@@ -85,27 +85,6 @@ def test_the_board_shows_dimensions_pairs_and_the_funnel(people, carol):
     assert "personas written by people" in page
 
 
-def test_a_crowded_value_is_marked_in_the_chart_and_in_the_table(carol, cast, tea):
-    for number, job in enumerate(["Nurse"] * 4 + ["Baker", "Pilot", "Diver"]):
-        cast.persona(tea, f"p{number}", Demographics={"Career_Information": job})
-    page = text_of(carol.get(PAGE))
-    assert 'class="mark over"' in page
-    assert '<strong dir="auto">nurse</strong> (4)' in page
-    assert "▲ yes" in page
-
-
-def test_the_thresholds_lead_to_their_pairs(people, carol, tea):
-    page = text_of(carol.get(f"{PAGE}?similar=0.95"))
-    for at, count in board.preview(board.undecided(tea, board.versions(tea))):
-        assert f'<a href="?similar={at:.2f}#pairs"' in page
-        assert f'<td class="n">{count}</td>' in page
-
-
-@pytest.mark.parametrize("similar", ["", "nonsense", "nan", "-5", "9", "1e999"])
-def test_a_threshold_that_is_none_changes_nothing(people, carol, similar):
-    assert carol.get(PAGE, {"similar": similar}).status_code == 200
-
-
 def test_a_decision_on_the_page_is_made_and_taken_back(people, carol):
     sent = {"first": people[0].pk, "second": people[1].pk, "choice": "second", "similar": "0.9"}
     answer = carol.post(f"{PAGE}pairs/", sent)
@@ -134,15 +113,3 @@ def test_a_dimension_is_downloaded_as_table_and_as_chart(people, carol):
     # Nobody has one.
     assert carol.get(f"{PAGE}nationality.svg").status_code == 404
     assert carol.get(f"{PAGE}occupation.pdf").status_code == 404
-
-
-def test_the_board_takes_the_same_statements_for_few_and_for_many(
-    carol, cast, tea, people, django_assert_num_queries
-):
-    carol.get(PAGE)
-    with django_assert_num_queries(11) as captured:
-        carol.get(PAGE)
-    for n in range(20):
-        cast.persona(tea, f"more-{n}", Demographics=BAKER)
-    with django_assert_num_queries(len(captured)):
-        carol.get(PAGE)

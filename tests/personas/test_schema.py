@@ -139,15 +139,6 @@ def test_a_study_may_begin_the_card_with_another_group():
     assert set(schema.CARD_GROUPS) == {name for name, _ in Study.CardGroup.choices}
 
 
-def test_a_trait_in_other_words_keeps_its_own_key():
-    profile = {"Personality": {"Judging_or_Perceiving": "a bit of both"}}
-    assert schema.card(profile) == [("Personality", [("Judging_or_Perceiving", "a bit of both")])]
-
-
-def test_the_card_of_an_empty_profile_is_empty():
-    assert schema.card({"Name": "Jo", "Demographics": {"Age": ""}}) == []
-
-
 words = st.sampled_from(["", "E", "x", " x ", "two\nlines", "a\r\nb"]) | st.text(max_size=4)
 leaves = words | st.integers() | st.booleans() | st.none() | st.lists(words, max_size=2)
 keys = st.sampled_from([key for guided in schema.FIELDS for key in guided.path] + ["Other"])

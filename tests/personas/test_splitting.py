@@ -8,6 +8,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import add_items, open_batch
+from annotation.judging.kinds import kind_of
 from annotation.personas import curate, splitting
 from annotation.personas.models import Persona
 from tests.personas.conftest import text_of
@@ -61,6 +62,16 @@ def test_a_split_that_cannot_be_is_refused(people, carol, tea, data):
     assert set(sides(tea).values()) == {""}
 
 
+def test_a_side_is_chosen_once(people, tea):
+    curate.split(tea, ["p1"], "training")
+    for name, side, words in [("p1", "benchmark", "none ever crosses"), ("p9", "training", "no p")]:
+        with pytest.raises(DomainError, match=words):
+            curate.split(tea, [name], side)
+    assert splitting.make(tea, 2, 1) == {"benchmark": 2, "training": 2}
+    with pytest.raises(DomainError, match="2 are in it already, and 0 have no side yet"):
+        splitting.propose(tea, 4, 1)
+
+
 def test_the_database_refuses_that_a_persona_crosses(people, tea):
     curate.split(tea, ["p1"], "training")
     for side in ("benchmark", ""):
@@ -87,6 +98,7 @@ def test_no_item_is_opened_about_a_training_persona(people, cast, tea):
     with pytest.raises(DomainError, match="training persona"):
         add_items(tea, cast.task(tea), [row])
     assert not tea.items.exists()
+    assert list(kind_of("selection").plan(tea, tea.tasks.get())) == []
 
 
 def test_the_command_shows_the_counts_and_stores_nothing_without_being_asked(people, tea, capsys):

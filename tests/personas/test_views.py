@@ -4,7 +4,6 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.core.models import AuditEvent
-from annotation.personas import curate
 from annotation.personas.models import Persona, PersonaVersion
 
 URL = "/studies/tea/personas/"
@@ -22,15 +21,6 @@ def fields(**changed):
 def upload(client, url, *rows):
     data = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
     return client.post(url, {"file": SimpleUploadedFile("mine.jsonl", data.encode())})
-
-
-def test_the_list_names_each_persona_with_its_state(carol, cast, tea, mina):
-    cast.query(tea, "q1", mina)
-    gone = cast.persona(tea, "p2", Name="Jo")
-    curate.drop(gone, "stereotyped")
-    page = carol.get(URL).content.decode()
-    assert "Mina Park" in page
-    assert "dropped: stereotyped" in page
 
 
 def test_the_list_takes_the_same_statements_for_one_persona_and_for_many(

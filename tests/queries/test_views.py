@@ -73,12 +73,6 @@ def test_a_change_after_answers_is_a_new_version(carol, cast, asked):
     assert carol.get(f"{URL}{asked.pk}/").url == answer.url
 
 
-def test_an_unchanged_query_stays_as_it_is(carol, cast, asked):
-    cast.candidates(asked, 1)
-    carol.post(f"{URL}{asked.pk}/", fields(asked))
-    assert versions() == [(1, "What now?")]
-
-
 def test_a_page_opened_before_another_change_does_not_undo_it(carol, cast, asked):
     cast.candidates(asked, 1)
     carol.post(f"{URL}{asked.pk}/", fields(asked, text="What then?"))
