@@ -1,6 +1,5 @@
 """Forms of generation: what a step needs, budgets, rules, prompts, reviews, sources."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -11,31 +10,13 @@ from django.utils.translation import gettext_lazy
 from annotation.candidates import attributes, endpoints, generate, retrieve
 from annotation.candidates.results import Limits, ReviewRules
 from annotation.candidates.steps import STEPS
-from annotation.candidates.steps.base import Options
+from annotation.candidates.steps.base import Options, texts_of
 from annotation.candidates.strategies import Strategy, by_name
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.studies.models import Study
 
 TEXTS_LIMIT = 5_000_000
-
-
-def texts_of(lines: Iterable[str]) -> list[str]:
-    """Texts, one a line; a line of JSON gives its "text" or "prompt"."""
-    texts = []
-    for line in lines:
-        line = line.strip()
-        if line.startswith("{"):
-            try:
-                value = json.loads(line)
-                line = value.get("text") or value.get("prompt") or ""
-            except (ValueError, RecursionError) as error:
-                raise forms.ValidationError(_("A line is no JSON object.")) from error
-            if not isinstance(line, str):
-                raise forms.ValidationError(_("A line has no text."))
-        if line.strip():
-            texts.append(line.strip())
-    return texts
 
 
 class StepForm(form_of(Options)):  # type: ignore[misc]
@@ -74,8 +55,10 @@ class StepForm(form_of(Options)):  # type: ignore[misc]
         if "texts" in data:
             data["texts"] += data.get("file", "").splitlines()
         options = self.values
-        if "texts" in options:
-            options["texts"] = texts_of(options["texts"])
+        try:
+            options |= {"texts": texts_of(options["texts"])} if "texts" in options else {}
+        except DomainError as refusal:
+            raise forms.ValidationError(refusal.sentence) from refusal
         return {**data, "options": options}
 
 

@@ -47,7 +47,7 @@ def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, c
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"set": ["count=0"]}, "count"),
+        ({"set": ["count=0"]}, "How many"),
         ({"set": ["size=3"]}, "--set takes count"),
         ({"accept": "nobody@example.org"}, "no account"),
         ({"endpoint": "none"}, "no endpoint"),

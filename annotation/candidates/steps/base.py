@@ -1,11 +1,13 @@
 """What a step of generation is: something that a model proposes and people review."""
 
-from collections.abc import Callable, Collection, Iterator
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any, cast
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from pydantic import TypeAdapter
 from pydantic.dataclasses import dataclass as schema
@@ -48,6 +50,24 @@ class Options:
     asked_on: date | None = asked(_("Asked on"), None, _("The persona is shown as of that day."))
     least: int = asked(_("Fewest words"), 4, ge=1, le=1_000)
     most: int = asked(_("Most words"), 60, ge=1, le=1_000)
+
+
+def texts_of(lines: Iterable[str]) -> list[str]:
+    """Texts, one a line; a line of JSON gives its "text" or "prompt"."""
+    texts = []
+    for line in lines:
+        line = line.strip()
+        if line.startswith("{"):
+            try:
+                value = json.loads(line)
+                line = value.get("text") or value.get("prompt") or ""
+            except (ValueError, RecursionError) as error:
+                raise DomainError(gettext("A line is no JSON object."), code="texts") from error
+            if not isinstance(line, str):
+                raise DomainError(gettext("A line has no text."), code="texts")
+        if line.strip():
+            texts.append(line.strip())
+    return texts
 
 
 def checked(names: Collection[str], options: dict) -> Options:

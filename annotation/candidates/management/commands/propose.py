@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
-from django.utils.datastructures import MultiValueDict
 
 from annotation.accounts.models import User
 from annotation.candidates import endpoints, pool, proposals, review, spending
-from annotation.candidates.forms import StepForm
 from annotation.candidates.models import Run
 from annotation.candidates.steps import STEPS
+from annotation.candidates.steps.base import Options, texts_of
 from annotation.core.rows import chunks
+from annotation.core.schema import fields_of
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -40,7 +40,7 @@ class Command(StudyCommand):
         """Plan or request, wait, accept, report. Exit 1 with sentences where something failed."""
         reviewer = _person(options["accept"]) if options["accept"] else None
         server = endpoints.get(options["endpoint"])
-        wanted = _options(step, server.name, options)
+        wanted = _options(step, options)
         if options["dry_run"]:
             self._tell(proposals.plan(study, step, wanted, endpoint=server.name), options)
             return
@@ -79,25 +79,22 @@ def _person(email: str) -> User:
     return person
 
 
-def _options(step: str, endpoint: str, options: dict) -> dict:
-    """The step's options, checked as its form checks them."""
-    form = StepForm(step=step)
-    values = {name: form[name].value() or "" for name in form.fields} | {"endpoint": endpoint}
+def _options(step: str, options: dict) -> dict:
+    """The step's options as they are typed."""
+    wanted: dict[str, Any] = {}
     for pair in options["set"]:
         name, equals, value = pair.partition("=")
         if not equals or name not in (names := STEPS[step].options):
             raise CommandError(f"--set takes {', '.join(names)}, as NAME=VALUE.", returncode=2)
-        values[name] = value.replace("\\n", "\n")
+        value = value.replace("\\n", "\n")
+        wanted[name] = value.splitlines() if fields_of(Options)[name].many else value
     if path := options["texts"]:
         try:
-            values["texts"] = path.read_text(encoding="utf-8-sig").replace("\x00", "")
+            text = path.read_text(encoding="utf-8-sig").replace("\x00", "")
         except (OSError, UnicodeDecodeError) as error:
             raise CommandError(f"{path}: {error}") from error
-    form = StepForm(MultiValueDict({name: [value] for name, value in values.items()}), step=step)
-    if not form.is_valid():
-        faults = [f"{name}: {' '.join(map(str, words))}" for name, words in form.errors.items()]
-        raise CommandError("\n".join(faults))
-    return form.cleaned_data["options"]
+        wanted["texts"] = texts_of(text.splitlines())
+    return wanted
 
 
 def _accept(study: Study, run: Run, reviewer: User) -> int:
