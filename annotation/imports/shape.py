@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
@@ -90,6 +90,10 @@ class Row:
     memory: str = ""
     attribute: str = ""
     attribute_text: str = ""
+    # When the attribute holds, and which turn of its conversation states it.
+    since: date | None = None
+    until: date | None = None
+    turn: int | None = None
     query: str = ""
     prompt: str = ""
     # A conversation that is the question: {"role", "content"}; ``prompt`` is its transcript.
@@ -191,6 +195,18 @@ class _Reading:
             if not row.attribute_text:
                 raise RowError(_("the attribute is empty"))
             row.attribute = digest("a", row.persona, row.attribute_text)
+            row.since, row.until = (self.day(target) for target in ("since", "until"))
+            if row.since and row.until and row.until <= row.since:
+                raise RowError(_("It must end after it begins."))
+            turn = self.short("turn")
+            row.turn = int(turn) if turn.isdecimal() and len(turn) < 9 else None
+
+    def day(self, target: str) -> date | None:
+        text = self.short(target)
+        try:
+            return date.fromisoformat(text[:10]) if text else None
+        except ValueError as error:
+            raise RowError(_("the time is not in ISO 8601")) from error
 
     def question(self, row: Row) -> None:
         for target in ("scenario", "language"):

@@ -47,7 +47,8 @@ OVERLAP = 3
 FAULTS_LIMIT = 100_000
 # Columns of the staged rows by their types; they outlast a transaction.
 _ROW = {
-    "int": ("line",),
+    "int": ("line", "turn"),
+    "date": ("since", "until"),
     "text": (
         *("persona", "memory", "attribute", "attribute_text", "query", "prompt", "need", "type"),
         *("scenario", "language", "item", "model"),
@@ -457,7 +458,8 @@ class _Storing:
     def attributes(self) -> None:
         _insert(
             Attribute,
-            {"persona_id": "p.id", "external_id": "s.attribute", "text": "s.attribute_text"},
+            {"persona_id": "p.id", "external_id": "s.attribute", "text": "s.attribute_text"}
+            | {name: f"s.{name}" for name in ("since", "until", "turn")},
             """import_row s
                JOIN personas_persona p ON p.study_id = %(study)s AND p.external_id = s.persona
                WHERE s.attribute <> '' ON CONFLICT DO NOTHING""",

@@ -4,6 +4,7 @@ import io
 import json
 import zipfile
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from annotation.candidates.models import Candidate
 from annotation.evaluation.models import Verdict
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
 from annotation.judging.work.hidden_checks import outcomes
-from annotation.personas.models import Memory, Persona
+from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
 from tests.corpora import DATA
@@ -315,6 +316,21 @@ def test_attributes_are_judged_alone_and_with_a_prompt(bring):
     text = "persona,attribute,prompt,annotator,label\np1,likes tea,Plan a day,x,no\n"
     bring(text, "--study", "two")
     assert Judgment.objects.get(slot__study__slug="two").answers.get().label == "no"
+
+
+def test_a_preference_keeps_its_turn_and_the_days_between_which_it_holds(bring):
+    text = (
+        "persona,attribute,since,until,turn\n"
+        "p1,likes tea,2026-05-01,2026-05-02,7\np1,likes rye,,,\n"
+        "p1,likes oats,soon,,\np1,likes figs,2026-05-02,2026-05-02,\n"
+    )
+    report = bring(text, "--study", "tea", "--skip-faulty")
+    assert [row["line"] for row in report["rejected"]] == [4, 5]
+    stored = Attribute.objects.order_by("text").values_list("text", "since", "until", "turn")
+    assert list(stored) == [
+        ("likes rye", None, None, None),
+        ("likes tea", date(2026, 5, 1), date(2026, 5, 2), 7),
+    ]
 
 
 def test_what_does_not_fit_is_listed_and_the_rest_is_stored(bring):
