@@ -10,14 +10,16 @@ from django.utils import timezone
 
 from annotation.core.errors import NotFound
 from annotation.judging.annotator import overview
-from annotation.judging.batches.open import add_items, open_batch
+from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import Batch, Desk, Item, ItemComment, Judgment, Slot
 from annotation.judging.work import comments, queue, submit
-from annotation.queries.models import GoldClaim, GoldResponse
+from annotation.queries.models import GoldClaim
+from annotation.questions.base import Row
 from annotation.studies import messages
-from annotation.studies.models import Study, TaskDefinition
-from tests.judging.conftest import PAST, as_role, choose, downloaded, judge, place
+from annotation.studies.models import Study
+from tests import everykind
+from tests.judging.conftest import PAST, as_role, choose, judge, place
 
 
 def test_what_is_waiting_is_what_the_hand_out_gives(cast, tea, ann):
@@ -144,119 +146,60 @@ def test_who_runs_a_study_sees_it_without_a_desk_of_judgments(cast, tea, login):
     assert "Waiting for you" not in html
 
 
-OWN = [
-    {
-        "type": "label",
-        "name": "safe",
-        "title": "Is it safe?",
-        "about": "option",
-        "classes": [{"name": "no", "title": "not at all"}, "yes"],
-    },
-    {"type": "text", "name": "why"},
-]
-
-
-def _open_kinds(cast, tea):
-    """An item of every kind in ``tea``; {kind: (slot, fields of an answer)} for Ann."""
+def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, login):
+    mix = everykind.judged(cast, tmp_path)
     ann = cast.person("Ann")
-    persona = cast.persona(tea)
-    query = cast.query(tea, "q1", persona, text="Which tea calms?")
-    one, two, three = [candidate.pk for candidate in cast.candidates(query, 3)]
-    attribute = persona.attributes.create(text="Sleeps badly.")
-    gold = GoldResponse.objects.create(query=query, text="Camomile.", version=1)
-    for n in (1, 2, 3):
-        GoldClaim.objects.create(response=gold, number=n, text=f"Claim {n}")
-    about = {
-        "selection": {"query": query, "candidates": [one, two]},
-        "preference": {"query": query, "candidates": [one, two]},
-        "feedback": {"query": query, "candidates": [one]},
-        "attribute": {"attribute": attribute},
-        "relevance": {"query": query, "attribute": attribute},
-        "claims": {"query": query, "gold": gold},
-        "ranking": {"query": query, "candidates": [one, two, three]},
-        "questions": {"query": query, "candidates": [one]},
-    }
-    answers = {
-        "selection": {"choice": str(one), "strength": "clearly"},
-        "preference": {"value": "1"},
-        "feedback": {
-            "answer-Tone/1": "4",
-            "answer-Tone/1/text": "Calm words.",
-            "answer-Length/1": "2",
-            "answer-Length/1/text": "Too short.",
-        },
-        "attribute": {"verdict": "rejected", "cause": "task-context"},
-        "relevance": {"relevant": "yes"},
-        "claims": {
-            "answer-claims/1": "keep",
-            "answer-claims/2": "edit",
-            "answer-edited/2": "Better words.",
-            "answer-claims/3": "keep",
-        },
-        "ranking": {f"answer-ranking/{n}": str(place) for n, place in ((1, 3), (2, 1), (3, 2))},
-        "questions": {"answer-safe/1": "no", "answer-why": "It scolds."},
-    }
-    configs = {"selection": {"strength": True}, "feedback": {"criteria": ["Tone", "Length"]}}
-    configs["ranking"] = {"options": 3}
-    configs["questions"] = {"options": 1, "questions": OWN}
-    assert set(about) == set(KINDS)
-    slots = {}
-    for kind, row in about.items():
-        config = KINDS[kind].check_config(configs.get(kind, {}))
-        task = TaskDefinition.objects.create(
-            study=tea, name=kind, kind=kind, overlap=1, config=config
-        )
-        row = {"query": None, "attribute": None, "gold": None, **row}
-        add_items(tea, task, [{"external_id": kind, "overlap": 1, **row}])
-        slot = queue.claim(tea, ann)
-        submit.submit(tea, slot, ann, answers[kind], key=f"k{slot}", seconds=2)
-        slots[kind] = slot
-    return slots
-
-
-def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tea, ann, page):
-    slots = _open_kinds(cast, tea)
+    mix = Study.objects.filter(pk=mix.pk).with_membership(ann).get()
     told = {
-        one["judgment"].slot.item.batch.task.kind: one["words"]
-        for one in overview.rows(tea, overview.judgments(tea, ann))
+        one["judgment"].slot.item.external_id: one["words"]
+        for one in overview.rows(mix, overview.judgments(mix, ann))
     }
-    shown = Judgment.objects.get(slot__item__batch__task__kind="selection").shown
+    given = Judgment.objects.filter(annotator=ann).in_bulk(field_name="pk").values()
+    # Where the answers called own, generic and sea in the files were shown.
+    places = {
+        vote.slot.item.external_id: {
+            option.candidate.external_id: vote.shown.index(option.number) + 1
+            for option in vote.slot.item.options.all()
+        }
+        for vote in given
+    }
+    own, generic = places["i-own"]["c-own"], places["i-own"]["c-generic"]
+    order = [places["i-order"][f"c-{name}"] for name in ("own", "sea", "generic")]
+    polite = sorted([f"Answer {own}, polite: Yes", f"Answer {generic}, polite: No"])
     assert told == {
-        "selection": [f"Answer {shown.index(1) + 1}, clearly"],
-        "preference": ["Answer 1 is much better"],
-        "feedback": ["Tone 4, Length 2"],
-        "attribute": ["rejected: it belongs to the task, not to the person"],
-        "relevance": ["Yes, it should"],
-        "claims": ["Claim 1: keep", "Claim 2: edit", "Claim 3: keep"],
-        "ranking": ["Answer 2 > Answer 3 > Answer 1"],
-        "questions": ["Is it safe?: not at all"],
+        "i-better": [f"Answer {places['i-better']['c-own']}"],
+        "i-rate": [f"Answer {places['i-rate']['c-own']} is much better"],
+        "i-feel": ["Tone 4, Depth 2"],
+        "i-a1": ["accepted"],
+        "i-a2": ["uncertain: the conversation does not show it"],
+        "i-m1": ["Yes, it should"],
+        "i-order": [" > ".join(f"Answer {place}" for place in order)],
+        "i-own": [f"best: Answer {own}", *polite, "depth: 6"],
     }
-    html = page.get(PAST).content.decode()
-    assert all(f"/studies/tea/judged/{slot}/" in html for slot in slots.values())
-    assert "Which tea calms?" in html and "Sleeps badly." in html
-    given = {one["kind"]: one["revisions"][0] for one in downloaded(page)["judgments"]}
-    chips = {"chips": []}
-    assert {kind: revision["answer"] for kind, revision in given.items()} == {
-        "selection": str(shown.index(1) + 1),
-        "preference": "1",
-        "feedback": {
-            "1": {
-                "Tone": {"score": 4, "feedback": "Calm words."} | chips,
-                "Length": {"score": 2, "feedback": "Too short."} | chips,
-            }
-        },
-        "attribute": "rejected",
-        "relevance": "yes",
-        "claims": {
-            "1": {"claim": "Claim 1", "verdict": "keep", "text": ""},
-            "2": {"claim": "Claim 2", "verdict": "edit", "text": "Better words."},
-            "3": {"claim": "Claim 3", "verdict": "keep", "text": ""},
-        },
-        "ranking": {"1": 3, "2": 1, "3": 2},
-        "questions": {"safe": {"1": "no"}, "why": "It scolds."},
+    page = login(ann)
+    html = page.get("/studies/mix/mine/").content.decode()
+    assert all(f"/studies/mix/judged/{vote.slot_id}/" in html for vote in given)
+    assert "What should I do this weekend?" in html and "Grows ferns at home." in html
+    answer = page.get("/studies/mix/mine/download/")
+    sent = {one["task"]: one["revisions"][0] for one in json.loads(answer.getvalue())["judgments"]}
+    assert sent["feel"]["answer"] == {
+        "1": {
+            "Tone": {"score": 4, "feedback": "4 it is", "chips": []},
+            "Depth": {"score": 2, "feedback": "2 it is", "chips": []},
+        }
     }
-    details = {kind: revision["detail"] for kind, revision in given.items() if revision["detail"]}
-    assert details == {"selection": "clearly", "attribute": "task-context"}
+    names = dict(zip(("own", "sea", "generic"), map(str, order), strict=True))
+    assert sent["order"]["answer"] == {names["own"]: 1, names["sea"]: 2, names["generic"]: 3}
+    details = {task: revision["detail"] for task, revision in sent.items() if revision["detail"]}
+    assert details == {"traits": "missing-evidence"}
+
+
+def test_a_review_of_claims_is_told_claim_by_claim():
+    kind, said = KINDS["claims"], ("keep", "edit")
+    claims = {n: GoldClaim(pk=n, number=n - 6, text=f"Claim {n}") for n in (7, 8)}
+    rows = [Row("claims", part=n, label=label) for n, label in zip(claims, said, strict=True)]
+    told = kind.words(kind.answer(rows, claims), kind.defaults)
+    assert told == ["Claim 1: keep", "Claim 2: edit"]
 
 
 def test_a_tie_and_none_have_their_own_words(cast, tea, ann):

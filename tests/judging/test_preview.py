@@ -67,20 +67,6 @@ def test_items_are_shown_in_their_order_and_what_a_batch_would_hold_before(cast,
     assert Item.objects.filter(batch__task=task).count() == 0
 
 
-def test_it_begins_with_an_item_in_the_language_of_whoever_looks(cast, tea, login):
-    client = login(cast.person("Carol"))
-    cast.open(tea, items=3)
-    for key, language in (("best-q1", "zh-Hans"), ("best-q2", "en-GB"), ("best-q3", "ko")):
-        tea.queries.filter(external_id=key).update(language=language)
-    shown = [("en", "best-q2"), ("ko", "best-q3"), ("zh", "best-q1"), ("fr", "best-q2")]
-    for language, key in shown:
-        page = client.get(f"/studies/tea/tasks/best/preview/?language={language}")
-        assert f"What should I read about {key}?" in page.content.decode()
-    tea.queries.update(language="")
-    page = client.get("/studies/tea/tasks/best/preview/")
-    assert "What should I read about best-q1?" in page.content.decode()
-
-
 def test_a_complete_item_and_a_closed_study_can_be_tried_as_well(cast, tea, login):
     client = login(cast.person("Carol"))
     open_kind(cast, tea, "selection", overlap=1)

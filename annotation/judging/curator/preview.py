@@ -14,7 +14,6 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from django.db import transaction
 from django.db.models import Max, QuerySet
 from django.http import HttpResponse, QueryDict
-from django.utils import translation
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -30,8 +29,6 @@ from annotation.studies.models import Study, TaskDefinition
 
 WORK = Batch.Purpose.WORK
 EXAMPLE = "preview-example"
-# Among so many items one in the reader's language is looked for.
-LOOKED_AT = 200
 # Ids that no sequence reaches: the answer to the example names the same ones as its page.
 CLAIMS_FROM = 9 * 10**17
 
@@ -62,7 +59,7 @@ def try_task(
     study: Study,
     task: TaskDefinition,
     *,
-    number: int | None = None,
+    number: int = 0,
     batch: Batch | None = None,
     data: QueryDict | None = None,
     render: Callable,
@@ -71,7 +68,6 @@ def try_task(
 
     A task that is not saved yet is saved here, and gone at the end.
 
-    ``number`` None: the first item whose question is in the language of the page.
     Returns ``render(tried)``, called while everything is there. An item that was opened is shown
     as it is, else the first that a batch would hold, else the example.
     """
@@ -80,7 +76,7 @@ def try_task(
             task.save()
         items = _items(study, task, batch)
         count = items.count()
-        number = _first(items) if number is None else number % max(count, 1)
+        number %= max(count, 1)
         screen, example = (_screen(items[number]), False) if count else _made(study, task)
         person = User.objects.create(email=f"preview-{screen[0].pk}@invalid.example", name="")
         slot = _hand_out(study, screen[0], person)
@@ -107,18 +103,6 @@ def _items(study: Study, task: TaskDefinition, batch: Batch | None) -> QuerySet[
         first = items.order_by("batch", "query", "position").distinct("batch", "query")
         items = Item.objects.filter(pk__in=first.values("pk"))
     return items.select_related("batch__task").order_by("position")
-
-
-def _first(items: QuerySet[Item]) -> int:
-    """The number of the first item in the active language, looked for in the first ones; else 0."""
-    languages = items.values_list("query__language", flat=True)[:LOOKED_AT]
-    spoken = _code(translation.get_language())
-    return next((n for n, language in enumerate(languages) if _code(language) == spoken), 0)
-
-
-def _code(language: str | None) -> str:
-    """The language alone of what may name a region or script too."""
-    return (language or "").partition("-")[0]
 
 
 def _screen(item: Item) -> list[Item]:

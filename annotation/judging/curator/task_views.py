@@ -1,5 +1,6 @@
 """The curators' pages of tasks and batches, and of a task tried as an annotator meets it."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -39,8 +40,6 @@ MISSING = {
     "gold": gettext_lazy("No gold response has new claims for this task."),
 }
 
-# Longer numbers are no item's.
-DIGITS = 9
 ASKED = (
     *("queries", "personas", "strategies", "languages", "number", "mixed", "again", "control"),
     *("also", "order", "overlap"),
@@ -237,28 +236,37 @@ def _batches(study: Study) -> QuerySet[Batch]:
 def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
     """Show an item of the newest version of a task, ``?item=`` from 0; POST tries an answer.
 
-    Without ``?item=`` it is the first one in the page's language.
-
-    ``?batch=`` keeps to one batch, ``?language=`` is the language of the page.
+    ``?language=`` is the language of the page.
     """
     study = study_for(request.user, slug, policies.task.may_change)
     task = study.tasks.filter(name=name).order_by("-version").first()
     if task is None:
         raise Http404
-    batch = None
-    if key := request.GET.get("batch"):
-        batch = get_object_or_404(Batch, study=study, task__name=name, pk=_number(key))
     language = request.GET.get("language")
     if language not in dict(LANGUAGES):
         language = translation.get_language()
 
     def page(tried: preview.Tried) -> HttpResponse:
-        return _tried_page(request, study, task, batch, tried)
+        typed = request.POST if tried.refusal else present.fields({})
+        context = {
+            "study": study,
+            "task": task,
+            "tried": tried,
+            "shown": tried.shown,
+            "refusal": tried.refusal,
+            "typed": typed,
+            "languages": [entry for entry in LANGUAGES if entry[0] in study.languages],
+            "language": request.GET.get("language", ""),
+            **present.form(tried.shown, typed),
+        }
+        status = tried.refusal.status if tried.refusal else 200
+        return render(request, "judging/preview.html", context, status=status)
 
     data = request.POST if request.method == "POST" else None
-    number = _number(request.GET["item"]) if "item" in request.GET else None
+    item = request.GET.get("item", "")
+    number = int(item) if re.fullmatch(r"[0-9]{1,9}", item) else 0
     with translation.override({"zh": "zh-hans"}.get(language, language)):
-        return preview.try_task(study, task, number=number, batch=batch, data=data, render=page)
+        return preview.try_task(study, task, number=number, data=data, render=page)
 
 
 @require_POST
@@ -280,31 +288,3 @@ def try_form(request: UserRequest, slug: str) -> HttpResponse:
         return render(request, "judging/preview_form.html", context)
 
     return preview.try_task(study, form.next_version(), render=page)
-
-
-def _tried_page(
-    request: UserRequest,
-    study: Study,
-    task: TaskDefinition,
-    batch: Batch | None,
-    tried: preview.Tried,
-) -> HttpResponse:
-    typed = request.POST if tried.refusal else present.fields({})
-    context = {
-        "study": study,
-        "task": task,
-        "batch": batch,
-        "tried": tried,
-        "shown": tried.shown,
-        "refusal": tried.refusal,
-        "typed": typed,
-        "languages": [entry for entry in LANGUAGES if entry[0] in study.languages],
-        "language": request.GET.get("language", ""),
-        **present.form(tried.shown, typed),
-    }
-    status = tried.refusal.status if tried.refusal else 200
-    return render(request, "judging/preview.html", context, status=status)
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS else 0

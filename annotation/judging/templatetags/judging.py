@@ -1,20 +1,15 @@
-"""Tags of pages that say how long work takes, and how far an owner is."""
-
-import math
-from statistics import median
+"""The tag of pages that say how far an owner is."""
 
 from django import template
 from django.template import Context
 
 from annotation import policies
-from annotation.judging.models import Judgment
 from annotation.judging.owner import checklist
 from annotation.queries import owner_queries
 from annotation.studies.access import member_of
 from annotation.studies.models import Study
 
 register = template.Library()
-SAMPLE, FEWEST = 500, 20
 
 
 @register.inclusion_tag("judging/_journey.html", takes_context=True)
@@ -34,15 +29,3 @@ def journey(context: Context, study: Study | None = None, *, brief: bool = False
     step = first and first.current
     leads = step and step.state == "now" and step.url.partition("?")[0] != request.path
     return {"checklist": first, "leads": leads, "brief": brief}
-
-
-@register.simple_tag
-def minutes_of_half(study: Study) -> int | None:
-    """Whole minutes that half of the study's judgments stayed within; None while it has few.
-
-    At most ``SAMPLE`` judgments are read, in no order: a server of many studies would search for
-    the newest.
-    """
-    judged = Judgment.objects.filter(slot__study=study, seconds__gt=0)
-    seconds = [spent or 0 for spent in judged.order_by().values_list("seconds", flat=True)[:SAMPLE]]
-    return math.ceil(median(seconds) / 60) if len(seconds) >= FEWEST else None
