@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain, count, islice
 from typing import Any, cast
+from uuid import uuid4
 
 from django.db import connection, transaction
 from django.db.models import Max
@@ -97,7 +98,7 @@ def open_batches(
         )
     if not any(plans):
         _refuse_lacking(study, tasks, scope)
-    last = last_position(study)
+    last = _last_position(study)
     batches = []
     for task, rows, row_places in zip(tasks, plans, places, strict=True):
         rows = [{"overlap": task.overlap if overlap is None else overlap} | row for row in rows]
@@ -199,16 +200,7 @@ def add_items(
     _check(study, task, rows)
     bound = task.config.get("owner_only", False)
     batch = Batch.objects.create(study=study, task=task, size=len(rows), purpose=purpose)
-    items = _items(study, batch, rows, bound, positions)
-    Item.objects.bulk_create(items, batch_size=2000)
-    ItemOption.objects.bulk_create(
-        (
-            ItemOption(item=item, number=number, candidate_id=candidate)
-            for item, row in zip(items, rows, strict=True)
-            for number, candidate in enumerate(row.get("candidates", ()), start=1)
-        ),
-        batch_size=5000,
-    )
+    items = store_items(batch, rows, bound, positions)
     if purpose != Batch.Purpose.WORK:
         # Its being there is what makes the hand-out ask for checks.
         Checks.objects.get_or_create(study=study)
@@ -248,19 +240,21 @@ def _check(study: Study, task: TaskDefinition, rows: list[dict]) -> None:
         )
 
 
-def last_position(study: Study) -> int:
-    """The place of the study's last item; 0 without items."""
+def _last_position(study: Study) -> int:
     return Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0
 
 
-def _items(
-    study: Study, batch: Batch, rows: list[dict], bound: bool, positions: Iterable[int] | None
+def store_items(
+    batch: Batch, rows: list[dict], bound: bool = False, positions: Iterable[int] | None = None
 ) -> list[Item]:
-    if positions is None:
-        positions = count(last_position(study) + 1)
-    versions = _versions(study, rows)
-    return [
+    """Store the items of ``rows`` (as of ``add_items``) with their options, without slots.
+
+    ``bound``: each is its query's owner's alone.
+    """
+    study = batch.study
+    items = [
         Item(
+            id=row.get("id") or uuid4(),
             study=study,
             batch=batch,
             external_id=row["external_id"],
@@ -275,8 +269,23 @@ def _items(
             overlap=1 if bound else row["overlap"],
             chance=None if bound or row["overlap"] else 0.0,
         )
-        for position, row, version in zip(positions, rows, versions, strict=False)
+        for position, row, version in zip(
+            positions or count(_last_position(study) + 1),
+            rows,
+            _versions(study, rows),
+            strict=False,
+        )
     ]
+    Item.objects.bulk_create(items, batch_size=2000)
+    ItemOption.objects.bulk_create(
+        (
+            ItemOption(item=item, number=number, candidate_id=candidate)
+            for item, row in zip(items, rows, strict=True)
+            for number, candidate in enumerate(row.get("candidates", ()), start=1)
+        ),
+        batch_size=5000,
+    )
+    return items
 
 
 @transaction.atomic

@@ -19,9 +19,9 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.judging.batches.open import last_position
+from annotation.judging.batches.open import store_items
 from annotation.judging.kinds import config_of_task, kind_of, labels
-from annotation.judging.models import Batch, Item, ItemOption, Slot
+from annotation.judging.models import Batch, Item, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.personas.models import Attribute, Evidence, Persona, PersonaVersion
 from annotation.queries.models import GoldClaim, GoldResponse, Query
@@ -148,32 +148,12 @@ def _made(study: Study, task: TaskDefinition) -> tuple[list[Item], bool]:
         alike = takewhile(lambda row: row["query"] == rows[0]["query"], planned)
         rows += islice(alike, queue.MOST_TOGETHER - 1)
     batch = Batch.objects.create(study=study, task=task, size=1)
-    items = [_item(batch, row) for row in rows or _example(study, task)]
-    return items, not rows
-
-
-def _item(batch: Batch, row: dict) -> Item:
-    study, about = batch.study, row.get("query") or row.get("attribute")
-    version = None
-    if about and about.persona_id:
-        version = PersonaVersion.objects.filter(persona=about.persona_id).latest("version")
-    item = Item.objects.create(
-        id=uuid5(NAMESPACE_URL, f"preview/{study.pk}/{batch.task_id}/{row['external_id']}"),
-        study=study,
-        batch=batch,
-        external_id=row["external_id"],
-        query=row.get("query"),
-        attribute=row.get("attribute"),
-        gold=row.get("gold"),
-        persona_version=version,
-        position=last_position(study) + 1,
-        overlap=1,
-    )
-    ItemOption.objects.bulk_create(
-        ItemOption(item=item, number=number, candidate_id=candidate)
-        for number, candidate in enumerate(row.get("candidates", ()), start=1)
-    )
-    return item
+    made = [
+        # As on the page, so in the answer to it.
+        {"id": uuid5(NAMESPACE_URL, f"preview/{task.pk}/{row['external_id']}"), "overlap": 1} | row
+        for row in rows or _example(study, task)
+    ]
+    return store_items(batch, made), not rows
 
 
 # --- The example ------------------------------------------------------------------------------

@@ -72,9 +72,7 @@ def pause(study: Study, annotator: User, sentence: str, *, by: User) -> None:
     sentence = comments.checked(
         sentence, TEXT_LIMIT, _("Write the sentence that this person reads.")
     )
-    desk = queue.lock_desk(study, annotator)
-    if desk.excluded_at:
-        raise Conflict(_("This person is excluded already."))
+    desk = _desk(study, annotator)
     _update(desk, stopped_at=timezone.now(), stop_reason=sentence)
     audit.record(by, "desk.pause", desk, study=study.slug, sentence=sentence)
 
@@ -82,9 +80,7 @@ def pause(study: Study, annotator: User, sentence: str, *, by: User) -> None:
 @transaction.atomic
 def resume(study: Study, annotator: User, *, by: User) -> None:
     """Give work again to whoever was paused or failed the training. Exclusion is for good."""
-    desk = queue.lock_desk(study, annotator)
-    if desk.excluded_at:
-        raise Conflict(_("An excluded person gets no more work: their judgments were taken out."))
+    desk = _desk(study, annotator)
     if not desk.stopped_at:
         return
     # Otherwise a failed training would stop them at the next claim.
@@ -102,9 +98,7 @@ def exclude(study: Study, annotator: User, reason: str, *, by: User) -> int:
     """
     reason = comments.checked(reason, TEXT_LIMIT, _("Give the reason: it is kept in the record."))
     voided = void(study, annotator, cause=reason, by=by)
-    desk = queue.lock_desk(study, annotator)
-    if desk.excluded_at:
-        raise Conflict(_("This person is excluded already."))
+    desk = _desk(study, annotator)
     now = timezone.now()
     sentence = _("The people who run this study have ended your part in it.")
     _update(desk, excluded_at=now, stopped_at=now, stop_reason=sentence)
@@ -118,9 +112,7 @@ def retrain(study: Study, annotator: User, *, by: User) -> int:
 
     Earlier answers stay, and count no more towards the pass mark.
     """
-    desk = queue.lock_desk(study, annotator)
-    if desk.excluded_at:
-        raise Conflict(_("An excluded person gets no more work: their judgments were taken out."))
+    desk = _desk(study, annotator)
     # An earlier round that is not finished is over.
     waiting = Slot.objects.filter(study=study, reserved_for=annotator, status=Slot.Status.OPEN)
     waiting.filter(item__batch__purpose=Batch.Purpose.TRAINING).update(status=Slot.Status.CLOSED)
@@ -152,6 +144,14 @@ def bonus(study: Study, annotator: User, text: str, *, by: User) -> BonusNote:
     note = BonusNote.objects.create(study=study, annotator=annotator, text=text, by=by)
     audit.record(by, "bonus.note", note, study=study.slug, annotator=annotator.pk, text=text)
     return note
+
+
+def _desk(study: Study, annotator: User) -> Desk:
+    """The person's desk, locked; Conflict where they were excluded."""
+    desk = queue.lock_desk(study, annotator)
+    if desk.excluded_at:
+        raise Conflict(_("An excluded person gets no more work: their judgments were taken out."))
+    return desk
 
 
 def _update(desk: Desk, **fields: Any) -> None:
