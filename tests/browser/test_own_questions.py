@@ -106,6 +106,7 @@ def said(study) -> list[tuple]:
     return sorted(rows.values_list("question", "option", "label", "value", "text"), key=str)
 
 
+@pytest.mark.proof
 def test_three_classes_in_their_order_keep_their_words(
     curator, study, open_page, cast, let_in, tmp_path
 ):
@@ -173,6 +174,7 @@ def test_five_criteria_of_seven_points_for_each_of_two_answers_need_a_reason(
     assert {len(answer[name]) for name in LIKERT} == {2}
 
 
+@pytest.mark.proof
 def test_the_best_of_four_and_then_a_class_for_each(
     curator, study, open_page, cast, let_in, tmp_path
 ):

@@ -11,11 +11,6 @@ from tests.judging.test_checks import add_checks, rates
 from tests.judging.test_queue import judge
 
 
-@pytest.fixture
-def ann(cast, tea):
-    return cast.person("Ann")
-
-
 def totals(study, user):
     """The totals seen until nothing is left, and what the items were for: places are drawn."""
     seen, purposes = set(), set()

@@ -17,16 +17,6 @@ from tests.judging.test_judge_views import HTMX, URL, filled, hidden
 SAID = "This form begins with a proposal"
 
 
-@pytest.fixture
-def ann(cast, tea):
-    return cast.person("Ann")
-
-
-@pytest.fixture
-def page(login, ann):
-    return login(ann)
-
-
 def chosen(answer, slot) -> list[int]:
     """The numbers of the answers that a page shows as chosen."""
     tags = re.findall(r"<input[^>]*answer-choice[^>]*>", answer.content.decode())
