@@ -108,7 +108,7 @@ def _nearest(query: Query, endpoint: str, limit: int) -> list:
     owner = cast(User, query.owner)
     sessions = browse.sessions(owner, query.study)
     hits = search.find(owner, query.text, limit, only=sessions)
-    order = {hit.session: place for place, hit in enumerate(hits)}
+    order = {session: place for place, session in enumerate(hits)}
     transcripts = browse.context(owner, query.study, SEND, endpoint, only=order)
     return sorted(transcripts, key=lambda transcript: order[transcript.session])
 

@@ -6,7 +6,7 @@ its owner shows it, a missed one is seen by others: where in doubt, these find m
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 
@@ -21,19 +21,8 @@ class Recognizer:
     is_valid: Callable[[str], bool] = lambda value: True
 
 
-def recognize(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield (start, end, kind, rule) of all that the recognizers find; passages may overlap."""
-    yield from _recognized(text, RECOGNIZERS)
-
-
-def recognize_first(text: str) -> Iterator[tuple[int, int, str, str]]:
-    """Yield, as ``recognize``, secrets and profiles: no other rule may take a part of these."""
-    yield from _recognized(text, FIRST)
-
-
-def _recognized(
-    text: str, recognizers: tuple[Recognizer, ...]
-) -> Iterator[tuple[int, int, str, str]]:
+def recognized(text: str, recognizers: Iterable[Recognizer]) -> Iterator[tuple[int, int, str, str]]:
+    """Yield (start, end, kind, rule) of all that ``recognizers`` find; passages may overlap."""
     folded = text.casefold()
     for recognizer in recognizers:
         if recognizer.hints and not any(hint in folded for hint in recognizer.hints):
@@ -172,6 +161,7 @@ _PROFILE = re.compile(
     re.IGNORECASE,
 )
 
+# Secrets and profiles: no other rule may take a part of these.
 FIRST = (
     Recognizer("secret", "private key", _PRIVATE_KEY, ("private key",)),
     Recognizer("secret", "key by its prefix", _KEYS),

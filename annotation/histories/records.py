@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
+from pydantic import TypeAdapter
 
 from annotation.core.errors import DomainError
 
@@ -151,40 +152,19 @@ class Skipped:
 Record = Conversation | Search | Visit | Skipped
 
 
-_NAMES = {kind.__name__: kind for kind in (Conversation, Search, Visit, Skipped)}
-_TIMES = ("at", "created_at", "updated_at")
+_KINDS = {kind.__name__: TypeAdapter(kind) for kind in (Conversation, Search, Visit, Skipped)}
 
 
 def packed(record: Record) -> list:
-    """A record as JSON: the name of its kind, and its fields in order."""
-    values = [getattr(record, name) for name in record.__slots__]
-    return [type(record).__name__, *map(_plain, values)]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Message):
-        return [_plain(getattr(value, name)) for name in Message.__slots__]
-    return [_plain(inner) for inner in value] if isinstance(value, tuple) else value
+    """A record as JSON: the name of its kind, and its fields."""
+    name = type(record).__name__
+    return [name, _KINDS[name].dump_python(record, mode="json")]
 
 
 def unpacked(values: list) -> Record:
     """The record of which ``packed`` made these values."""
-    kind = _NAMES[values[0]]
-    return _filled(kind, values[1:])
-
-
-def _filled(kind: Any, values: list) -> Any:
-    fields = dict(zip(kind.__slots__, values, strict=True))
-    for name, value in fields.items():
-        if name in _TIMES:
-            fields[name] = value and datetime.fromisoformat(value)
-        elif name == "messages":
-            fields[name] = tuple(_filled(Message, message) for message in value)
-        elif isinstance(value, list):
-            fields[name] = tuple(value)
-    return kind(**fields)
+    name, fields = values
+    return _KINDS[name].validate_python(fields)
 
 
 class Refused(DomainError):  # noqa: N818 - as its elders in core.errors

@@ -12,7 +12,7 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from stdnum.it import codicefiscale
 from stdnum.kr import rrn
 from stdnum.us import ssn
 
-from annotation.histories import recognizers
+from annotation.histories.recognizers import FIRST, RECOGNIZERS, Recognizer, recognized
 
 KINDS = (
     *("name", "secret", "email", "url", "iban", "id", "card", "phone", "ip", "address"),
@@ -107,20 +107,44 @@ _ADDRESSES = [
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\uac00-\ud7af\U00020000-\U0003ffff]")
 
 
-def _number(pattern: str) -> re.Pattern:
-    return re.compile(f"{_BEFORE}{pattern}{_AFTER}")
+def _is_card(value: str) -> bool:
+    digits = re.sub(r"\D", "", value)
+    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and luhn.is_valid(digits)
 
 
-_IDS: list[tuple[str, re.Pattern, Callable[[str], bool]]] = [
-    ("cn_ric", _number(r"\d{17}[\dXx]"), ric.is_valid),
-    ("kr_rrn", _number(r"\d{6}-\d{7}"), rrn.is_valid),
-    ("us_ssn", _number(r"\d{3}-\d{2}-\d{4}"), ssn.is_valid),
-    ("br_cpf", _number(r"\d{3}\.\d{3}\.\d{3}-\d{2}"), cpf.is_valid),
-    ("es_dni", _number(r"\d{8}-?[A-Z]"), dni.is_valid),
-    ("fr_nir", _number(r"[12] ?\d\d ?\d\d ?\d[\dAB] ?\d{3} ?\d{3} ?\d\d"), nir.is_valid),
-    ("in_aadhaar", _number(r"\d{4} \d{4} \d{4}"), aadhaar.is_valid),
-    ("it_codicefiscale", _number(r"[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]"), codicefiscale.is_valid),
-]
+def _is_address(value: str) -> bool:
+    try:
+        address = ipaddress.ip_address(value)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_unspecified)
+
+
+_NATIONAL = (
+    ("cn_ric", r"\d{17}[\dXx]", ric),
+    ("kr_rrn", r"\d{6}-\d{7}", rrn),
+    ("us_ssn", r"\d{3}-\d{2}-\d{4}", ssn),
+    ("br_cpf", r"\d{3}\.\d{3}\.\d{3}-\d{2}", cpf),
+    ("es_dni", r"\d{8}-?[A-Z]", dni),
+    ("fr_nir", r"[12] ?\d\d ?\d\d ?\d[\dAB] ?\d{3} ?\d{3} ?\d\d", nir),
+    ("in_aadhaar", r"\d{4} \d{4} \d{4}", aadhaar),
+    ("it_codicefiscale", r"[A-Z]{6}\d\d[A-Z]\d\d[A-Z]\d{3}[A-Z]", codicefiscale),
+)
+# What has a form of its own, most of it with a checksum; phone numbers come after these.
+_FORMS = (
+    *FIRST,
+    Recognizer("email", "email", _EMAIL, ("@",)),
+    Recognizer("url", "url with a query", _URL, ("://",)),
+    *(
+        Recognizer("id", rule, re.compile(f"{_BEFORE}{pattern}{_AFTER}"), (), number.is_valid)
+        for rule, pattern, number in _NATIONAL
+    ),
+    Recognizer("iban", "iban", _IBAN, (), iban.is_valid),
+    Recognizer("card", "card", _CARD, (), _is_card),
+    Recognizer("ip", "ip", _IPV4, (), _is_address),
+    Recognizer("ip", "ip", _IPV6, (":",), _is_address),
+)
+_OTHERS = (*(Recognizer("address", "address", pattern) for pattern in _ADDRESSES), *RECOGNIZERS)
 
 
 def suggest(text: str, names: Iterable[str] = ()) -> list[Span]:
@@ -201,49 +225,11 @@ def occurrences(text: str, words: Iterable[str]) -> list[tuple[int, int]]:
 
 
 def _all(text: str, names: tuple[str, ...]) -> Iterator[Passage]:
-    yield from recognizers.recognize_first(text)
-    if "@" in text:
-        yield from _matches(text, _EMAIL, "email", "email")
-    if "://" in text:
-        yield from _matches(text, _URL, "url", "url with a query")
-    for rule, pattern, valid in _IDS:
-        yield from _matches(text, pattern, "id", rule, valid)
-    yield from _matches(text, _IBAN, "iban", "iban", iban.is_valid)
-    yield from _matches(text, _CARD, "card", "card", _is_card)
-    yield from _matches(text, _IPV4, "ip", "ip", _is_address)
-    if "::" in text or text.count(":") > 6:
-        yield from _matches(text, _IPV6, "ip", "ip", _is_address)
+    yield from recognized(text, _FORMS)
     yield from _phones(text)
-    for pattern in _ADDRESSES:
-        yield from _matches(text, pattern, "address", "address")
-    yield from recognizers.recognize(text)
+    yield from recognized(text, _OTHERS)
     for start, end in occurrences(text, names):
         yield start, end, "name", "names list"
-
-
-def _matches(
-    text: str,
-    pattern: re.Pattern[str],
-    kind: str,
-    rule: str,
-    valid: Callable[[str], bool] = lambda value: True,
-) -> Iterator[Passage]:
-    for match in pattern.finditer(text):
-        if valid(match.group()):
-            yield *match.span(), kind, rule
-
-
-def _is_card(value: str) -> bool:
-    digits = re.sub(r"\D", "", value)
-    return 13 <= len(digits) <= 19 and len(set(digits)) > 1 and luhn.is_valid(digits)
-
-
-def _is_address(value: str) -> bool:
-    try:
-        address = ipaddress.ip_address(value)
-    except ValueError:
-        return False
-    return not (address.is_loopback or address.is_unspecified)
 
 
 def _phones(text: str) -> Iterator[Passage]:

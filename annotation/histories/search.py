@@ -5,8 +5,6 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -38,21 +36,6 @@ WORD_LIMIT = 40
 LAST_POSITION = 16_383
 # A search of more words than this is a pasted text: its first words find it.
 WORDS_LIMIT = 30
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One session that was found, with its best passage. Texts are ORIGINAL."""
-
-    session: UUID
-    message: int | None
-    kind: str
-    provider: str
-    title: str
-    started_at: datetime | None
-    state: str
-    snippet: str
-    score: float
 
 
 def index(owner: User, rows: Sequence[tuple[UUID, int | None, str]]) -> int:
@@ -113,15 +96,17 @@ def scored(passages: QuerySet, text: str, words: str, depth: int) -> dict[int, f
     return scores
 
 
-def find(owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = None) -> list[Hit]:
-    """``owner``'s sessions that hold the words of ``text`` or come near its meaning, best first.
+def find(
+    owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = None
+) -> dict[UUID, str]:
+    """{session's id: the part that fits} of ``owner``'s sessions, best first.
 
-    ``only`` narrows them to these sessions. The texts of a hit are the owner's ORIGINAL ones: for
-    anybody else use ``browse``.
+    They hold the words of ``text`` or come near its meaning. ``only`` narrows them to these
+    sessions. The parts are of the owner's ORIGINAL texts: for anybody else use ``browse``.
     """
     text = text.strip()[:QUERY_LIMIT]
     if not text:
-        return []
+        return {}
     passages = Passage.objects.filter(owner=owner)
     if only is not None:
         # Narrowed before the best are taken: what fits beside much that is not wanted is found.
@@ -130,23 +115,16 @@ def find(owner: User, text: str, limit: int = LIMIT, only: QuerySet | None = Non
     whole = Coalesce("message__text", "session__title")
     rows = Passage.objects.filter(pk__in=scores).select_related("session")
     rows = rows.annotate(text=Substr(whole, F("start") + 1, PASSAGE)).order_by("pk")
-    best: dict[UUID, Passage] = {}
+    best: dict[UUID, Any] = {}
     for row in sorted(rows, key=lambda row: -scores[row.pk]):
         best.setdefault(row.session_id, row)
     ranked = sorted(best.values(), key=lambda row: (-scores[row.pk], *_newest(row.session)))
-    return [_hit(row, text, scores[row.pk]) for row in ranked[:limit]]
+    return {row.session_id: _snippet(row.text, text) for row in ranked[:limit]}
 
 
 def _newest(session: Session) -> tuple[float, UUID]:
     started = session.started_at
     return (-started.timestamp() if started else math.inf), session.pk
-
-
-def _hit(row: Any, text: str, score: float) -> Hit:
-    names = ("kind", "provider", "title", "started_at", "state")
-    found = {name: getattr(row.session, name) for name in names}
-    snippet = _snippet(row.text, text)
-    return Hit(row.session_id, row.message_id, **found, snippet=snippet, score=score)
 
 
 def _snippet(passage: str, query: str) -> str:

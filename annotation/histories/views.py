@@ -72,10 +72,10 @@ def history(request: UserRequest) -> HttpResponse:
 
 def _searched(owner: User, query: str, which: QuerySet[Session] | None) -> list[Session]:
     """The sessions that a search finds, best first, with their snippets; ``which`` narrows it."""
-    hits = {hit.session: hit for hit in search.find(owner, query, only=which)}
+    hits = search.find(owner, query, only=which)
     rows = {row.pk: row for row in browse.listed(Session.objects.filter(pk__in=hits))}
     for pk, row in rows.items():
-        row.snippet = hits[pk].snippet
+        row.snippet = hits[pk]
     return [rows[pk] for pk in hits if pk in rows]
 
 
@@ -164,7 +164,7 @@ def _filtered(request: UserRequest, data: QueryDict | None = None) -> QuerySet[S
     if not query:
         return which
     hits = search.find(request.user, query, only=which if any(wanted.values()) else None)
-    return Session.objects.filter(owner=request.user, pk__in=[hit.session for hit in hits])
+    return Session.objects.filter(owner=request.user, pk__in=hits)
 
 
 def _erase(request: UserRequest, which: QuerySet[Session], sure: bool) -> HttpResponse:

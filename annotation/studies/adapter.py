@@ -22,8 +22,8 @@ class InvitedOnly(Accounts):
         kind, pk = request.session.get(INVITED) or ("", 0)
         try:
             if kind == "invitation":
-                return bool(members.valid_invitation_by_id(pk))
-            return kind == "code" and bool(members.valid_code(pk))
+                return bool(members.valid_invitation(pk=pk))
+            return kind == "code" and bool(members.valid_code(pk=pk))
         except NotFound:
             return False
 

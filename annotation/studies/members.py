@@ -45,14 +45,14 @@ def change_settings(study: Study, values: Mapping[str, Any], by: User | None) ->
     audit.record(by, "study.change", study)
 
 
-def valid_invitation(key: str) -> Invitation:
-    """Return the invitation that ``key`` opens; NotFound where it is used, old or revoked."""
-    return _valid(digest=Invitation.digest_of(key))
-
-
-def valid_invitation_by_id(pk: int) -> Invitation:
-    """Return an invitation that was opened before; NotFound where it is not valid any more."""
-    return _valid(pk=pk)
+def valid_invitation(**which: Any) -> Invitation:
+    """The invitation of this ``key`` or ``pk``; NotFound where it is used, old or revoked."""
+    if "key" in which:
+        which = {"digest": Invitation.digest_of(which["key"])}
+    invitation = valid_invitations().select_related("study").filter(**which).first()
+    if invitation is None:
+        raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
+    return invitation
 
 
 def valid_invitations() -> QuerySet[Invitation]:
@@ -73,13 +73,6 @@ def revoke(study: Study, pk: int, by: User) -> None:
     audit.record(by, "invitation.revoke", invitation)
 
 
-def _valid(**which: Any) -> Invitation:
-    invitation = valid_invitations().select_related("study").filter(**which).first()
-    if invitation is None:
-        raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
-    return invitation
-
-
 @transaction.atomic
 def accept(key: str, user: User) -> Membership:
     """Make ``user`` a member through an invitation, which is used up by it.
@@ -87,7 +80,9 @@ def accept(key: str, user: User) -> Membership:
     Raises NotFound for a dead link, DomainError where it was made out to another address, Conflict
     where the person has a role in the study already.
     """
-    invitation = Invitation.objects.select_for_update(of=["self"]).get(pk=valid_invitation(key).pk)
+    invitation = Invitation.objects.select_for_update(of=["self"]).get(
+        pk=valid_invitation(key=key).pk
+    )
     if invitation.accepted_at or invitation.revoked_at:
         raise NotFound(_("This invitation is not valid any more. Ask for a new one."))
     _check_address(invitation, user)
@@ -175,15 +170,10 @@ def _valid_codes() -> QuerySet[JoinCode]:
     ).select_related("study")
 
 
-def code_of(code: str) -> JoinCode:
-    """The code as somebody typed it; NotFound where it is wrong, old, revoked or used up."""
-    join_code = _valid_codes().filter(digest__in=JoinCode.digests_of(code)).first()
-    return join_code or _refuse_code()
-
-
-def valid_code(pk: int | str) -> JoinCode:
-    """A code that was found before, if it still holds; NotFound otherwise."""
-    return _valid_codes().filter(pk=pk).first() or _refuse_code()
+def valid_code(signs: str | None = None, pk: int | None = None) -> JoinCode:
+    """The code as somebody typed it, or of this ``pk``; NotFound where it is wrong or has ended."""
+    which: dict = {"pk": pk} if signs is None else {"digest__in": JoinCode.digests_of(signs)}
+    return _valid_codes().filter(**which).first() or _refuse_code()
 
 
 def _refuse_code() -> NoReturn:

@@ -429,7 +429,7 @@ def _refused(request: HttpRequest, title: str, refusal: DomainError) -> HttpResp
 def invitation(request: HttpRequest, key: str) -> HttpResponse:
     """Show what an invitation is for; the logged-in person joins by POST."""
     try:
-        invitation = members.valid_invitation(key)
+        invitation = members.valid_invitation(key=key)
         if request.method == "POST" and request.user.is_authenticated:
             members.accept(key, request.user)
             request.session.pop(INVITED, None)
@@ -452,7 +452,7 @@ def join(request: HttpRequest, code: str = "") -> HttpResponse:
             return ratelimit.respond_429(request)
         if form.is_valid():
             with refusals.in_form(form, "code"):
-                code_row = members.code_of(form.cleaned_data["code"])
+                code_row = members.valid_code(form.cleaned_data["code"])
                 request.session[JOINING] = code_row.pk
                 admit(request, code_row)
                 return redirect("join-study")
@@ -467,7 +467,7 @@ def join_study(request: HttpRequest) -> HttpResponse:
     if JOINING not in request.session:
         return redirect("join")
     try:
-        code = members.valid_code(request.session[JOINING])
+        code = members.valid_code(pk=request.session[JOINING])
         if request.method == "POST" and request.user.is_authenticated:
             members.join_by_code(code, request.user)
             for name in (JOINING, INVITED):

@@ -28,7 +28,7 @@ def filled(ann, bring):
 def found(owner, text, **options):
     hits = search.find(owner, text, **options)
     names = dict(Session.objects.values_list("pk", "external_id"))
-    return [names[hit.session] for hit in hits]
+    return [names[session] for session in hits]
 
 
 @pytest.mark.parametrize(
@@ -75,22 +75,21 @@ def test_what_stands_nowhere_has_no_match_and_breaks_nothing(filled, text):
 
 def test_nothing_of_another_person_is_found(filled, bo, bring):
     bring(bo, chat("bo-1", "The harbour of my canary", title="canary"), query_of("canary harbour"))
-    owners = {hit.session for hit in search.find(filled, "canary harbour")}
+    owners = set(search.find(filled, "canary harbour"))
     assert not Session.objects.filter(pk__in=owners, owner=bo).exists()
     assert found(bo, "canary")[0] in {"bo-1", "2026-03-14"}
 
 
-def test_a_hit_says_where_and_shows_the_words(filled):
-    hit = search.find(filled, "harbour")[0]
-    assert (hit.title, hit.provider, hit.kind, hit.state) == ("TRIP", "chatgpt", "chat", "pending")
-    assert hit.snippet == "Take the night train to the harbour."
+def test_a_hit_shows_the_words(filled):
+    (snippet, *_others) = search.find(filled, "harbour").values()
+    assert snippet == "Take the night train to the harbour."
 
 
 def test_a_long_message_is_found_at_its_end_and_the_snippet_is_short(ann, bring):
     bring(ann, chat("long", "word " * 5_000 + "zebra crossing " + "word " * 200))
-    hit = search.find(ann, "zebra")[0]
-    assert "zebra crossing" in hit.snippet
-    assert len(hit.snippet) <= search.SNIPPET + 2
+    (snippet,) = search.find(ann, "zebra").values()
+    assert "zebra crossing" in snippet
+    assert len(snippet) <= search.SNIPPET + 2
 
 
 def test_a_session_is_one_hit_however_many_of_its_messages_fit(ann, bring):

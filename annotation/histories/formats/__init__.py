@@ -1,4 +1,4 @@
-"""Exports of chat and search services, from bytes to records: `read` is the way in.
+"""Exports of chat and search services, from bytes to records: `Reading` is the way in.
 
 A format is two pure functions and one line of FORMATS. Files are recognised by their first bytes,
 then by their keys, never by name.
@@ -95,9 +95,13 @@ class _Hit:
 
 
 class Reading:
-    """One export: ``source`` names its provider, and iterating gives its records, once.
+    """One export as a provider gave it: ``source`` names it, iterating gives its records, once.
 
-    ``source`` is "google_takeout" for several services of Google, "mixed" for several others.
+    `file` is binary and seekable: an archive, JSON, HTML or CSV; `progress` is called with the
+    number of bytes read. Refused, at once or while iterating, where it cannot be read: then nothing
+    of it may be kept. A conversation may come twice (in two shards), and so may a search: whoever
+    stores them keeps the one updated last. ``source`` is "google_takeout" for several services of
+    Google, "mixed" for several others.
     """
 
     def __init__(self, file: BinaryIO, progress: Callable[[int], None] | None = None) -> None:
@@ -236,17 +240,6 @@ def _records(hit: _Hit) -> Iterator[Record]:
         yield skipped(where, "fallback_encoding" if table else "encoding")
 
 
-def read(file: BinaryIO, progress: Callable[[int], None] | None = None) -> Reading:
-    """Read an export as a provider gave it: archive, JSON, HTML or CSV.
-
-    `file` is binary and seekable; `progress` is called with the number of bytes read. Memory
-    holds one conversation at a time. Refused (with code and sentence), at once or while iterating,
-    where the file cannot be read: then nothing of it may be kept. One conversation may come twice
-    (in two shards), and so may a search: whoever stores them keeps the one updated last.
-    """
-    return Reading(file, progress)
-
-
 PROGRESS = 1 << 20  # bytes between two messages of how far the reading has come
 
 
@@ -259,7 +252,7 @@ def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[dict | list]
         done = count
 
     with path.open("rb") as file:
-        reading = read(file, note)
+        reading = Reading(file, note)
         yield {"source": reading.source}
         for record in reading:
             yield packed(record)

@@ -403,7 +403,7 @@ def sessions_beside(study: Study, query_id: int | None, judge: User) -> list:
     if query.owner == judge:
         grounds = list(query.grounds.values_list("session", flat=True))
         hits = search.find(judge, query.text, BESIDE_LIMIT, only=allowed)
-        wanted = dict.fromkeys([*grounds, *(hit.session for hit in hits)])
+        wanted = dict.fromkeys([*grounds, *hits])
         order = {session: place for place, session in enumerate(wanted)}
         transcripts = browse.transcripts(allowed.filter(pk__in=order))
         return sorted(transcripts, key=lambda transcript: order[transcript.session])

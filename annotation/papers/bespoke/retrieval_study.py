@@ -98,7 +98,7 @@ def measure(study: Study, ways: Sequence[str], expansions: Sequence[Candidate]) 
         for way in ways:
             kept = browse.sessions(owner, study)
             hits = search.find(owner, written[way], DEPTH, only=kept)
-            scores[way][owner.pk].append(ndcg([hit.session for hit in hits], grounds))
+            scores[way][owner.pk].append(ndcg(list(hits), grounds))
     if not measured:
         raise DomainError("No question has all its expansions.", code="none")
     return {

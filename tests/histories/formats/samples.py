@@ -5,13 +5,13 @@ import json
 import tarfile
 import zipfile
 
-from annotation.histories.formats import read
+from annotation.histories.formats import Reading
 from annotation.histories.records import Conversation, Record, Refused, Skipped
 
 
 def records(data: bytes) -> list[Record]:
     """All that reading these bytes gives."""
-    return list(read(io.BytesIO(data)))
+    return list(Reading(io.BytesIO(data)))
 
 
 def chats(data: bytes) -> list[Conversation]:

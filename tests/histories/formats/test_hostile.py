@@ -8,7 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.histories.formats import read
+from annotation.histories.formats import Reading
 from annotation.histories.records import Conversation, Record, Refused, Search, Visit
 
 from . import samples
@@ -25,7 +25,7 @@ TOKENS = (
 def checked(data: bytes) -> list[Record]:
     """The records, of which every text can be stored; [] for a refusal with its sentence."""
     try:
-        found = list(read(io.BytesIO(data)))
+        found = list(Reading(io.BytesIO(data)))
     except Refused as refused:
         assert refused.sentence
         return []

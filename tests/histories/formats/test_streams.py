@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from annotation.histories.formats import read, streams
+from annotation.histories.formats import Reading, streams
 
 from . import samples
 from .samples import as_json, as_lines, chats, refusal, skips
@@ -13,7 +13,7 @@ from .samples import as_json, as_lines, chats, refusal, skips
 @pytest.mark.parametrize("name", samples.ALL)
 def test_every_format_is_told_by_its_content(name):
     source, data = samples.ALL[name]
-    assert read(io.BytesIO(data)).source == source
+    assert Reading(io.BytesIO(data)).source == source
 
 
 @pytest.mark.parametrize("name", samples.TEXTS)
