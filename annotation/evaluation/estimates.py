@@ -2,12 +2,13 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from django.utils.translation import gettext as _
 
 from annotation.agreement.statistics import bradley_terry, prediction_powered
+from annotation.agreement.statistics.allocation import confidence_sequence
 from annotation.agreement.statistics.alternative import Alternative, alternative_test
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.tiers import rules
@@ -27,17 +28,24 @@ NOT_NAMED = "not named"
 
 @dataclass(frozen=True)
 class Quantity(prediction_powered.Estimate):
-    """One quantity by people, by people and ``judge``, and by the judge alone."""
+    """One quantity by people, by people and ``judge``, and by the judge alone.
+
+    ``always`` are the ends of people's interval that holds however often one looked before: a
+    confidence sequence over items in the order in which they were judged. None where items were not
+    all drawn alike, or it is no mean.
+    """
 
     name: str
     judge: str
+    always: tuple[float, float] | None = None
 
     def as_json(self) -> dict:
         """The contract's form: null with the reason where there is no value."""
         effective = None if self.effective is None else round(self.effective, 1)
+        always = list(self.always) if self.always else None
         return {
             "name": self.name,
-            "people": self.people.as_json() | {"n": self.votes},
+            "people": self.people.as_json() | {"n": self.votes, "always": always},
             "combined": self.combined.as_json()
             | {"n": self.votes, "n_effective": effective, "lambda": self.weight},
             "model": {"value": self.model, "n": self.predicted, "model": self.judge},
@@ -92,6 +100,8 @@ class Material:
     units: list[Unit] = field(default_factory=list)
     chances: dict[str, float] = field(default_factory=dict)
     confidences: dict[tuple[str, Unit], float] = field(default_factory=dict)
+    # {unit: when its last vote came}
+    ended: dict[Unit, int] = field(default_factory=dict)
 
     def chance(self, units: list[Unit]) -> np.ndarray | None:
         """The probability of each unit; what is not drawn is there for certain."""
@@ -195,18 +205,19 @@ def material_of(
         if sure is not None:
             confidences[judge, (item, option)] = sure
     read = stored.read(definition, one.measure, last=last)
-    columns = (column.tolist() for column in (read.item, read.option, read.rater, read.label))
-    votes = [
-        ((names[at], option if one.of_options else None), rater, read.labels[label])
-        for at, option, rater, label in zip(*columns, strict=True)
-    ]
+    columns = (read.item, read.option, read.rater, read.label, read.at)
+    votes, ended = [], {}
+    for place, option, rater, label, at in zip(*(c.tolist() for c in columns), strict=True):
+        unit = (names[place], option if one.of_options else None)
+        votes.append((unit, rater, read.labels[label]))
+        ended[unit] = at  # votes on one are in the order of time
     most = max((len(each) for each in origins.values()), default=0)
     units: list[Unit] = [(name, None) for name in names.values()]
     if one.of_options:
         units = [(name, number) for name, shown in origins.items() for number in sorted(shown)]
     rows = items.exclude(chance=None).values_list("external_id", "chance")
     drawn = {item: chance for item, chance in rows if chance is not None}
-    return Material(one, votes, verdicts, origins, most, units, drawn, confidences)
+    return Material(one, votes, verdicts, origins, most, units, drawn, confidences, ended)
 
 
 def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
@@ -277,7 +288,17 @@ def _mean(
              if unit in code]  # fmt: skip
     verdicts = material.verdicts[judge]
     predicted = [value(unit, verdicts[unit]) if unit in verdicts else np.nan for unit in units]
-    return _quantity(name, judge, votes, np.array(predicted), low, high, material.chance(units))
+    chance = material.chance(units)
+    quantity = _quantity(name, judge, votes, np.array(predicted), low, high, chance)
+    if not votes or (chance is not None and np.ptp(chance)):
+        return quantity
+    said: dict[int, list[float]] = defaultdict(list)
+    for place, _who, each in votes:
+        said[place].append(each)
+    order = sorted(said, key=lambda place: material.ended[units[place]])
+    means = np.array([np.mean(said[place]) for place in order])
+    lower, upper = confidence_sequence(means, low, high)
+    return replace(quantity, always=(float(lower[-1]), float(upper[-1])))
 
 
 def _quantity(

@@ -37,8 +37,9 @@ class ModelForm(SchemaForm):
             )
 
 
-class EvaluationForm(  # type: ignore[misc]
-    ModelForm, form_of(systems.Measurement, "endpoint", "setting", "limit")
+class EvaluationForm(
+    ModelForm,
+    form_of(systems.Measurement, "endpoint", "setting", "limit"),  # type: ignore[misc]
 ):
     """A model measured on a release, and what it sees."""
 
@@ -98,8 +99,9 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[
         return data
 
 
-class RaterForm(  # type: ignore[misc]
-    ModelForm, form_of(raters.Rating, "task", "endpoint", "limit", "samples")
+class RaterForm(
+    ModelForm,
+    form_of(raters.Rating, "task", "endpoint", "limit", "samples"),  # type: ignore[misc]
 ):
     """A model that judges the items of a task."""
 

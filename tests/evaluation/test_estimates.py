@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.agreement.statistics.allocation import confidence_sequence
 from annotation.core.errors import DomainError
 from annotation.evaluation.estimates import as_json, estimates, side_of
 from annotation.evaluation.verdicts import Asked, import_verdicts
@@ -170,6 +171,20 @@ def test_a_good_model_on_further_items_narrows_the_interval(large):
     assert one["combined"]["value"] + two["combined"]["value"] == pytest.approx(1)
     effective = f"{one['combined']['n_effective']:,.0f}"
     assert one["sentence"] == f"as precise as {effective} votes; 90 were cast"
+
+
+def test_the_interval_that_one_may_look_at_every_day_is_of_items_in_the_order_of_votes(large):
+    quantity = estimates(large, "best")["quantities"][0]
+    items = large.items.filter(done=3).order_by("position")
+    one = {item: item.options.get(candidate__strategy="one").number for item in items}
+    last = {item: max(slot.judgments.latest("pk").submitted_at for slot in item.slots.all())
+            for item in items}  # fmt: skip
+    means = [item.counts.get(str(one[item]), 0) / 3 for item in sorted(items, key=last.get)]
+    low, high = confidence_sequence(np.array(means))
+    assert quantity.always == (low[-1], high[-1])
+    assert low[-1] < quantity.people.low < quantity.people.high < high[-1]
+    items.filter(position__lte=10).update(chance=0.5)
+    assert estimates(large, "best")["quantities"][0].always is None
 
 
 def test_the_model_passes_the_test_of_an_alternative_annotator(large):
