@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import TypeAdapter
@@ -152,7 +152,9 @@ class Skipped:
 Record = Conversation | Search | Visit | Skipped
 
 
-_KINDS = {kind.__name__: TypeAdapter(kind) for kind in (Conversation, Search, Visit, Skipped)}
+_KINDS: dict[str, Any] = {
+    kind.__name__: TypeAdapter(kind) for kind in (Conversation, Search, Visit, Skipped)
+}
 
 
 def packed(record: Record) -> list:

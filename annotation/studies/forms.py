@@ -87,10 +87,10 @@ class SettingsForm(StudyForm, _Settings):
         (gettext_lazy("Pay"), ("pay_per_hour", "pay_per_judgment", "currency")),
     )
 
-    def __init__(self, study: Study, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, study: Study, data: Any = None) -> None:
         text = study.consent_text
         initial = settings_of(study) | {"consent": text.body if text else ""}
-        super().__init__(*args, initial=initial, **kwargs)
+        super().__init__(data, initial=initial)
         # A bundle may have brought other languages: saving must not lose them.
         others = [code for code in study.languages if code not in dict(LANGUAGES)]
         cast(forms.MultipleChoiceField, self.fields["languages"]).choices = LANGUAGES + [

@@ -1,6 +1,5 @@
 """Make a study, open and close it; join it, change a role, leave."""
 
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from allauth.account.models import EmailAddress
@@ -31,7 +30,7 @@ def create_study(form_data: dict, by: User) -> Study:
 
 
 @transaction.atomic
-def change_settings(study: Study, values: Mapping[str, Any], by: User | None) -> None:
+def change_settings(study: Study, values: dict[str, Any], by: User | None) -> None:
     """Set what ``values`` name of the settings, and of the study's other fields.
 
     DomainError in words where the settings cannot be so.

@@ -16,7 +16,6 @@ from django.test import Client
 from annotation.accounts.models import User
 from annotation.studies.models import Invitation
 from tests.conftest import Cast
-from tests.security.test_settings import run
 
 LOGIN = "/accounts/openid/main/login/"
 SECRET = "a secret of forty characters, or some more"
@@ -210,23 +209,3 @@ def test_who_is_logged_in_connects_the_server_and_takes_it_off(server, cast, log
     )
     client.post("/accounts/elsewhere/", {"account": account.pk})
     assert not SocialAccount.objects.exists()
-
-
-@pytest.mark.parametrize(
-    ("environment", "sentence"),
-    [
-        (
-            {"ATTUNE_OIDC_URL": "https://id.example"},
-            "OpenID Connect also needs ATTUNE_OIDC_CLIENT_ID and ATTUNE_OIDC_SECRET.",
-        ),
-        (
-            {"ATTUNE_OIDC_URL": "http://id.example", "ATTUNE_OIDC_CLIENT_ID": "a",
-             "ATTUNE_OIDC_SECRET": "b"},
-            "ATTUNE_OIDC_URL must begin with https://.",
-        ),
-    ],
-)  # fmt: skip
-def test_each_wrong_setting_is_one_sentence(tmp_path, environment, sentence):
-    done = run(tmp_path, "-c", "import annotation.settings", **environment)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].endswith(sentence)

@@ -114,3 +114,13 @@ def test_a_session_counts_as_opened_once_its_page_is_in_view(page, let_in, cast)
         page.goto(f"/history/sessions/{session.pk}/")
     assert noted.value.status == 204
     assert list(Session.objects.exclude(opened_at=None)) == [session]
+
+
+def test_all_tabs_of_the_history_are_in_view_on_a_phone(page, let_in, cast):
+    page.set_viewport_size({"width": 390, "height": 844})
+    let_in(page, cast.person("Ann"))
+    page.goto("/history/uploads/")
+    for tab in page.get_by_role("navigation", name="Your history").get_by_role("link").all():
+        box = tab.bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390

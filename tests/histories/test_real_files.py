@@ -1,7 +1,6 @@
 """From the bytes of an export to a redacted text: the formats, the rows and the marks together."""
 
 import json
-from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,8 +10,6 @@ from annotation.histories import browse, ingest, receive
 from annotation.histories.formats.build import place
 from annotation.histories.models import Session, Upload
 from annotation.histories.records import OMISSIONS, REFUSALS
-
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "chat-exports"
 
 
 def export() -> bytes:
@@ -65,17 +62,6 @@ def test_what_is_no_history_leaves_a_sentence_and_no_file(client, login, ann, se
     assert done.error.endswith(".")
     assert not any((settings.DATA / "histories").glob("*"))
     assert done.error in client.get("/history/uploads/").content.decode().replace("&#x27;", "'")
-
-
-@pytest.mark.skipif(not SHARED.exists(), reason="the shared data is not beside this checkout")
-@pytest.mark.parametrize("name", ["chatgpt-conversation.json", "google-takeout-MyActivity.html"])
-def test_public_samples_can_be_imported(ann, name):
-    file = (SHARED / name).read_bytes()
-    upload = receive.begin(ann, len(file))
-    receive.append(ann, upload.pk, 0, file)
-    done = ingest.run(upload.pk)
-    assert (done.status, done.error) == ("done", "")
-    assert Session.objects.filter(owner=ann).exists()
 
 
 def test_what_is_said_of_a_file_is_in_the_language_it_was_sent_in(client, login, ann):

@@ -1,8 +1,6 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from annotation.judging.imports import bundles
 from annotation.studies.bundle import BundleError
@@ -152,36 +150,6 @@ def test_twenty_faults_are_shown_and_no_more(folder):
     assert found[0] == "queries.jsonl, line 1: “text” is missing"
     assert found[19] == "queries.jsonl, line 20: “text” is missing"
     assert found[20] == "There may be more: the reading ended here."
-
-
-values = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
-    max_leaves=6,
-)
-keys = st.sampled_from(
-    ["id", "profile", "persona", "text", "query", "candidates", "task", "overlap", "type", "slug"]
-)
-rows = st.dictionaries(keys, st.sampled_from(["p1", "q1", "q1-c1"]) | values, max_size=5)
-contents = st.one_of(
-    st.binary(max_size=200),
-    st.lists(rows, max_size=4).map(lambda some: "\n".join(map(json.dumps, some)).encode()),
-)
-names = st.sampled_from(
-    ["study.json", *(f"{name}.jsonl" for name in bundles.STEPS)],
-)
-
-
-@settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(name=names, content=contents)
-def test_whatever_a_file_holds_the_bundle_is_read_or_refused(folder, name, content):
-    (folder.write() / name).write_bytes(content)
-    try:
-        bundles.read(folder.path)
-    except BundleError as refusal:
-        assert 1 <= len(refusal.faults) <= 21
 
 
 def test_a_missing_file_that_is_referred_to_is_named_once(tmp_path):

@@ -320,13 +320,3 @@ def test_a_source_that_cannot_be_is_refused(login, tea, dora, wrong):
     made = {"name": "R", "completion_code": "C9", "return_url": "", **wrong}
     response = login(dora).post(reverse("crowd", args=["tea"]), made)
     assert (response.status_code, tea.sources.count()) == (400, 0)
-
-
-def test_participants_are_listed_here_and_not_among_the_members(login, tea, dora, source):
-    enter(source)
-    name = CrowdEntry.objects.get().user.name
-    client = login(dora)
-    crowd_page = client.get(reverse("crowd", args=["tea"])).content.decode()
-    people_page = client.get(reverse("people", args=["tea"])).content.decode()
-    assert (PID in crowd_page, name in crowd_page) == (True, True)
-    assert (PID in people_page, name in people_page) == (False, False)

@@ -1,12 +1,8 @@
 """Whatever a file holds: records or a refusal, and never much memory."""
 
 import io
-import json
 import os
 import random
-
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from annotation.histories.formats import Reading
 from annotation.histories.records import Conversation, Record, Refused, Search, Visit
@@ -93,62 +89,3 @@ def test_mutated_exports_give_records_or_a_refusal():
             raise
     # Most faults cost less than the file; were it otherwise, nothing would have been tried.
     assert read_at_all > MUTATIONS // 20
-
-
-LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20),
-    st.sampled_from((
-        "user", "assistant", "root", "n3", "m1", "1735725600", "2026-01-01T00:00:00Z", "Search",
-        "YouTube", "Gemini Apps", "Prompted x", "Watched x", 1e308, -(10**400), 1735725600.5,
-        "https://www.google.com/search?q=%ff", "https://[", "\ud800", "a\0b", "text",
-    )),
-)  # fmt: skip
-
-
-def keys_of(value) -> set[str]:
-    """All keys in a JSON value, however deep."""
-    if isinstance(value, dict):
-        return set(value).union(*map(keys_of, value.values()))
-    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
-
-
-ENTRIES = [
-    samples.CHATGPT, samples.CLAUDE, samples.DEEPSEEK,
-    *samples.SEARCH, *samples.GEMINI, *samples.YOUTUBE,
-    samples.GROK["conversations"][0], *samples.LECHAT, samples.WILDCHAT, samples.LMSYS,
-    samples.SHAREGPT, *samples.MESSAGES, samples.AISTUDIO,
-    *samples.CHROME["Browser History"],
-]  # fmt: skip
-KEYS = sorted(set().union(*map(keys_of, ENTRIES)))
-VALUES = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4), st.dictionaries(st.sampled_from(KEYS), inner, max_size=5)
-    ),
-    max_leaves=12,
-)
-
-
-def replaced(value, steps: list[int], new):
-    """The value with one of its parts, found by walking down these steps, replaced."""
-    if not steps or not value or not isinstance(value, dict | list):
-        return new
-    keys = list(value) if isinstance(value, dict) else range(len(value))
-    key = keys[steps[0] % len(keys)]
-    copy = dict(value) if isinstance(value, dict) else list(value)
-    copy[key] = replaced(value[key], steps[1:], new)
-    return copy
-
-
-STEPS = st.lists(st.integers(0, 20), min_size=1, max_size=7)
-
-
-@settings(max_examples=100, deadline=None)
-@given(st.sampled_from(ENTRIES), st.lists(st.tuples(STEPS, VALUES), min_size=1, max_size=4))
-def test_any_value_in_any_place_of_any_format_is_read_or_refused(entry, changes):
-    changed = entry
-    for steps, new in changes:
-        changed = replaced(changed, steps, new)
-    # The whole entry stands before it, so that the format is known.
-    checked(json.dumps([entry, changed, entry]).encode())
-    checked(json.dumps(changed).encode())

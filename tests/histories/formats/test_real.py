@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from annotation.histories.records import Conversation, Search, Visit
-from tests.corpora import DATA
 
 from .samples import records
 
@@ -33,18 +32,3 @@ def counted(path: Path) -> tuple[dict, int]:
 )
 def test_the_excerpts_are_read(name, kinds, messages):
     assert counted(EXCERPTS / name) == (kinds, messages)
-
-
-@pytest.mark.skipif(not DATA.exists(), reason="the larger samples are not on this machine")
-@pytest.mark.parametrize(
-    ("name", "kinds", "messages"),
-    [
-        ("chat-exports/chatgpt-minimal.json", {Conversation: 1}, 1),
-        # A conversation of fillers, none of them text or message that was shown.
-        ("chat-exports/claude-representative-00.json", {Conversation: 1}, 3),
-        # "40 template conversations".
-        ("chat-exports/sharegpt-style.json", {Conversation: 40}, 160),
-    ],
-)
-def test_the_larger_samples_are_read(name, kinds, messages):
-    assert counted(DATA / name) == (kinds, messages)
