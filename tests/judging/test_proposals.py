@@ -14,7 +14,7 @@ from tests import everykind
 from tests.judging.conftest import choose, judge
 from tests.judging.test_judge_views import HTMX, URL, filled, hidden
 
-SAID = "This form begins with a proposal"
+SAID = "Pre-filled: change what you see otherwise."
 
 
 def chosen(answer, slot) -> list[int]:
