@@ -1,6 +1,8 @@
 """Static files under hashed names; the list of them is not among what is served."""
 
 import json
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import rcssmin
@@ -10,6 +12,7 @@ from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
+HASHED = re.compile(r"\.[0-9a-f]{12}(\.|$)")
 # Our own files alone: what packages bring is served as they made it.
 SHORTENED = {"css/": rcssmin.cssmin, "js/": rjsmin.jsmin}
 
@@ -31,6 +34,10 @@ class PrivateManifestStorage(CompressedManifestStaticFilesStorage):
                 text = b"".join(content.chunks()).decode()
                 content = ContentFile(shorten(text).encode())
         return super()._save(name, content)
+
+    def compress_files(self, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+        """Pack what pages name, which is slow; plain names serve the page of a fault alone."""
+        return super().compress_files([path for path in paths if HASHED.search(path)])
 
     def read_manifest(self) -> str | None:
         content = super().read_manifest()

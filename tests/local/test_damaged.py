@@ -53,6 +53,14 @@ def test_a_damaged_list_of_static_files_counts_as_missing(tmp_path, settings):
     assert PrivateManifestStorage(location=tmp_path / "static").hashed_files == {}
 
 
+def test_static_files_are_packed_under_the_names_that_pages_have(tmp_path):
+    names = ["a.css", "a.0123456789ab.css"]
+    for name in names:
+        (tmp_path / name).write_text("x" * 2_000)
+    packed = PrivateManifestStorage(location=tmp_path).compress_files(names)
+    assert {name for name, _compressed in packed} == {names[1]}
+
+
 def test_the_list_of_static_files_is_not_among_what_is_served(settings):
     assert settings.STATIC_ROOT not in (settings.STATIC_MANIFEST, *settings.STATIC_MANIFEST.parents)
     assert staticfiles_storage is not None
