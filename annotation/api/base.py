@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -68,22 +69,8 @@ def _serializer(kind: Any) -> Any:
     return serializer_of(kind, title=f"{kind.__name__}Body")
 
 
-def call(
-    guard: Policy | Callable[..., Any] | None = None,
-    *,
-    name: str | None = None,
-    takes: Any = None,
-    partial: bool = False,
-    form: bool = False,
-    answer: Any = OpenApiTypes.OBJECT,
-    many: bool = False,
-    status: int = 200,
-    key: bool = False,
-    location: str = "",
-    parameters: Sequence[OpenApiParameter | type[serializers.Serializer]] = (),
-    also: Sequence[str] = (),
-    **schema: Any,
-) -> Callable[[Callable], Callable]:
+@dataclass
+class Call:
     """What a call has in common with all others: guard, body, answer and its place in the schema.
 
     The method gets the study of the address, where ``guard`` is a policy, or what another guard
@@ -93,53 +80,90 @@ def call(
     class (``many`` of it), with ``status``. ``key``: an Idempotency-Key makes it happen once,
     unless it is a ``dry_run``. ``location`` names the answer's field with the address of what was
     made. Query parameters that are neither documented nor among ``also`` are a 400.
+
+    ``request`` and ``responses`` stand in the schema where ``takes`` and ``answer`` do not say it.
     """
-    body, answer = _serializer(takes), _serializer(answer)
-    written = isinstance(answer, type) and issubclass(answer, serializers.BaseSerializer)
 
-    def given(request: Request) -> Any:
-        data = request.query_params if request.method == "GET" else request.data
-        values = validated(body, data, partial=partial)
-        return values if partial or body is takes else built(takes, values)
+    guard: Policy | Callable[..., Any] | None = None
+    _: KW_ONLY
+    name: str | None = None
+    takes: Any = None
+    partial: bool = False
+    form: bool = False
+    answer: Any = OpenApiTypes.OBJECT
+    many: bool = False
+    status: int = 200
+    key: bool = False
+    location: str = ""
+    parameters: Sequence[OpenApiParameter | type[serializers.Serializer]] = ()
+    also: Sequence[str] = ()
+    request: Any = None
+    responses: Any = None
 
-    def shown(result: Any, view: APIView) -> Any:
-        if not written or isinstance(result, dict):
-            return result
-        return answer(result, many=many, context={"request": view.request, "view": view}).data
-
-    def decorate(method: Callable) -> Callable:
-        described = [*parameters, *([body] if takes and method.__name__ == "get" else [])]
-        described += [KEY] if key else []
-        names = [*(name for part in described for name in _names(part)), *also]
+    def __call__(self, method: Callable) -> Callable:
+        """The method of a view, which gets a request and the parts of its address."""
+        reads = method.__name__ == "get"
+        body = _serializer(self.takes)
+        described = [*self.parameters, *([body] if body and reads else [])]
+        described += [KEY] if self.key else []
+        names = [*(name for part in described for name in _names(part)), *self.also]
 
         @functools.wraps(method)
-        def answered(view: APIView, request: Request, **kwargs: Any) -> Response:
+        def answered(view: APIView, request: Request, **address: Any) -> Response:
             _refuse_unknown(request, names)
-            arguments = []
-            if isinstance(guard, Policy):
-                arguments = [study_for(request.user, kwargs.pop("slug"), guard)]
-            elif guard:
-                arguments, kwargs = [guard(request.user, **kwargs)], {}
-            dry = False
-            if takes:
-                arguments.append(taken := given(request))
-                dry = (taken if isinstance(taken, dict) else vars(taken)).get("dry_run", False)
-            act = functools.partial(method, view, request, *arguments, **kwargs)
-            if key and not dry:
-                response = once(request, lambda: (status, shown(act(), view)))
+            arguments, address = self._guarded(request.user, address)
+            if body:
+                arguments.append(self._taken(request.query_params if reads else request.data))
+            act = functools.partial(method, view, request, *arguments, **address)
+            if self.key and not _is_dry(arguments):
+                response = once(request, lambda: (self.status, self._shown(act(), view)))
             elif not isinstance(response := act(), HttpResponseBase):
-                response = Response(shown(response, view), status=status)
-            if location:
-                response.headers["Location"] = response.data[location]
+                response = Response(self._shown(response, view), status=self.status)
+            if self.location:
+                response.headers["Location"] = response.data[self.location]
             return response
 
-        documented = {"operation_id": name, "request": None, "parameters": described} | schema
-        documented.setdefault("responses", {status: answer(many=True) if many else answer})
-        if takes and method.__name__ != "get":
-            documented["request"] = {"multipart/form-data": body} if form else body
-        return extend_schema(**documented)(answered)
+        sent = self.request if reads else self.request or body
+        return extend_schema(
+            operation_id=self.name,
+            parameters=described,
+            request={"multipart/form-data": sent} if self.form else sent,
+            responses=self.responses or {self.status: self._schema()},
+        )(answered)
 
-    return decorate
+    def _guarded(self, user: User, address: dict) -> tuple[list, dict]:
+        """The method's first arguments, and what is left of the address."""
+        if isinstance(self.guard, Policy):
+            return [study_for(user, address.pop("slug"), self.guard)], address
+        return ([self.guard(user, **address)], {}) if self.guard else ([], address)
+
+    def _taken(self, data: Any) -> Any:
+        body = _serializer(self.takes)
+        values = validated(body, data, partial=self.partial)
+        return values if self.partial or body is self.takes else built(self.takes, values)
+
+    def _schema(self) -> Any:
+        answer = _serializer(self.answer)
+        return answer(many=True) if self.many else answer
+
+    def _shown(self, result: Any, view: APIView) -> Any:
+        """The answer's JSON; a mapping is given as it is."""
+        kind = _serializer(self.answer)
+        written = isinstance(kind, type) and issubclass(kind, serializers.BaseSerializer)
+        if not written or isinstance(result, dict):
+            return result
+        context = {"request": view.request, "view": view}
+        return kind(result, many=self.many, context=context).data
+
+
+call = Call
+
+
+def _is_dry(arguments: list) -> bool:
+    """Whether what was taken, the last of the arguments, asks to make nothing."""
+    taken = arguments[-1] if arguments else None
+    values = taken if isinstance(taken, dict) else getattr(taken, "__dict__", {})
+    return bool(values.get("dry_run"))
 
 
 def once(request: Request, act: Callable[[], tuple[int, dict]]) -> Response:

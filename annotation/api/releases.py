@@ -41,7 +41,7 @@ class ReleaseStatus(serializers.ModelSerializer):
 
     class Meta:
         model = Release
-        fields = (
+        fields: tuple[str, ...] = (
             *("id", "study", "version", "layout", "format", "created_at", "status", "error"),
             *("fetched_at", "revision", "revisions", "digest", "manifest", "url", "download_url"),
         )

@@ -3,6 +3,7 @@
 import ast
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 
 import polib
@@ -73,6 +74,7 @@ def used():
     } - {""}
 
 
+@cache
 def catalogue(locale: str) -> polib.POFile:
     return polib.pofile(str(ROOT / "locale" / locale / "LC_MESSAGES" / "django.po"))
 
