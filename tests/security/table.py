@@ -1223,7 +1223,12 @@ TABLE = {
     "api-groups": api(result.may_read, SAFE=400),
     # No endpoint is configured.
     "api-live": api(
-        task.may_change, SAFE=200, PUT=400, DELETE=204, data=lambda w: {"tasks": ["best"]}
+        task.may_change,
+        SAFE=200,
+        PUT=400,
+        DELETE=204,
+        data=lambda w: {"tasks": ["best"]},
+        changes={"DELETE"},
     ),
     "api-draws": api(
         run.may_read,
