@@ -1,6 +1,6 @@
 """From what models extracted to attributes that people judge: filtered, clustered, made."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,20 +66,11 @@ def statements(study: Study) -> QuerySet[Extraction]:
 def clustered(rows: list[Extraction], thresholds: Thresholds) -> list[Cluster]:
     """One person's clusters, of statements that are confident enough."""
     rows = [row for row in rows if row.confidence >= thresholds.confidence]
-    vectors = np.array([row.embedding for row in rows], dtype=np.float32)
-    return _clustered(rows, vectors.reshape(len(rows), DIMENSIONS), thresholds.similarity)
-
-
-def _clustered(rows: list, vectors: np.ndarray, similarity: float) -> list[Cluster]:
-    vectors = unit(vectors)
-    confidence = np.array([row.confidence for row in rows], dtype=float)
-    labels = cluster(vectors, confidence, similarity)
-    leading = representatives(vectors, confidence, labels)
-    groups = []
-    for number, place in enumerate(leading):
-        others = [rows[at] for at in np.flatnonzero(labels == number) if at != place]
-        groups.append(Cluster([rows[place], *others]))
-    return groups
+    if not rows:
+        return []
+    vectors = unit(np.array([row.embedding for row in rows], dtype=np.float32))
+    places = cluster(vectors, [row.confidence for row in rows], thresholds.similarity)
+    return [Cluster([rows[place] for place in members]) for members in places]
 
 
 def _people(study: Study) -> Iterator[list[Extraction]]:
@@ -215,43 +206,35 @@ def _joined(spans: list[list[int]]) -> list[list[int]]:
     return joined
 
 
-def cluster(vectors: np.ndarray, confidence: np.ndarray, similarity: float) -> np.ndarray:
-    """The cluster (n,) of each row of ``vectors`` (n, dimensions), which have length 1.
+def cluster(vectors: np.ndarray, confidence: Sequence[float], similarity: float) -> list[list[int]]:
+    """The rows of each cluster of ``vectors`` (n, dimensions), which have length 1.
 
     In order of ``confidence`` (n,), then of place, a row leads a cluster where no leader so far has
     a cosine of ``similarity`` or more to it. Then each row joins its most similar leader: members
     are at least that similar to their leader, and no two leaders are.
+
+    First of a cluster stands its representative: the nearest by cosine to the mean of the members
+    weighted by their confidence; of equally near ones the most confident, then the first.
     """
-    leaders = _leaders(vectors, np.argsort(-confidence, kind="stable"), similarity)
-    if not leaders:
-        return np.zeros(0, dtype=np.int64)
-    return (vectors @ vectors[leaders].T).argmax(axis=1)
-
-
-def _leaders(vectors: np.ndarray, order: np.ndarray, similarity: float) -> list[int]:
     leaders: list[int] = []
-    for row in order.tolist():
+    for row in sorted(range(len(vectors)), key=lambda row: -confidence[row]):
         if not leaders or (vectors[leaders] @ vectors[row]).max() < np.float32(similarity):
             leaders.append(row)
-    return leaders
+    members: list[list[int]] = [[] for _leader in leaders]
+    for row, near in enumerate(vectors @ vectors[leaders].T):
+        members[near.argmax()].append(row)
+    return [_representative_first(rows, vectors, confidence) for rows in members]
 
 
-def representatives(vectors: np.ndarray, confidence: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The row that stands for each cluster (clusters,).
-
-    It is the nearest by cosine to the cluster's centroid, which is the mean of the members weighted
-    by their confidence; of equally near ones the most confident, then the first.
-    """
-    if not len(labels):
-        return np.zeros(0, dtype=np.int64)
-    order = np.argsort(labels, kind="stable")
-    starts = np.flatnonzero(np.r_[True, np.diff(labels[order]) > 0])
-    weight = np.maximum(confidence, 1e-6).astype(np.float32)
-    centroids = np.add.reduceat(vectors[order] * weight[order, None], starts, axis=0)
-    near = np.einsum("ij,ij->i", vectors, centroids[labels])
-    # A centroid's length is the same for all of its members.
-    rank = np.lexsort((np.arange(len(labels)), -confidence, -near.round(5), labels))
-    return rank[np.r_[True, np.diff(labels[rank]) > 0]]
+def _representative_first(
+    rows: list[int], vectors: np.ndarray, confidence: Sequence[float]
+) -> list[int]:
+    weights = np.array([max(confidence[row], 1e-6) for row in rows], dtype=np.float32)
+    # The centroid's length is the same for all of them.
+    near = (vectors[rows] @ (weights @ vectors[rows])).round(5)
+    order = sorted(zip(rows, near, strict=True), key=lambda one: (-one[1], -confidence[one[0]]))
+    first = order[0][0]
+    return [first, *(row for row in rows if row != first)]
 
 
 Verdict = Extraction.Verdict

@@ -31,21 +31,25 @@ def unit(*rows):
 
 def test_the_most_confident_leads_and_rows_join_their_nearest_leader():
     rows = unit([1, 0, 0], [0.9, 0.435, 0], [0, 1, 0], [0.6, 0.8, 0], [0, 0, 1])
-    labels = attributes.cluster(rows, np.array([0.9, 0.5, 0.8, 0.4, 0.1]), 0.7)
     # The fourth is at 0.6 from the first and at 0.8 from the third.
-    assert labels.tolist() == [0, 0, 1, 1, 2]
-    assert attributes.cluster(rows, np.ones(5), 1.0).tolist() == [0, 1, 2, 3, 4]
-    assert attributes.cluster(rows[:0], np.ones(0), 0.7).tolist() == []
+    groups = attributes.cluster(rows, [0.9, 0.5, 0.8, 0.4, 0.1], 0.7)
+    assert sorted(map(sorted, groups)) == [[0, 1], [2, 3], [4]]
+    assert attributes.cluster(rows, [1] * 5, 1.0) == [[0], [1], [2], [3], [4]]
 
 
-def test_the_representative_is_nearest_to_the_centroid_weighted_by_confidence():
-    rows = unit([1, 0], [0.95, 0.31], [0.8, 0.6])
-    labels = np.zeros(3, dtype=int)
-    assert attributes.representatives(rows, np.ones(3), labels).tolist() == [1]
-    assert attributes.representatives(rows, np.array([0.9, 0.01, 0.01]), labels).tolist() == [0]
-    same = unit([1, 0], [1, 0], [0, 1])
-    found = attributes.representatives(same, np.array([0.4, 0.6, 0.5]), np.array([0, 0, 1]))
-    assert found.tolist() == [1, 2]
+@pytest.mark.parametrize(
+    ("rows", "confidence", "first"),
+    [
+        (unit([1, 0], [0.95, 0.31], [0.8, 0.6]), [1, 1, 1], [1, 0, 2]),
+        (unit([1, 0], [0.95, 0.31], [0.8, 0.6]), [0.9, 0.01, 0.01], [0, 1, 2]),
+        (unit([1, 0], [1, 0]), [0.4, 0.6], [1, 0]),
+        (unit([1, 0], [1, 0]), [0.5, 0.5], [0, 1]),
+    ],
+)
+def test_the_representative_is_nearest_to_the_centroid_weighted_by_confidence(
+    rows, confidence, first
+):
+    assert attributes.cluster(rows, confidence, 0.5) == [first]
 
 
 @given(
@@ -56,16 +60,19 @@ def test_the_representative_is_nearest_to_the_centroid_weighted_by_confidence():
     ),
     st.floats(0.5, 0.99),
 )
-def test_members_are_near_their_leader_and_leaders_are_far_from_each_other(rows, similarity):
+def test_each_row_is_with_its_nearest_leader(rows, similarity):
     rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     confidence = np.linspace(1, 0, len(rows))
-    labels = attributes.cluster(rows, confidence, similarity)
-    leaders = rows[attributes._leaders(rows, np.arange(len(rows)), similarity)]
-    near = rows @ leaders.T
-    assert (near[np.arange(len(rows)), labels] >= similarity - 1e-5).all()
-    assert labels.tolist() == near.argmax(axis=1).tolist()
-    between = leaders @ leaders.T - np.eye(len(leaders))
-    assert (between < similarity + 1e-5).all()
+    groups = attributes.cluster(rows, confidence, similarity)
+    assert sorted(row for members in groups for row in members) == list(range(len(rows)))
+    leaders = []
+    for row in range(len(rows)):
+        if all(rows[row] @ rows[leader] < np.float32(similarity) for leader in leaders):
+            leaders.append(row)
+    near = rows @ rows[leaders].T
+    for members, leader in zip(groups, range(len(leaders)), strict=True):
+        assert (near[members, leader] >= near[members].max(axis=1) - 1e-5).all()
+        assert (near[members, leader] >= similarity - 1e-5).all()
 
 
 @pytest.mark.parametrize(
