@@ -20,7 +20,7 @@ from annotation.core.schema import Number, serializer_of
 from annotation.judging.curator import checks
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
-from annotation.personas import board, conversations, curate, splitting
+from annotation.personas import board, conversations, curate
 from annotation.personas.balance import Tally
 from annotation.personas.conversations import Filters
 from annotation.personas.models import PairDecision, Persona
@@ -59,7 +59,7 @@ class PairBody(serializers.Serializer):
     drop = PersonaId(allow_null=True, help_text="One of the two; null keeps both.")
 
 
-SplitBody = serializer_of(splitting.Split, title="SplitBody")
+SplitBody = serializer_of(board.Split, title="SplitBody")
 
 
 class EarlyStopBody(serializers.Serializer):
@@ -139,13 +139,13 @@ class PersonaSplit(StudyView):
         sides = {side or "none": people.filter(split=side).count() for side in SIDES}
         if not request.query_params:
             return {"sides": sides}
-        proposal = splitting.propose(study, **validated(SplitBody, request.query_params))
+        proposal = board.propose(study, **validated(SplitBody, request.query_params))
         return {"sides": sides, "proposal": _proposal(proposal)}
 
     @call(policies.persona.may_change, name="split_personas", takes=SplitBody)
     def post(self, request: Request, study: Study, wanted: dict) -> Any:
         """Divide the personas as the same call with GET proposes. Sides are for good."""
-        return {"sides": splitting.make(study, **wanted, by=request.user)}
+        return {"sides": board.make(study, **wanted, by=request.user)}
 
 
 class ChecksOfStudy(StudyView):
@@ -220,7 +220,7 @@ def _decision(decision: PairDecision) -> dict:
     return {"personas": [str(decision.first), str(decision.second)], "dropped": dropped}
 
 
-def _proposal(proposal: splitting.Proposal) -> dict:
+def _proposal(proposal: board.Proposal) -> dict:
     sides = {"benchmark": proposal.benchmark, "training": proposal.training}
     ids = {
         side: [version.persona.external_id for version in people] for side, people in sides.items()

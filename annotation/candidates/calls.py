@@ -3,7 +3,6 @@
 import logging
 import random
 from collections import Counter
-from contextlib import AbstractContextManager
 from datetime import timedelta
 from itertools import zip_longest
 from typing import Any
@@ -178,11 +177,6 @@ def put_off(row: Generated, failure: CallFailed) -> None:
         error=endpoints.sentence(failure.code, row.endpoint),
     )
     log.info("%s %s: attempt %s: %s", type(row).__name__, row.pk, row.attempts, failure.code)
-
-
-def renewed(row: Generated) -> AbstractContextManager:
-    """Renew the lease while the block runs, no longer than two calls can take."""
-    return jobs.renewed(row, longest=LONGEST_LEASE)
 
 
 def store_parameter(row: Generated, name: str, value: Any) -> None:

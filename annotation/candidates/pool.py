@@ -123,7 +123,7 @@ def _claimed(study: Study | None, most: int) -> Iterator[Generated]:
 
 def _write(row: Generated) -> None:
     try:
-        with calls.renewed(row):
+        with jobs.renewed(row, longest=calls.LONGEST_LEASE):
             WRITE[type(row)](row)
     except CallFailed as failure:
         calls.put_off(row, failure)

@@ -6,7 +6,7 @@ nowhere.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -144,10 +144,5 @@ def over_represented(counted: Counter[str], personas: int) -> frozenset[str]:
 
 def values_as_text(profile: dict) -> str:
     """What a profile says without its keys, which all profiles share."""
-    return " ".join(_texts(profile))
-
-
-def _texts(profile: dict) -> Iterator[str]:
-    for path, leaf in profiles.leaves(profile):
-        if path != "/Name" and len(str(leaf)) > 1:
-            yield str(leaf)
+    texts = {path: str(leaf) for path, leaf in profiles.leaves(profile) if path != "/Name"}
+    return " ".join(text for text in texts.values() if len(text) > 1)

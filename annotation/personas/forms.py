@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core import foreign
 from annotation.core.records import check_json
 from annotation.core.schema import form_of
-from annotation.personas import conversations, models, schema, splitting
+from annotation.personas import board, conversations, models, schema
 from annotation.personas.board import BOTH, FIRST, SECOND
 from annotation.personas.curate import ROUNDS, Times
 from annotation.studies.bundle import BundleError, read_rows
@@ -170,7 +170,7 @@ class FiltersForm(form_of(conversations.Filters)):  # type: ignore[misc]
         return conversations.Filters(**{"people": None} | self.values)
 
 
-SplitForm = form_of(splitting.Split)
+SplitForm = form_of(board.Split)
 
 
 class PairForm(forms.Form):

@@ -16,7 +16,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.lists import Listing, words_in
 from annotation.core.rows import chunks
-from annotation.personas import conversations, curate, splitting
+from annotation.personas import board, conversations, curate
 from annotation.personas.forms import (
     AttributesForm,
     DayForm,
@@ -249,11 +249,11 @@ def split(request: UserRequest, slug: str) -> HttpResponse:
     if form.is_bound and form.is_valid():
         with refusals.in_form(form):
             if request.method == "POST":
-                counts = splitting.make(study, **form.cleaned_data, by=request.user)
+                counts = board.make(study, **form.cleaned_data, by=request.user)
                 words = _("%(benchmark)d personas for the benchmark, %(training)d for training.")
                 messages.success(request, words % counts)
                 return redirect("persona-split", slug)
-            proposal = splitting.propose(study, **form.cleaned_data)
+            proposal = board.propose(study, **form.cleaned_data)
     personas = study.personas.filter(dropped_at=None)
     context = {
         "study": study,

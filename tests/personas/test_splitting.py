@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import add_items, open_batch
 from annotation.judging.kinds import kind_of
-from annotation.personas import curate, splitting
+from annotation.personas import board, curate
 from annotation.personas.models import Persona
 from tests.personas.conftest import text_of
 
@@ -21,7 +21,7 @@ def sides(study):
 
 
 def test_the_same_seed_proposes_the_same_and_the_proposal_stores_nothing(people, tea):
-    first, again = (splitting.propose(tea, 2, 5) for _ in range(2))
+    first, again = (board.propose(tea, 2, 5) for _ in range(2))
     assert first == again
     assert (len(first.benchmark), len(first.training)) == (2, 2)
     assert set(sides(tea).values()) == {""}
@@ -32,7 +32,7 @@ def test_a_value_does_not_crowd_the_benchmark(cast, tea):
         gender = "male" if number < 9 else "female"
         cast.persona(tea, f"p{number:02}", Demographics={"Gender": gender})
     for seed in range(5):
-        rows = splitting.propose(tea, 6, seed).by_dimension()[2][1]
+        rows = board.propose(tea, 6, seed).by_dimension()[2][1]
         assert rows == [("male", 3, 6), ("female", 3, 0)]
 
 
@@ -51,7 +51,7 @@ def test_the_page_proposes_with_counts_and_divides_for_good(people, carol, tea):
 def test_near_duplicates_on_different_sides_are_named(people, carol):
     # One of the two bakers stays for training whatever is drawn.
     page = text_of(carol.get(f"{SPLIT}?benchmark=3&seed=1"))
-    both = splitting.propose(people[0].study, 3, 1).apart(0.9)
+    both = board.propose(people[0].study, 3, 1).apart(0.9)
     assert [pair.first.persona.external_id for pair in both] == ["p1"]
     assert "1 pair of near-duplicates would be on different sides" in page
 
@@ -67,9 +67,9 @@ def test_a_side_is_chosen_once(people, tea):
     for name, side, words in [("p1", "benchmark", "none ever crosses"), ("p9", "training", "no p")]:
         with pytest.raises(DomainError, match=words):
             curate.split(tea, [name], side)
-    assert splitting.make(tea, 2, 1) == {"benchmark": 2, "training": 2}
+    assert board.make(tea, 2, 1) == {"benchmark": 2, "training": 2}
     with pytest.raises(DomainError, match="2 are in it already, and 0 have no side yet"):
-        splitting.propose(tea, 4, 1)
+        board.propose(tea, 4, 1)
 
 
 def test_the_database_refuses_that_a_persona_crosses(people, tea):
@@ -86,7 +86,7 @@ def test_who_is_judged_is_of_the_benchmark(people, cast, tea):
     with pytest.raises(DomainError, match="People judge items of p1 already"):
         curate.split(tea, ["p1"], "training")
     for seed in range(4):
-        chosen = splitting.propose(tea, 1, seed).benchmark
+        chosen = board.propose(tea, 1, seed).benchmark
         assert [version.persona.external_id for version in chosen] == ["p1"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.schema import add_arguments
-from annotation.personas import splitting
+from annotation.personas import board
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -23,7 +23,7 @@ class Command(StudyCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         super().add_arguments(parser)
-        add_arguments(parser, splitting.Split)
+        add_arguments(parser, board.Split)
         parser.add_argument(
             "--dry-run", action="store_true", help="print who would be where, by dimension"
         )
@@ -31,7 +31,7 @@ class Command(StudyCommand):
     def handle(self, *args: Any, study: Study, benchmark: int, seed: int, **options: Any) -> None:
         """Draw, divide, print the counts; exit 1 where there are too few personas."""
         if options["dry_run"]:
-            proposal = splitting.propose(study, benchmark, seed)
+            proposal = board.propose(study, benchmark, seed)
             counts: dict[str, Any] = {
                 "benchmark": len(proposal.benchmark),
                 "training": len(proposal.training),
@@ -41,7 +41,7 @@ class Command(StudyCommand):
                 },
             }
         else:
-            counts = dict(splitting.make(study, benchmark, seed))
+            counts = dict(board.make(study, benchmark, seed))
         if options["json"]:
             self.stdout.write(json.dumps(counts, ensure_ascii=False))
         else:
