@@ -247,8 +247,8 @@ def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
     if (file.size or 0) > learned.FILE_LIMIT:
         raise DomainError(_("The file is too large for a model."), code="size")
     (held,) = foreign.read_upload(READER, file)
-    parts = [np.array(held[name]) for name in ("weights", "middle", "scale")]
-    return learned.Linear(*parts, held["intercept"]), held["card"]
+    weights, middle, scale = (np.array(held[name]) for name in ("weights", "middle", "scale"))
+    return learned.Linear(weights, middle, scale, held["intercept"]), held["card"]
 
 
 def unverified(study: Study) -> QuerySet[Extraction]:

@@ -433,9 +433,9 @@ def _endpoint(number: int, entry: object) -> Endpoint:
     where = f"Endpoint {entry.get('name') or number}"
     if entry.get("embedded") is True and "base_url" not in entry:
         raise EndpointsWrong(f"{where}: only `make up` starts the embedded model.")
-    defaults = EMBEDDED if entry.get("embedded") else {}
+    values: dict[str, Any] = (EMBEDDED if entry.get("embedded") else {}) | entry
     try:
-        return Endpoint(**defaults | entry)
+        return Endpoint(**values)
     except ValidationError as error:
         # Pydantic's sentences name no value: one may be a key.
         fault = error.errors(include_url=False, include_input=False)[0]

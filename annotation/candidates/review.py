@@ -129,7 +129,7 @@ def _settle(row: Proposal | Candidate, kind: str, needed: int, by: User) -> None
             opinion.reason for opinion in opinions if not opinion.accepts
         )
     elif kind != ANSWER:
-        fields["made"] = STEPS[kind].accept(row, by)
+        fields["made"] = STEPS[kind].accept(cast(Proposal, row), by)
     type(row)._base_manager.filter(pk=row.pk).update(**fields)
 
 
@@ -174,7 +174,7 @@ def _unmake(row: Proposal | Candidate, kind: str, by: User) -> None:
         if cast(Candidate, row).options.exists():
             raise Conflict(_("People judge this answer already."), code="used")
     else:
-        STEPS[kind].undo(row, by)
+        STEPS[kind].undo(cast(Proposal, row), by)
 
 
 def _unmade(kind: str) -> dict:

@@ -179,7 +179,7 @@ def set_times(request: UserRequest, slug: str, pk: int, attribute: int) -> HttpR
         curate.set_times(statement, form.schema, by=request.user)
         messages.success(request, _("Saved."))
     else:
-        messages.error(request, next(iter(form.errors.values()))[0])
+        messages.error(request, str(next(iter(form.errors.values()))[0]))
     return redirect("persona", slug, pk)
 
 
