@@ -7,7 +7,7 @@ than all that is computed from them, so the recomputation stores them.
 
 import io
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -152,35 +152,6 @@ class Spread:
     name: str
     digits: int
     lead: str
-
-
-class UnitRows:
-    """Rows of a table of items, of which only those that are shown are made.
-
-    ``make(place)`` gives a row without its item, ``items`` (rows,) are places in the study.
-    """
-
-    def __init__(
-        self, study: Study, items: Sequence[int], make: Callable[[int], dict[str, Any]]
-    ) -> None:
-        self.study, self.items, self.make = study, items, make
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        return iter(self[:])
-
-    def __getitem__(self, part: slice) -> list[dict[str, Any]]:
-        """The rows of a slice: {"item" (its id), "name", "position", …}."""
-        shown = range(len(self))[part]
-        positions = [int(self.items[place]) for place in shown]
-        rows = self.study.items.filter(sql.among("position", set(positions)))
-        ids = {at: row for at, *row in rows.values_list("position", "pk", "external_id")}
-        return [
-            dict(zip(("item", "name"), ids[at], strict=True)) | {"position": at} | self.make(place)
-            for at, place in zip(positions, shown, strict=True)
-        ]
 
 
 class Board:
@@ -432,7 +403,7 @@ class Board:
 
     # What is disputed
 
-    def disputed(self, tier: str = "") -> "QuerySet | Disputed | UnitRows":
+    def disputed(self, tier: str = "") -> "QuerySet | Disputed | list[dict]":
         """What two people or more said of, the most disputed first.
 
         Of choices, items: lowest own kappa, most votes. Of other kinds rows of an item, or of an
@@ -460,63 +431,60 @@ class Board:
         kappa = (k * same / (n * (n - 1.0)) - 1.0) / (k - 1.0)
         return self.items.annotate(kappa=Case(When(judged__gte=2, then=kappa)))
 
-    def line(self, row: Item | dict) -> dict[str, Any]:
-        """A row of ``disputed`` as it stands in the table."""
-        if isinstance(row, dict):
-            return row | {"votes": self.votes_of(row)}
-        return {
-            "item": row.pk,
-            "name": row.external_id,
-            "votes": self.votes_of(row),
-            "judged": f"{row.judged} / {row.overlap}",
-            "measure": row.kappa,
-            "tier": row.tier.tier if hasattr(row, "tier") else "",
-        }
+    def lines(self, rows: Iterable) -> list[dict[str, Any]]:
+        """Rows of ``disputed`` as they stand in the table."""
+        rows = list(rows)
+        if not rows or isinstance(rows[0], dict):
+            found = self.study.items.filter(
+                sql.among("position", {row["position"] for row in rows})
+            )
+            ids = {at: row for at, *row in found.values_list("position", "pk", "external_id")}
+            named = (dict(zip(("item", "name"), ids[row["position"]], strict=True)) for row in rows)
+            return [
+                row | {"votes": self.votes_of(row)} | name
+                for row, name in zip(rows, named, strict=True)
+            ]
+        return [
+            {
+                "item": row.pk,
+                "name": row.external_id,
+                "votes": self.votes_of(row),
+                "judged": f"{row.judged} / {row.overlap}",
+                "measure": row.kappa,
+                "tier": row.tier.tier if hasattr(row, "tier") else "",
+            }
+            for row in rows
+        ]
 
-    def _disputed_units(self) -> UnitRows:
+    def _disputed_units(self) -> list[dict[str, Any]]:
         """Rows of an item, or of an answer and a question, with two answers or more.
 
         The least agreed on first: on a scale by the standard deviation of the answers, otherwise
         by the item's own kappa, of several questions by how many different answers there are.
         ``measure`` has it, ``judged`` how many there are, ``counts`` how many of each label.
         """
-        parts = []
-        for name in sorted(self.answers):
-            votes = self.answers[name]
-            measure = next(each for each in self.measures if each.name == name)
+        rows = []
+        for measure in sorted(self.measures, key=lambda each: each.name):
+            votes = self.answers[measure.name]
             units, unit = votes.units
-            code = votes.coded(measure.labels)
-            cell = unit[code >= 0] * len(measure.labels) + code[code >= 0]
-            size = len(units) * len(measure.labels)
-            counts = np.bincount(cell, minlength=size).reshape(len(units), len(measure.labels))
-            judged = counts.sum(axis=1)
-            several = judged > 1
-            value = self._value(measure, counts[several])
-            parts.append((measure, units[several], counts[several], judged[several], value))
-        item, option, judged, value, part, row = (
-            np.concatenate([np.zeros(0), *columns])
-            for columns in zip(
-                *((u[:, 0], u[:, 1], judged, value, np.full(len(u), n), np.arange(len(u)))
-                  for n, (_m, u, _c, judged, value) in enumerate(parts)),
-                strict=True,
-            )
-        )  # fmt: skip
-        order = np.lexsort((part, option, item, -judged, value))
-
-        def make(place: int) -> dict[str, Any]:
-            at = order[place]
-            measure, _units, counts, _judged, _value = parts[int(part[at])]
-            given = counts[int(row[at])].tolist()
-            return {
-                "about": measure.name,
-                "number": int(option[at]) or None,
-                "judged": int(judged[at]),
-                "measure": abs(value[at]) if self.level == "ordinal" or self.mixed else value[at],
-                "counts": dict(zip(measure.labels, given, strict=True)),
-                "of": measure,
-            }
-
-        return UnitRows(self.study, item[order].astype(int).tolist(), make)
+            code, k = votes.coded(measure.labels), len(measure.labels)
+            cell = unit[code >= 0] * k + code[code >= 0]
+            counts = np.bincount(cell, minlength=len(units) * k).reshape(len(units), k)
+            several = counts.sum(axis=1) > 1
+            values = self._value(measure, counts[several]).tolist()
+            for (item, option), given, value in zip(
+                units[several].tolist(), counts[several].tolist(), values, strict=True
+            ):
+                rows.append({
+                    "position": item, "number": option or None, "about": measure.name,
+                    "of": measure, "counts": dict(zip(measure.labels, given, strict=True)),
+                    "judged": sum(given), "value": value,
+                    "measure": abs(value) if self.level == "ordinal" or self.mixed else value,
+                })  # fmt: skip
+        rows.sort(
+            key=lambda row: (row["value"], -row["judged"], row["position"], row["number"] or 0)
+        )
+        return rows
 
     @property
     def mixed(self) -> bool:
@@ -536,20 +504,17 @@ class Board:
         same = (counts * (counts - 1)).sum(axis=1)
         return (k * same / (n * (n - 1)) - 1) / (k - 1)
 
-    def _disputed_orders(self) -> UnitRows:
+    def _disputed_orders(self) -> list[dict[str, Any]]:
         rows = []
         for item, places in self.rankings:
             if len(places) > 1:
                 w = concordance(places)
-                rows.append((item, places, w if np.isfinite(w) else None))
-        rows.sort(key=lambda row: (row[2] is None, row[2] or 0, row[0]))
-
-        def make(place: int) -> dict[str, Any]:
-            _item, places, w = rows[place]
-            orders = ", ".join("-".join(map(str, order)) for order in places.tolist())
-            return {"judged": len(places), "measure": w, "orders": orders}
-
-        return UnitRows(self.study, [row[0] for row in rows], make)
+                orders = ", ".join("-".join(map(str, order)) for order in places.tolist())
+                measure = w if np.isfinite(w) else None
+                rows.append({"position": item, "judged": len(places), "orders": orders,
+                             "measure": measure})  # fmt: skip
+        rows.sort(key=lambda row: (row["measure"] is None, row["measure"] or 0, row["position"]))
+        return rows
 
     @property
     def measure(self) -> Spread:

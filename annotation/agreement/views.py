@@ -127,7 +127,7 @@ def _disputed_context(
         "address": reverse("results", args=[study.slug, board.task]),
         "shown": urlencode(shown | ({"tier": tier} if tier else {})),
         "page": rows,
-        "disputed": [board.line(row) for row in rows or ()],
+        "disputed": board.lines(rows or ()),
     }
 
 

@@ -56,7 +56,7 @@ def board(study, task):
 
 def disputed(study, task):
     one = board(study, task)
-    return [(row["name"], one.votes_of(row)) for row in one.disputed()]
+    return [(row["name"], row["votes"]) for row in one.lines(one.disputed())]
 
 
 def test_every_kind_has_a_result_and_selections_and_own_questions_have_tiers(mix):
