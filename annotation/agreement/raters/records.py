@@ -5,9 +5,7 @@ The rules of the signs are in ``flags`` and ``position``. They remove nothing.
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 import scipy
@@ -26,7 +24,6 @@ from annotation.votes import counting
 from annotation.votes.stored import QuestionVotes, read, read_judgments
 
 Purpose = Batch.Purpose
-Result = TypeVar("Result")
 # The newest judgments of a study that the pages read.
 CAP = 50_000
 # From so many judgments on they are read once in so many seconds, and when there are others.
@@ -98,31 +95,43 @@ class Votes:
     pace: np.ndarray
 
 
-class _Cache:
-    """What is computed from all votes of a large study, until an item changes or somebody leaves.
+@dataclass(frozen=True)
+class _Reading:
+    """What is read of all judgments of a study: those of work by person, and who was imported."""
 
-    Of a small one it is computed each time.
-    """
+    votes: Votes
+    judged: Counter
+    flagged: Counter
+    imported: list[int]
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
-        counted = study.items.aggregate(
-            items=Count("pk"), votes=Sum("done", default=0), last=Max("last_judgment", default=0)
-        )
-        self.used = counted["votes"] >= KEPT_FROM
-        state = repr((counted, counting.withdrawn_from(study))) if self.used else ""
-        self.state = hashlib.sha256(state.encode()).hexdigest()
 
-    def get(self, name: str, compute: Callable[[Study], Result]) -> Result:
-        """What ``compute`` gives."""
-        if not self.used:
-            return compute(self.study)
-        key = f"rater-{name}-{self.study.pk}-{self.state}"
-        result: Result | None = cache.get(key)
-        if result is None:
-            result = compute(self.study)
-            cache.set(key, result, KEPT_SECONDS)
-        return result
+def _reading(study: Study) -> _Reading:
+    """Of a large study as read before, until an item changes or somebody leaves."""
+    counted = study.items.aggregate(
+        items=Count("pk"), votes=Sum("done", default=0), last=Max("last_judgment", default=0)
+    )
+    if counted["votes"] < KEPT_FROM:
+        return _read(study)
+    state = repr((counted, counting.withdrawn_from(study)))
+    key = f"raters-{study.pk}-{hashlib.sha256(state.encode()).hexdigest()}"
+    kept: _Reading | None = cache.get(key)
+    if kept is None:
+        kept = _read(study)
+        cache.set(key, kept, KEPT_SECONDS)
+    return kept
+
+
+def _read(study: Study) -> _Reading:
+    flagged = Judgment.objects.exclude(flags=[]).filter(
+        slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
+    )
+    imported = Judgment.objects.filter(slot__study=study, imported=True).order_by()
+    return _Reading(
+        _votes(study),
+        _judged(study),
+        _by_annotator(flagged),
+        list(imported.values_list("annotator", flat=True).distinct()),
+    )
 
 
 def raters(study: Study, also: User | None = None) -> list[Rater]:
@@ -132,17 +141,17 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
     Computed from the newest CAP judgments that stand; those of ``also`` are looked at although
     they were taken out. People who withdrew are left out.
     """
-    cached = _Cache(study)
-    people = _people(cached)
+    reading = _reading(study)
+    people = _people(study, reading.imported)
     out = also and Slot.objects.filter(study=study, annotator=also, status=Slot.Status.VOID)
-    votes = _votes(study, also) if out and out.exists() else cached.get("votes", _votes)
+    votes = _votes(study, also) if out and out.exists() else reading.votes
     code_of = {user: code for code, user in enumerate(votes.users.tolist())}
     _agreement(votes, people, code_of)
     _pace(votes, people, code_of)
     _sides(votes, people, code_of)
     _vectors(study, people)
     _checks(study, people)
-    _counts(cached, people)
+    _counts(study, people, reading)
     for rater in people.values():
         rater.signs = _signs(rater)
     return sorted(
@@ -152,29 +161,22 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
 
 def person(study: Study, pk: int) -> User | None:
     """The account of somebody who annotates the study or did; None for others and who withdrew."""
-    return _users(_Cache(study)).filter(pk=pk).first()
+    imported = Judgment.objects.filter(slot__study=study, imported=True, annotator=pk)
+    return _users(study, [pk] if imported.exists() else []).filter(pk=pk).first()
 
 
-def _users(cached: _Cache) -> QuerySet[User]:
-    study = cached.study
+def _users(study: Study, imported: list[int]) -> QuerySet[User]:
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     # Whose votes were imported has neither.
-    of |= Q(pk__in=cached.get("imported", _imported))
+    of |= Q(pk__in=imported)
     return User.objects.filter(of).exclude(pk__in=counting.withdrawn_from(study)).distinct()
 
 
-def _imported(study: Study) -> list[int]:
-    """Ids of the people whose votes were imported."""
-    imported = Judgment.objects.filter(slot__study=study, imported=True)
-    return list(imported.order_by().values_list("annotator", flat=True).distinct())
-
-
-def _people(cached: _Cache) -> dict[int, Rater]:
-    people = _users(cached)
-    desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=cached.study)}
+def _people(study: Study, imported: list[int]) -> dict[int, Rater]:
+    desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=study)}
     return {
         user.pk: Rater(user, counting.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
-        for user in people
+        for user in _users(study, imported)
     }
 
 
@@ -351,24 +353,21 @@ def _checks(study: Study, people: dict) -> None:
             total[outcome.annotator] += 1
             right[outcome.annotator] += outcome.right
         for user in total.keys() & people.keys():
-            share = wilson(right[user], total[user])
+            share, rater = wilson(right[user], total[user]), people[user]
             if purpose == Purpose.GOLD:
-                people[user].gold, people[user].gold_n = share, total[user]
+                rater.gold, rater.gold_n = share, total[user]
             elif purpose == Purpose.REPEAT:
-                people[user].repeats, people[user].repeats_n = share, total[user]
+                rater.repeats, rater.repeats_n = share, total[user]
             else:
-                people[user].training = (right[user], total[user])
+                rater.training = (right[user], total[user])
 
 
-def _counts(cached: _Cache, people: dict) -> None:
-    skipped = Handback.objects.filter(item__study=cached.study, cause=Handback.Cause.SKIPPED)
-    for name, counts in (
-        ("judgments", cached.get("judged", _judged)),
-        ("flagged", cached.get("flagged", _flagged)),
-        ("skips", _by_annotator(skipped)),
-    ):
-        for user in counts.keys() & people.keys():
-            setattr(people[user], name, counts[user])
+def _counts(study: Study, people: dict, reading: _Reading) -> None:
+    skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
+    skips = _by_annotator(skipped)
+    for user, rater in people.items():
+        rater.judgments, rater.flagged = reading.judged[user], reading.flagged[user]
+        rater.skips = skips[user]
 
 
 def _judged(study: Study) -> Counter:
@@ -381,69 +380,41 @@ def _judged(study: Study) -> Counter:
     return counts
 
 
-def _flagged(study: Study) -> Counter:
-    """{annotator's id: judgments of work that report something about an answer}."""
-    flagged = Judgment.objects.exclude(flags=[]).filter(
-        slot__study=study, replaced_by=None, slot__item__batch__purpose=Purpose.WORK
-    )
-    return _by_annotator(flagged)
-
-
 def _by_annotator(rows: QuerySet) -> Counter:
     return Counter(dict(rows.order_by().values_list("annotator").annotate(n=Count("pk"))))
 
 
 def _signs(rater: Rater) -> list[Sign]:
-    tests = (_disagrees, _fast, _often_fast, _one_place, _same_scores)
-    return [sign for sign in (test(rater) for test in tests) if sign]
-
-
-def _disagrees(rater: Rater) -> Sign | None:
-    if rater.compared < rater_signs.LEAST_VOTES or rater.p >= rater_signs.TAIL:
-        return None
-    sentence = _("%(agreed)d of %(n)d votes with the majority of the others, p = %(p).2g")
-    rule = _(
-        "Lower tail of the binomial at everybody's rate (%(rate).2f) under 0.001, of 50 votes or "
-        "more."
-    )
-    numbers = {"agreed": rater.agreed, "n": rater.compared, "p": rater.p, "rate": rater.expected}
-    return Sign(_("disagrees"), sentence % numbers, rule % numbers)
-
-
-def _fast(rater: Rater) -> Sign | None:
-    if rater.z is None or rater.z >= rater_signs.SLOW_Z:
-        return None
-    sentence = _("%(s).1f seconds a thousand characters, z = %(z).1f") % {
-        "s": rater.pace,
-        "z": rater.z,
-    }
-    rule = _("Median of the robust z of log time a thousand characters, within its task, under −3.")
-    return Sign(_("fast"), sentence, rule)
-
-
-def _often_fast(rater: Rater) -> Sign | None:
-    if rater.fast <= rater_signs.FAST_SHARE:
-        return None
-    sentence = _("%(n)d%% of the last 50 judgments") % {"n": round(100 * rater.fast)}
-    rule = _(
-        "More than 20%% of the last 50 with z under −3 and under %(s)d seconds a thousand "
-        "characters."
-    )
-    return Sign(_("often fast"), sentence, rule % {"s": rater_signs.FLOOR})
-
-
-def _one_place(rater: Rater) -> Sign | None:
-    if rater.side_p is None or rater.side_p >= SIDE:
-        return None
-    rule = _(
-        "Exact test that each place is chosen equally often, Holm over annotators, under 0.05."
-    )
-    return Sign(_("one place"), _("p = %(p).2g") % {"p": rater.side_p}, rule)
-
-
-def _same_scores(rater: Rater) -> Sign | None:
-    if rater.same is None:
-        return None
-    sentence = _("%(n)d%% of the scored answers") % {"n": round(100 * rater.same)}
-    rule = _("The same scores on 90 percent or more of 20 answers or more.")
-    return Sign(_("same scores"), sentence, rule)
+    """What should be looked at, each with its evidence and its rule."""
+    signs = []
+    if rater.compared >= rater_signs.LEAST_VOTES and rater.p < rater_signs.TAIL:
+        numbers = {"agreed": rater.agreed, "n": rater.compared, "p": rater.p}
+        evidence = _("%(agreed)d of %(n)d votes with the majority of the others, p = %(p).2g")
+        rule = _(
+            "Lower tail of the binomial at everybody's rate (%(rate).2f) under 0.001, of 50 votes "
+            "or more."
+        )
+        signs.append(Sign(_("disagrees"), evidence % numbers, rule % {"rate": rater.expected}))
+    if rater.z is not None and rater.z < rater_signs.SLOW_Z:
+        evidence = _("%(s).1f seconds a thousand characters, z = %(z).1f")
+        rule = _(
+            "Median of the robust z of log time a thousand characters, within its task, under −3."
+        )
+        signs.append(Sign(_("fast"), evidence % {"s": rater.pace, "z": rater.z}, rule))
+    if rater.fast > rater_signs.FAST_SHARE:
+        evidence = _("%(n)d%% of the last 50 judgments") % {"n": round(100 * rater.fast)}
+        rule = _(
+            "More than 20%% of the last 50 with z under −3 and under %(s)d seconds a thousand "
+            "characters."
+        )
+        signs.append(Sign(_("often fast"), evidence, rule % {"s": rater_signs.FLOOR}))
+    if rater.side_p is not None and rater.side_p < SIDE:
+        rule = _(
+            "Exact test that each place is chosen equally often, Holm over annotators, under 0.05."
+        )
+        signs.append(Sign(_("one place"), _("p = %(p).2g") % {"p": rater.side_p}, rule))
+    if rater.same is not None:
+        evidence = _("%(n)d%% of the scored answers") % {"n": round(100 * rater.same)}
+        rule = _("The same scores on 90 percent or more of 20 answers or more.")
+        signs.append(Sign(_("same scores"), evidence, rule))
+    return signs
