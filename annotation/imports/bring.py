@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import date
@@ -19,9 +20,10 @@ from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.foreign import ForeignFileError
 from annotation.core.records import Rows
+from annotation.core.rows import silent
 from annotation.core.schema import asked, built, fields_of
 from annotation.imports import mapping as mappings
-from annotation.imports import paths, recipes, shape, store
+from annotation.imports import paths, recipes, shape, store, tables
 from annotation.imports.mapping import LEVELS, Mapping, MappingError
 from annotation.imports.shape import RowError
 from annotation.imports.store import Result
@@ -30,6 +32,8 @@ from annotation.judging.imports import bundles
 from annotation.judging.kinds.imported import WIDER
 from annotation.studies.models import Study
 
+# The columns of a votes file, the first three required.
+VOTES = ("task", "worker", "label", "submitted_at", "seconds", "reason")
 LANGUAGE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*")
 COUNTS = (
     *("personas", "queries", "candidates", "items", "votes", "scores", "workers"),
@@ -258,6 +262,31 @@ def bring(
     rows = of_depth(table.rows() if rows is None else rows, mapping.depth)
     sample = [row for _line, row in table.sample]
     return store.store(study, rows, mapping, sample=sample, **options)
+
+
+def import_votes(study: Study, path: Path | str, progress: Callable = silent) -> dict:
+    """Store the votes of the file ``path``: task (an item), worker, label and what VOTES names.
+
+    Each takes an open slot of its item. Returns ``votes``, ``items`` and ``workers``: how many
+    votes of the file, on how many items and by how many workers, are in the study now, and
+    ``rejected``: line and reason of every other one. DomainError where it is no such file.
+    """
+    if not Path(path).is_file():
+        raise DomainError(f"{path}: there is no such file")
+    with tables.opened(Path(path)) as table:
+        columns = columns_of([row for _line, row in table.sample])
+        if missing := [name for name in VOTES[:3] if name not in columns]:
+            raise DomainError(f"{path}, line 1: there is no column {missing[0]}")
+        named = {"id" if name == "task" else name: (name,) for name in VOTES if name in columns}
+        rows = iter(progress(table.rows(), "votes", None))
+        options = {"skip_faults": True, "beyond": False}
+        try:
+            result = store.store(study, rows, Mapping(named), **options)
+        except store.FaultsError as refusal:
+            result = Result(dict.fromkeys((*COUNTS, "judged"), 0), refusal.faults)
+    counts = {"votes": result.counts["votes"], "items": result.counts["judged"]}
+    rejected = [{"line": line, "reason": reason} for line, reason in result.faults.rows]
+    return counts | {"workers": result.counts["workers"], "rejected": rejected}
 
 
 def bring_bundle(

@@ -172,8 +172,9 @@ class _Reading:
         if "id" in self.mapping.columns and len(parts) < len(self.mapping.columns["id"]):
             raise RowError(_("the id is missing"))
         name = "/".join(parts)
-        if not name.isprintable() or len(name) > ID_LIMIT:
-            raise RowError(_("the id must be printable and at most %d characters long") % ID_LIMIT)
+        limit = ITEM_LIMIT if self.mapping.refers else ID_LIMIT
+        if not name.isprintable() or len(name) > limit:
+            raise RowError(_("the id must be printable and at most %d characters long") % limit)
         return name
 
     def person(self, row: Row) -> None:

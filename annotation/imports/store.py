@@ -157,6 +157,7 @@ def store(
     allow: Collection[str] = (),
     provenance: dict | None = None,
     dry_run: bool = False,
+    beyond: bool = True,
     sample: Sequence[dict] = (),
     progress: Progress | None = None,
 ) -> Result:
@@ -164,7 +165,8 @@ def store(
 
     Items and votes belong to the task called ``task``, which is made where the study has none.
     Without ``open_items`` questions and answers alone are stored, unless the rows have votes.
-    A person's further judgments of an item are faults, or ``repeats``. A task that does not fit the
+    A person's further judgments of an item are faults, or ``repeats``; those ``beyond`` an item's
+    open slots are stored, or faults, and then no item is made. A task that does not fit the
     file is changed as ``allow`` says (names of imported.WIDER). ``provenance`` has the fields of
     studies.Provenance; ``sample`` are rows in which unread places are looked for. Raises
     FaultsError where lines are faulty and ``skip_faults`` is false, MappingError where nothing at
@@ -177,10 +179,11 @@ def store(
         with transaction.atomic():
             study = turns.take(study)
             job = _Storing(study, mapping, task, by, progress)
+            job.beyond = beyond
             if provenance:
                 job.provenance = Provenance.objects.get_or_create(study=study, **provenance)[0].pk
             result = job.pool(rows) if mapping.has("conversation") else job.all(
-                rows, open_items or mapping.votes, allow, repeats, sample
+                rows, (open_items or mapping.votes) and beyond, allow, repeats, sample
             )  # fmt: skip
             result.faults.rows.sort()
             if not any(result.counts.values()):
@@ -223,6 +226,7 @@ class _Storing:
     """One import of rows into one study."""
 
     provenance: int | None = None
+    beyond = True
     # Whether the judgments are stored after the first transaction, by chunks.
     later = False
 
@@ -358,7 +362,8 @@ class _Storing:
         self.many = self.scalar("SELECT count(DISTINCT item) FROM import_vote")
         self.later = self.progress.keeps and self.many > votes.ITEMS_AT_ONCE
         self.judged = 0
-        options = {"signed": self.seen.low < 0, "repeats": repeats, "provenance": self.provenance}
+        options = {"signed": self.seen.low < 0, "repeats": repeats, "beyond": self.beyond}
+        options |= {"provenance": self.provenance}
         self.votes = votes.Votes(self.study, self.late.add, **options)
         if self.progress.mark is not None:  # they were checked
             done = "SELECT count(DISTINCT item) FROM import_vote WHERE item <= %(mark)s"

@@ -116,7 +116,7 @@ class Votes:
 
     ``fault(line, reason)`` takes those that do not fit. ``signed``: scores of pairs are below zero
     for one side and above it for the other. ``repeats``: a person's further judgments of an item
-    are stored as repeats; else they are faults.
+    are stored as repeats; else they are faults. ``beyond`` is that of ``Storing``.
     """
 
     def __init__(
@@ -126,20 +126,24 @@ class Votes:
         *,
         signed: bool,
         repeats: bool,
+        beyond: bool,
         provenance: int | None,
     ) -> None:
         self.fault, self.signed, self.repeats = fault, signed, repeats
-        self.storing = Storing(study, fault, beyond=True, provenance=provenance)
+        self.storing = Storing(study, fault, beyond=beyond, provenance=provenance)
         self.scores = 0
 
     def counts(self) -> dict[str, int]:
-        """How many votes, scores and workers of the file are in the study now."""
+        """How many votes, scores and workers of the file the study has, on how many items."""
         counts = self.storing.counts()
-        return {"votes": counts["votes"], "scores": self.scores, "workers": counts["workers"]}
+        counts["judged"] = counts.pop("items")
+        return counts | {"scores": self.scores}
 
     def store(self, names: list[str], *, write: bool = True) -> None:
         """Store the votes on these items; without ``write`` only find what is faulty, and count."""
-        stored = self.storing.store(list(self.judgments(names)), write=write)
+        # Of more judgments than are wanted the first ones are stored.
+        rows = sorted(self.judgments(names), key=lambda row: row.place)
+        stored = self.storing.store(rows, write=write)
         self.scores += sum(len(row.words[1]) for row in stored)
 
     def judgments(self, names: list[str]) -> Iterator[Imported]:

@@ -12,7 +12,7 @@ PROGRAM = """
 import json, sys
 import django
 django.setup()
-from annotation.judging.management.commands import import_study, import_votes
+from annotation.judging.management.commands import import_study, open_batch
 ready = set(sys.modules)
 from django.urls import get_resolver
 get_resolver().url_patterns

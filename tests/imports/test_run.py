@@ -9,10 +9,8 @@ from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
 from annotation.imports import receive, run, votes
 from annotation.imports.models import DataImport
-from annotation.judging.imports import bundles, turns, vote_rows
+from annotation.judging.imports import turns
 from annotation.judging.models import Item, Judgment
-from annotation.studies.models import Study
-from tests import everykind
 from tests.processes import die, killed
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -55,7 +53,9 @@ def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, te
     assert (row.status, row.rows, row.rows_stored) == ("running", 8, 5)
     assert (tea.queries.count(), tea.items.count(), Judgment.objects.count()) == (4, 4, 4)
     assert not tea.slots.filter(status="open").exists()  # nobody is given what the file answers
-    holds_up_nobody(tea, cast.study("other"))
+    elsewhere = cast.study("elsewhere")
+    holds_up_nobody(tea, elsewhere)
+    assert freeze.request(elsewhere, "long", "", None).frozen["judgment"] > 0
     assert run.due() == []
     DataImport.objects.update(lease_expires_at="2020-01-01T00:00Z")
     assert run.due() == [row.pk]
@@ -86,36 +86,3 @@ def test_a_long_file_with_a_fault_in_its_last_vote_stores_nothing(cast, tea, mon
     done = run.run(row.pk)
     assert (done.status, done.counts["votes"], done.rejected) == ("done", 8, 1)
     assert list(done.faults.values_list("line", flat=True)) == [10]
-
-
-def test_an_import_of_votes_keeps_its_whole_steps_and_goes_on_with_the_same_file(
-    tmp_path, cast, monkeypatch
-):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    mix, elsewhere = Study.objects.get(slug="mix"), cast.study("elsewhere")
-    path = tmp_path / "votes.csv"
-    lines = [f"i-m1,w{n},yes" for n in range(3)]
-    lines += [f"{item},w{n},accepted" for n in range(3) for item in ("i-a1", "i-a2")]
-    path.write_text("task,worker,label\n" + "\n".join(lines) + "\n")
-    monkeypatch.setattr(vote_rows, "CHUNK", 2)
-
-    def work():
-        store, calls = vote_rows.Storing.store, []
-
-        def store_and_die_in_the_third_step(*arguments):
-            calls.append(store(*arguments))
-            return calls[-1] if len(calls) < 3 else die()
-
-        vote_rows.Storing.store = store_and_die_in_the_third_step
-        vote_rows.import_votes(mix, path)
-
-    killed(work)
-    assert Judgment.objects.count() == 4
-    assert list(Item.objects.filter(external_id="i-m1").values_list("done", flat=True)) == [3]
-    holds_up_nobody(mix, elsewhere)
-    assert freeze.request(elsewhere, "long", "", None).frozen["judgment"] > 0
-    result = vote_rows.import_votes(mix, path)
-    assert result == {"votes": 9, "items": 3, "workers": 3, "rejected": []}
-    assert Judgment.objects.count() == 9
-    done = Item.objects.filter(external_id__in=("i-m1", "i-a1", "i-a2"))
-    assert list(done.values_list("done", flat=True)) == [3, 3, 3]

@@ -7,7 +7,8 @@ import pytest
 
 from annotation.accounts.models import User
 from annotation.agreement.report import agreement_report
-from annotation.judging.imports import bundles, vote_rows
+from annotation.imports.bring import import_votes
+from annotation.judging.imports import bundles
 from annotation.judging.models import Item, Judgment
 from annotation.studies.models import Study
 from annotation.votes.table import votes_from_columns
@@ -46,7 +47,7 @@ def test_the_excerpt_is_imported_with_all_its_votes(tmp_path):
         "slots": 99,
     }
     study = Study.objects.get(slug="ukp")
-    result = vote_rows.import_votes(study, tmp_path / "votes.csv")
+    result = import_votes(study, tmp_path / "votes.csv")
     assert (result["votes"], result["items"], result["rejected"]) == (99, 20, [])
     assert all(item.done == item.overlap for item in Item.objects.all())
     source = convert_ukp._read(EXCERPT / "judgments.jsonl")
@@ -72,7 +73,7 @@ def test_the_whole_corpus_agrees_with_the_reference(tmp_path):
     totals = bundles.import_study(tmp_path)
     assert (totals["candidates"], totals["items"], totals["slots"]) == (254, 3956, 19735)
     study = Study.objects.get(slug="ukp")
-    result = vote_rows.import_votes(study, tmp_path / "votes.csv")
+    result = import_votes(study, tmp_path / "votes.csv")
     assert result == {"votes": 19735, "items": 3956, "workers": 2827, "rejected": []}
     assert User.objects.filter(is_active=False, email=None).count() == 2827
     columns = exported(study)

@@ -7,8 +7,8 @@ import pytest
 
 from annotation.core.errors import Conflict, NotFound
 from annotation.core.models import AuditEvent
+from annotation.imports.bring import import_votes
 from annotation.judging.batches.open import close_batch
-from annotation.judging.imports.vote_rows import import_votes
 from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from annotation.judging.work.voids import void

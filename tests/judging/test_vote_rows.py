@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, connection, connections
-from django.test.utils import CaptureQueriesContext
 
 from annotation.accounts.models import User
+from annotation.core.errors import DomainError
+from annotation.imports.bring import import_votes
 from annotation.judging.batches.open import add_items
-from annotation.judging.imports import bundles, vote_rows, votes_file
+from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
@@ -34,7 +35,7 @@ def votes(walk, tmp_path):
     def load(text, name="votes.csv"):
         path = tmp_path / name
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return vote_rows.import_votes(walk, path)
+        return import_votes(walk, path)
 
     return load
 
@@ -82,95 +83,6 @@ def test_the_same_file_again_changes_nothing(votes):
     assert after == before
 
 
-def test_what_does_not_fit_is_listed_and_the_rest_stored(votes):
-    result = votes(
-        f"{HEADER}"
-        "i9,ada,q1-c1,,,\n"  # 2
-        "i1,ada,q2-c1,,,\n"
-        "i1,ada,none,,,\n"
-        "i2,ada,tie,,,\n"
-        "i1,ada,q1-c1,yesterday,,\n"  # 6
-        "i1,ada,q1-c1,,fast,\n"
-        "i1,ada,q1-c1,,-1,\n"
-        "i1,,q1-c1,,,\n"
-        "i1,ada,q1-c1,,\n"  # 10
-        "i1,ada,q1-c1,0001-01-01T00:00:00+14:00,,\n"
-        "i1,ada,q1-c1,2999-01-01,,\n"
-        "i1,ada,q1-c1,,,\n"  # 13, stored
-        "i1,ada,q1-c3,,,\n"
-        f"i1,{'x' * 200},q1-c3,,,\n"
-        "i2,ada,q2-c1,,,\n"  # 16, stored
-        "i2,bo,q2-c1,,,\n"  # 17, stored
-        "i2,chen,q2-c1,,,\n"
-    )
-    assert {key: result[key] for key in ("votes", "items", "workers")} == {
-        "votes": 3,
-        "items": 2,
-        "workers": 2,
-    }
-    assert [(one["line"], one["reason"][:60]) for one in result["rejected"]] == [
-        (2, "the study has no item “i9”"),
-        (3, "the item has no candidate “q2-c1”"),
-        (4, "the item's task allows no “none”"),
-        (5, "the item's task allows no “tie”"),
-        (6, "submitted_at is not a time in ISO 8601"),
-        (7, "seconds must be a number from 0 to 604,800."),
-        (8, "seconds must be a number from 0 to 604,800."),
-        (9, "worker is missing"),
-        (10, "5 fields where the header has 6"),
-        (11, "submitted_at lies before 1970 or in the future"),
-        (12, "submitted_at lies before 1970 or in the future"),
-        (14, "ada has given another vote on this item before"),
-        (15, f"the worker's name is too long: {'x' * 29}"),
-        (18, "none of the item's 2 judgments is open: they are done, held "),
-    ]
-    assert counts("i1")[0] == 1
-    assert counts("i2") == (2, {"1": 2})
-
-
-def test_json_lines_are_told_by_their_content(votes):
-    lines = [
-        {"task": "i1", "worker": 7, "label": "q1-c3", "seconds": 3, "reason": None},
-        {"task": "i1", "worker": "bo", "label": ["q1-c3"]},
-        {"task": "i1", "worker": "bo", "label": "q1-c3", "reason": "\ud800"},
-        {"task": "i1", "worker": "bo", "label": "q1-c3", "reason": "\x00"},
-        {"task": "i1", "worker": "bo", "label": "q1-c3", "seconds": True},
-    ]
-    text = "\n".join(map(json.dumps, lines)) + '\n\n{"task": \n[]\n'
-    result = votes(text, "votes.txt")
-    assert result["votes"] == 1
-    assert [(one["line"], one["reason"]) for one in result["rejected"]] == [
-        (2, "label must be text"),
-        (3, "the line holds half of a surrogate pair"),
-        (4, "the line holds a NUL character"),
-        (5, "seconds must be a number from 0 to 604,800."),
-        (7, "broken JSON (Expecting value, column 9)"),
-        (8, "not a JSON object"),
-    ]
-    assert User.objects.filter(worker="walk:7").exists()
-
-
-def test_bytes_that_are_no_text_spoil_their_own_line_only(votes):
-    result = votes(
-        b'\xef\xbb\xbftask,worker,label\ni1,a\xff,q1-c1\ni1,b,q1-c1\ni1,\x00,q1-c1\ni1,c,"q1'
-    )
-    assert result["votes"] == 1
-    assert [one["line"] for one in result["rejected"]] == [2, 4, 5]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("", "line 1: the file is empty"),
-        ("task,label\n", "line 1: there is no column worker"),
-        ("\ntask,worker,label,task\n", "line 2: two columns are called task"),
-    ],
-)
-def test_a_file_that_holds_no_votes_is_refused(votes, text, words):
-    with pytest.raises(votes_file.VotesFileError, match=words):
-        votes(text)
-
-
 def test_a_vote_never_takes_a_slot_that_somebody_holds(votes, walk, cast):
     ann = cast.member("Ann", walk, "annotator")
     slots = []
@@ -186,11 +98,47 @@ def test_a_vote_never_takes_a_slot_that_somebody_holds(votes, walk, cast):
     assert counts("i2") == (1, {"2": 1})
 
 
-def test_held_and_closed_judgments_are_not_called_done(votes, walk):
-    walk.slots.filter(item__external_id="i2").update(status="closed")
-    result = votes("task,worker,label\ni2,ada,q2-c1\n")
-    reason = "none of the item's 2 judgments is open: they are done, held or closed"
-    assert result["rejected"] == [{"line": 2, "reason": reason}]
+def test_what_does_not_fit_is_listed_and_the_rest_stored(votes):
+    result = votes(
+        f"{HEADER}"
+        "i9,ada,q1-c1,,,\n"  # 2
+        "i1,x3,q2-c1,,,\n"
+        "i1,x4,none,,,\n"
+        "i2,x5,tie,,,\n"
+        "i1,ada,q1-c1,yesterday,,\n"  # 6
+        "i1,ada,q1-c1,,fast,\n"
+        "i1,,q1-c1,,,\n"
+        "i1,ada,q1-c1,,\n"
+        "i1,ada,q1-c1,,,\n"  # 10, stored
+        "i1,ada,q1-c3,,,\n"
+        f"i1,{'x' * 200},q1-c3,,,\n"
+        "i2,ada,q2-c1,,,\n"  # 13, stored
+        "i2,bo,q2-c1,,,\n"  # 14, stored
+        "i2,aaron,q2-c1,,,\n"
+    )
+    assert [result[key] for key in ("votes", "items", "workers")] == [3, 2, 2]
+    assert [(one["line"], one["reason"][:60]) for one in result["rejected"]] == [
+        (2, "the study has no item “i9”"),
+        (3, "the item has no answer “q2-c1”"),
+        (4, "the item's task allows no “none”"),
+        (5, "the item's task allows no “tie”"),
+        (6, "the time is not in ISO 8601"),
+        (7, "seconds must be a number from 0 to 604,800."),
+        (8, "the annotator is missing"),
+        (9, "5 fields where the header has 6"),
+        (11, "ada has given another vote on this item before"),
+        (12, "the annotator's name is longer than 90 characters"),
+        (15, "none of the item's 2 judgments is open: they are done, held "),
+    ]
+    assert counts("i1")[0] == 1
+    assert counts("i2") == (2, {"1": 2})
+
+
+def test_a_file_that_holds_no_votes_is_refused(votes):
+    with pytest.raises(DomainError, match="line 1: there is no column worker"):
+        votes("task,label\ni1,x\n")
+    result = votes("task,worker,label\ni9,w,c1\n")
+    assert (result["votes"], [row["line"] for row in result["rejected"]]) == (0, [2])
 
 
 @pytest.mark.django_db(transaction=True)
@@ -215,28 +163,9 @@ def test_long_names_make_a_key_that_fits(folder, tmp_path):
     bundles.import_study(folder.write())
     path = tmp_path / "votes.csv"
     path.write_text(f"task,worker,label\n{name},ada,tie\n{name},bo,tie\n")
-    result = vote_rows.import_votes(Study.objects.get(), path)
+    result = import_votes(Study.objects.get(), path)
     assert result["votes"] == 2
     assert {len(key) for key in Judgment.objects.values_list("key", flat=True)} == {71}
-
-
-def test_chunks_make_no_difference(votes, monkeypatch):
-    monkeypatch.setattr(vote_rows, "CHUNK", 1)
-    text = f"{HEADER}i1,ada,q1-c2,,,\ni1,ada,q1-c2,,,\ni1,bo,q1-c2,,,\ni1,ada,q1-c1,,,\n"
-    result = votes(text)
-    assert (result["votes"], [one["line"] for one in result["rejected"]]) == (2, [5])
-    assert counts("i1") == (2, {"1": 2})
-
-
-def test_the_number_of_statements_does_not_grow_with_the_votes(votes):
-    def statements(text):
-        with CaptureQueriesContext(connection) as captured:
-            assert votes(text)["rejected"] == []
-        return len(captured)
-
-    one = statements("task,worker,label\ni3,ada,q1-c1\n")
-    three = "".join(f"i3,w{n},q1-c{n}\ni1,w{n},tie\n" for n in (1, 2))
-    assert statements(f"task,worker,label\n{three}") == one
 
 
 def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
@@ -262,15 +191,6 @@ def test_the_command_prints_the_counts_and_the_rejected(walk, tmp_path, capsys):
         call_command("import_votes", "walk", str(tmp_path / "gone.csv"))
 
 
-def test_a_file_of_rejected_votes_alone_is_wrong(walk, tmp_path, capsys):
-    path = tmp_path / "votes.csv"
-    path.write_text("task,worker,label\ni9,w,c1\n")
-    with pytest.raises(CommandError, match=r"1 lines of .* do not fit"):
-        call_command("import_votes", "walk", str(path), "--json", "--skip-faulty")
-    report = json.loads(capsys.readouterr().out)
-    assert (report["votes"], [row["line"] for row in report["rejected"]]) == (0, [2])
-
-
 def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
     mix = everykind.study(tmp_path)
     mix.tasks.filter(name="feel").update(config={"criteria": ["Tone"]})
@@ -284,7 +204,7 @@ def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
         {"task": item, "worker": "bo", "label": "9>8"} for item in labels if item != "i-order"
     ] + [{"task": "i-order", "worker": "bo", "label": "c-sea>c-own"}]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows + wrong))
-    result = vote_rows.import_votes(mix, path)
+    result = import_votes(mix, path)
     assert (result["votes"], len(result["rejected"])) == (len(labels), len(labels))
     stored = {
         row.slot.item.external_id: kind_of(row.slot.item.batch.task.kind).answer_of(row).label
@@ -294,7 +214,7 @@ def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
         "i-better": "1", "i-rate": "2", "i-feel": {"1/Tone": 4}, "i-a1": "uncertain", "i-m1": "no",
         "i-order": {"1/ranking": 2, "2/ranking": 2, "3/ranking": 1},
     }  # fmt: skip
-    assert vote_rows.import_votes(mix, path) == result
+    assert import_votes(mix, path) == result
 
 
 @pytest.mark.parametrize(

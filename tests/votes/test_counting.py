@@ -6,9 +6,9 @@ from django.urls import reverse
 from annotation.agreement import recompute
 from annotation.agreement.models import ItemTier
 from annotation.agreement.tiers import collection
+from annotation.imports.bring import import_votes
 from annotation.judging.batches.open import add_items
 from annotation.judging.curator import adjudication, checks
-from annotation.judging.imports import vote_rows
 from annotation.judging.kinds import kind_of
 from annotation.judging.work import queue, submit
 from annotation.judging.work.voids import void
@@ -115,7 +115,7 @@ def test_nine_votes_name_the_tier_but_no_answer_that_won(asked, tea, tmp_path):
     votes = tmp_path / "votes.csv"
     rows = [f"i1,w{n},Yes" for n in range(6)] + [f"i2,w{n},No" for n in range(6)]
     votes.write_text("\n".join(["task,worker,label", *rows]))
-    assert vote_rows.import_votes(tea, votes)["rejected"] == []
+    assert import_votes(tea, votes)["rejected"] == []
     assert counts(tea) == [(9, {"Yes": 9}), (9, {"Yes": 3, "No": 6})]
     recompute.recompute(tea, "own")
     tiers = dict(ItemTier.objects.values_list("item__external_id", "tier"))

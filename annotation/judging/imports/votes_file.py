@@ -1,62 +1,13 @@
-"""Reads a votes file, CSV or JSON lines by its content, one row at a time."""
+"""Fields of judgments in files: names, times and reasons."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 from django.utils import timezone
 
-from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.judging.kinds.body import REASON_LIMIT
-from annotation.judging.work.submit import read_seconds
 
-REQUIRED = ("task", "worker", "label")
-COLUMNS = (*REQUIRED, "submitted_at", "seconds", "reason")
 FIRST_YEAR = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class VotesFileError(DomainError):
-    """The file holds no votes at all; the sentence names file and line."""
-
-    code = "votes"
-
-
-@dataclass(frozen=True)
-class Vote:
-    """One row of the file; ``submitted_at`` is None where the file has no time."""
-
-    task: str
-    worker: str
-    label: str
-    submitted_at: datetime | None
-    seconds: float | None
-    reason: str
-
-
-def rows(path: Path | str) -> Iterator[tuple[int, Vote | str]]:
-    """Line number and vote of each row, or the reason why the row is none.
-
-    Raises VotesFileError where the file cannot be read, is empty or lacks a column.
-    """
-    if not Path(path).is_file():
-        raise VotesFileError(f"{path}: there is no such file")
-    check = records.columns(COLUMNS, REQUIRED)
-    for line, record in records.of_file(path, VotesFileError, check):
-        yield line, record if isinstance(record, str) else _vote(record)
-
-
-def _vote(record: dict) -> Vote | str:
-    try:
-        return Vote(
-            **{column: name(record.get(column), column) for column in REQUIRED},
-            submitted_at=moment(record.get("submitted_at")),
-            seconds=read_seconds(record.get("seconds")),
-            reason=reason(record.get("reason")),
-        )
-    except DomainError as error:
-        return error.sentence
 
 
 def _text(value: object, name: str) -> str:

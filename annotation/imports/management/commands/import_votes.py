@@ -1,7 +1,7 @@
 """`manage.py import_votes STUDY FILE`"""
 
 from annotation.core.rows import bar
-from annotation.judging.imports.vote_rows import import_votes
+from annotation.imports.bring import import_votes
 from annotation.studies.commands import ImportCommand
 from annotation.studies.models import Study
 

@@ -8,8 +8,9 @@ from django.core.management.base import BaseCommand
 from django.db import transaction
 
 from annotation.candidates.models import Retrieval
+from annotation.imports.bring import import_votes
 from annotation.judging.curator.recipes import recipes
-from annotation.judging.imports import bundles, vote_rows
+from annotation.judging.imports import bundles
 from annotation.judging.management.commands.import_study import sentence
 from annotation.studies.models import Study
 
@@ -39,7 +40,7 @@ def _load(slug: str, folder: Path) -> dict:
     study = Study.objects.get(slug=slug)
     votes = folder / "votes.csv"
     if votes.exists():
-        vote_rows.import_votes(study, votes)
+        import_votes(study, votes)
     if not study.items.exists():
         # Owners ask before there is a batch that could open the study.
         recipe = recipes()["own-history"]
