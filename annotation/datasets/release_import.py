@@ -255,7 +255,7 @@ def _imported(place: Place, row: dict) -> Imported:
         return target.kind.released_body(released(target))
 
     def off(target: Target) -> list[str]:
-        settings = target.kind.answered_config(released(target))
+        settings = target.kind.files.answered_config(released(target))
         return [name for name, value in settings.items() if value is False]
 
     return Imported(

@@ -29,6 +29,7 @@ from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
 from annotation.judging.imports import judgments, turns
 from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.kinds.files import wider
 from annotation.judging.kinds.imported import WIDER
 from annotation.judging.models import Batch, Item, ItemOption, Slot
 from annotation.personas import conversations, curate
@@ -402,10 +403,10 @@ class _Storing:
             file = votes.file_of(self.mapping, size, self.seen)
             chosen: dict = {}
             for name in allow:
-                chosen |= kind.wider(config | chosen, file).get(name, {})
+                chosen |= wider(kind.files, config | chosen, file).get(name, {})
             if chosen:
                 judgments.widen(task, chosen, self.by)
-            left = kind.wider(config | chosen, file)
+            left = wider(kind.files, config | chosen, file)
             self.faults.wider |= dict.fromkeys(left, task.name)
 
     def check_classes(self, task: TaskDefinition, questions: Sequence[Question]) -> None:

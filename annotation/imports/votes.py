@@ -92,7 +92,7 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
     for code, kind in KINDS.items():
         if file.values and kind.shape != "questions":
             continue
-        config = kind.imported_config(file)
+        config = kind.files.config(file)
         if config is not None:
             return code, config
     return None

@@ -167,8 +167,3 @@ def test_a_document_of_a_source_that_does_not_fit_is_refused(
     with pytest.raises(CommandError, match=words):
         bring(PAIRS, "--study", "tea", "--source", str(path))
     assert not Study.objects.exists()
-
-
-def test_a_recipe_knows_where_its_files_come_from(bring):  # noqa: F811
-    bring([ARENA], "--recipe", "arena", "--study", "arena")
-    assert Provenance.objects.get().citation == "Zheng et al. 2023, arXiv:2306.05685"

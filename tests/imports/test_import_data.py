@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
 
 from annotation.agreement.scoring import compared
 from annotation.candidates.models import Candidate
@@ -99,13 +98,6 @@ def test_battles_become_items_with_votes(bring):
     assert Study.objects.get(slug="arena").status == "open"
 
 
-def test_the_same_file_again_changes_nothing(bring):
-    first = bring([ARENA], "--recipe", "arena", "--study", "arena")
-    before = everything()
-    assert bring([ARENA], "--recipe", "arena", "--study", "arena") == first
-    assert everything() == before
-
-
 RECIPES = {
     "pandalm": (
         [
@@ -179,14 +171,6 @@ def test_each_recipe_reads_what_it_is_named_after(bring, recipe):
     assert everything() == before
 
 
-def test_a_stated_preference_and_its_options_are_recognised_by_their_names(bring):
-    report = bring(RECIPES["prefeval"][0][:1], "--study", "tea", name="mine.jsonl")
-    assert (counts(report), report["unknown_columns"]) == ([0, 1, 4, 0, 0, 0, 0], [])
-    assert Query.objects.get().need == "I avoid hotels in a noisy street."
-    short = [{"id": "3", "question": "q", "preference": "left one"}]
-    assert bring(short, "--study", "tea", name="b.jsonl")["unknown_columns"] == ["preference"]
-
-
 def test_an_empty_answer_is_an_answer_and_three_people_disagree_on_it(bring):
     bring(RECIPES["pandalm"][0], "--recipe", "pandalm", "--study", "panda")
     assert labels("panda") == [("7", "choice", "1 2"), ("7", "tie", None), ("7", "choice", "")]
@@ -233,16 +217,6 @@ def test_columns_are_recognised_by_their_names_and_a_near_name_is_asked_about(br
     assert labels("mine") == [(Item.objects.get().external_id, "choice", "y")]
 
 
-def test_a_value_inside_a_column_that_is_not_read_is_named(bring):
-    answers = [
-        {"id": "A", "system": "m1", "text": "Yes.", "human_score": 84.5},
-        {"id": "B", "system": "m2", "text": "No.", "human_score": 62},
-    ]
-    report = bring([{"source": "Is it?", "candidates": answers}], name="mine.jsonl")
-    assert counts(report) == [0, 1, 2, 1, 0, 0, 0]
-    assert report["unknown_columns"] == ["candidates[].human_score"]
-
-
 def test_an_unmapped_persona_takes_its_text_and_keeps_its_id(bring):
     rows = [{"persona_id": "p-1", "statements": ["I bake.", "I knit."]}]
     report = bring(rows, "--study", "people", name="mine.jsonl")
@@ -263,16 +237,6 @@ def test_a_persona_without_a_description_is_refused(bring):
 def test_a_type_of_question_is_read(bring, value, kept):
     bring(f"prompt,type\nWhy?,{value}\nHow?,general\n")
     assert Query.objects.get(text="Why?").type == kept
-
-
-def test_a_wrong_type_of_question_is_a_faulty_line(bring):
-    report = bring("prompt,type\nWhy?,specific\nHow?,spezific\n", "--skip-faulty")
-    assert [entry["line"] for entry in report["rejected"]] == [3]
-
-
-def test_a_column_called_type_with_other_values_is_not_read(bring):
-    report = bring("prompt,type\nWhy?,open\n", "--recipe", "prompts")
-    assert (counts(report)[1], report["unknown_columns"]) == (1, ["type"])
 
 
 def test_votes_come_after_their_items_in_a_second_file(bring):
@@ -385,13 +349,6 @@ def test_an_order_of_other_answers_is_a_faulty_line(bring):
     assert labels("tea") == [(Item.objects.get().external_id, "choice", "x")]
 
 
-def test_a_dry_run_stores_nothing(bring):
-    before = everything()
-    report = bring([ARENA], "--recipe", "arena", "--dry-run")
-    assert counts(report) == [0, 1, 2, 1, 1, 0, 1]
-    assert everything() == before
-
-
 @pytest.mark.parametrize(
     ("args", "words"),
     [
@@ -440,12 +397,6 @@ def test_columns_with_chinese_and_korean_names_are_recognised(bring, header, lab
     assert labels("tea") == [("i0", "choice", "x"), ("i1", "tie", None)]
 
 
-def test_columns_of_unclear_names_bring_the_recipes_that_would_fit(bring):
-    words = r"name a recipe \(ratings would fit\)\. The file has item_id, slot, is_safe\."
-    with pytest.raises(CommandError, match=words):
-        bring("item_id,slot,is_safe\n1,2,Yes\n", "--study", "tea")
-
-
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not on this machine")
 @pytest.mark.parametrize(
     ("file", "args", "expected"),
@@ -464,13 +415,6 @@ def test_real_files_come_in_whole(file, args, expected, capsys):
     assert (counts(report), report["rejected"]) == (expected, [])
 
 
-def test_ten_thousand_faulty_lines_are_counted_and_listed(bring):
-    lines = ["id,prompt", *(f"{n}," for n in range(10_000)), "good,Why?"]
-    report = bring("\n".join(lines), "--recipe", "prompts", "--study", "tea", "--skip-faulty")
-    assert (report["queries"], len(report["rejected"])) == (1, 10_000)
-    assert report["rejected"][-1] == {"line": 10_001, "reason": "the question is empty"}
-
-
 def zipped(**files: str) -> bytes:
     """A zip of a folder with ``files``, their names with _ for a dot."""
     data = io.BytesIO()
@@ -486,12 +430,6 @@ BUNDLE = {
 }
 
 
-def test_a_zipped_bundle_says_itself_what_it_holds(bring):
-    report = bring(zipped(**BUNDLE), name="packed.zip")
-    assert (report["study"], report["queries"]) == ("packed", 1)
-    assert Query.objects.get().study.slug == "packed"
-
-
 def test_a_dry_run_of_a_bundle_stores_nothing_zipped_or_as_a_folder(bring, tmp_path, capsys):
     before = everything()
     report = bring(zipped(**BUNDLE), "--dry-run", name="packed.zip")
@@ -501,34 +439,6 @@ def test_a_dry_run_of_a_bundle_stores_nothing_zipped_or_as_a_folder(bring, tmp_p
     assert json.loads(capsys.readouterr().out) == report
     assert (report["study"], report["queries"]) == ("packed", 1)
     assert everything() == before
-
-
-def test_a_zipped_release_is_no_table_and_the_page_for_it_is_named(bring):
-    with pytest.raises(CommandError, match="“Study from a release”, on “Create a study”"):
-        bring(zipped(manifest_json="{}"), name="release.zip")
-    assert not Study.objects.exists()
-
-
-def test_orders_of_answers_are_rankings(bring):
-    text = 'prompt,"answer[0]","answer[1]",c,annotator,label\np,x,y,z,ann,"B>A=C"\n'
-    columns = [f"--map=answer={name}" for name in ("answer[0]", "answer[1]", "c")]
-    more = ["--map=prompt=prompt", "--map=worker=annotator", "--map=label=label"]
-    report = bring(text, *columns, *more, "--study", "tea")
-    assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
-    places = Answer.objects.order_by("option")
-    assert list(places.values_list("value", flat=True)) == [2, 1, 2]
-
-
-def test_an_import_keeps_no_other_import_waiting_for_statistics(bring):
-    bring("id,prompt,answer_a,answer_b,winner,judge\ni1,What is tea?,A leaf.,A drink.,a,Ann\n")
-    with connection.cursor() as cursor:
-        # What ANALYZE locks until the end of a transaction; this test is still in it.
-        cursor.execute(
-            """SELECT relation::regclass FROM pg_locks WHERE pid = pg_backend_pid()
-               AND mode = 'ShareUpdateExclusiveLock'
-               AND relation::regclass::text LIKE 'judging_%'"""
-        )
-        assert cursor.fetchall() == []
 
 
 def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later_one(bring):
@@ -541,22 +451,6 @@ def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later
     assert (report["items"], report["rejected"]) == (1, [])
     report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n", "--skip-faulty")
     assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [2])
-
-
-def test_many_rows_are_joined_without_loops_over_what_the_statistics_do_not_know(
-    bring, monkeypatch
-):
-    monkeypatch.setattr("annotation.imports.store.MANY", 2)
-    settings = []
-    monkeypatch.setattr(
-        "annotation.imports.store._Storing.check_same",
-        lambda self: settings.append(self.scalar("SELECT current_setting('enable_nestloop')")),
-    )
-    rows = "".join(f"i{n},What is {n}?,A,B\n" for n in range(3))
-    bring("id,prompt,answer_a,answer_b\n" + rows)
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('enable_nestloop')")
-        assert (settings, cursor.fetchone()[0]) == (["off"], "on")
 
 
 def test_answers_come_in_exactly_as_they_were(bring):
@@ -573,24 +467,6 @@ FAULTY = [
     {"line": 3, "reason": "the item's task allows no “tie”"},
     {"line": 5, "reason": "the study has no item “i9”"},
 ]
-
-
-def test_a_file_with_votes_that_the_task_does_not_allow_stores_nothing_and_lists_them(
-    bring, capsys
-):
-    bring(PAIRS, "--study", "tea")
-    before = everything()
-    with pytest.raises(CommandError, match="2 lines are faulty") as refusal:
-        bring(VOTES, "--study", "tea", name="votes.csv")
-    assert refusal.value.returncode == 1
-    report = json.loads(capsys.readouterr().out)
-    assert (counts(report), report["rejected"]) == ([0, 0, 0, 0, 0, 0, 0], FAULTY)
-    assert everything() == before
-    with pytest.raises(CommandError):
-        bring(VOTES, "--study", "tea", "--dry-run", name="votes.csv")
-    capsys.readouterr()
-    report = bring(VOTES, "--study", "tea", "--skip-faulty", name="votes.csv")
-    assert (report["votes"], report["rejected"]) == (2, FAULTY)
 
 
 def test_of_many_faulty_lines_a_thousand_are_listed(bring, tmp_path, capsys):
@@ -704,18 +580,6 @@ def test_votes_that_the_task_does_not_allow_are_refused_with_what_would_fit(brin
     said = Judgment.objects.values_list("answers__label", flat=True)
     assert sorted(said) == ["1", "2", "tie"]
     assert TaskDefinition.objects.get().config["tie"] is True
-
-
-def test_faulty_votes_are_left_out_only_when_it_is_said(bring, tmp_path, capsys):
-    bring(TWO, "--study", "tea")
-    path = tmp_path / "votes.csv"
-    options = Candidate.objects.get(text="a").external_id
-    path.write_text(f"task,worker,label\ni1,ann,{options}\ni1,bo,tie\n")
-    with pytest.raises(CommandError, match=r"1 lines of .* do not fit. Nothing was stored"):
-        call_command("import_votes", "tea", str(path))
-    assert Judgment.objects.count() == 0
-    call_command("import_votes", "tea", str(path), "--skip-faulty")
-    assert Judgment.objects.count() == 1
 
 
 def test_a_task_that_people_have_judged_is_not_changed(bring):
@@ -912,12 +776,6 @@ def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring, caps
     assert (first.text, first.messages) == ("Question 0", [])
     assert second.messages == turns("Question 0", "c0", "Question 1")
     assert labels("tea") == [("c1/0", "choice", "c0"), ("c1/1", "choice", "a1")]
-
-
-def test_a_turn_in_which_nothing_was_chosen_refuses_the_file(bring):
-    with pytest.raises(CommandError, match="1 lines are faulty"):
-        bring([prism("c", "nobody")], "--recipe", "prism-conversations", "--study", "tea")
-    assert not Query.objects.exists()
 
 
 def test_further_judgments_of_one_person_are_faults_or_repeats(bring, capsys):

@@ -19,13 +19,6 @@ DICES = corpora.DATA / "dices-990"
 pytestmark = pytest.mark.django_db
 
 
-def test_a_longer_scale_than_five_points_is_taken_over(bring):  # noqa: F811
-    text = "id,prompt,answer,annotator,quality,tone\ni,p,a,x,7,1\ni,p,a,y,2,3\n"
-    report = bring(text, "--recipe", "ratings", "--study", "tea")
-    assert (report["votes"], report["scores"], report["rejected"]) == (2, 4, [])
-    assert Study.objects.get().tasks.get().config["points"] == 7
-
-
 def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
     text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,73\ni,p,a,z,2.5\n"
     report = bring(text, "--recipe", "ratings", "--study", "tea", "--skip-faulty")
@@ -169,15 +162,6 @@ def test_a_label_names_an_answer_by_its_text(bring):  # noqa: F811
 ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
 
 
-def test_a_line_without_a_score_of_an_item_is_a_faulty_line(bring):  # noqa: F811
-    bring(ANSWERS, "--recipe", "answers", "--study", "tea")
-    text = "id,annotator,quality\ni,x,4\nj,x,\n"
-    report = bring(
-        text, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="scores.csv"
-    )
-    assert report["rejected"] == [{"line": 3, "reason": "the score is missing"}]
-
-
 def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):  # noqa: F811
     columns = {"id": "i", "prompt": "p", "answer": "a", "annotator": "x"}
     rows = [columns | {"ratings": {"bart": {"overall": 4}}}]
@@ -221,19 +205,6 @@ def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):  
     )
     words = "the item's task asks for a choice, and this line has scores"
     assert report["rejected"] == [{"line": 1, "reason": words}]
-
-
-def test_a_label_and_a_score_are_not_mapped_together(bring):  # noqa: F811
-    columns = ("id=id", "worker=annotator", "label=label", "score=score")
-    with pytest.raises(CommandError, match="map one of them"):
-        bring("id,annotator,label,score\ni,x,yes,4\n", *(f"--map={pair}" for pair in columns))
-
-
-def test_the_recipe_of_ratings_reads_scores_and_names_the_label_it_leaves(bring):  # noqa: F811
-    bring(ANSWERS, "--recipe", "answers", "--study", "tea")
-    text = "id,annotator,label,score\ni,x,yes,4\n"
-    report = bring(text, "--recipe", "ratings", "--study", "tea", name="scores.csv")
-    assert (report["scores"], report["unknown_columns"]) == (1, ["label"])
 
 
 def test_a_study_of_one_criterion_needs_no_name_for_its_agreement(bring, capsys):  # noqa: F811

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from annotation.core.foreign import ForeignFileError
-from annotation.imports import mapping, paths, readers, recipes, shape, tables
+from annotation.imports import mapping, paths, readers, shape, tables
 from annotation.imports.mapping import Mapping, MappingError
 
 ROWS = [{"id": 1, "prompt": "Why?", "note": "a"}, {"id": 2, "prompt": "How, then?", "note": ""}]
@@ -201,14 +201,6 @@ def test_a_place_inside_a_record(path, value):
     assert paths.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 9}, path) == value
 
 
-@given(st.recursive(st.none() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3)
-       | st.dictionaries(st.text(max_size=6), inner, max_size=3), max_leaves=12))  # fmt: skip
-def test_every_place_that_is_offered_can_be_read(value):
-    record = {"column": value}
-    for place, content in paths.leaves(record).items():
-        assert paths.value_at(record, place) == content
-
-
 ANYTHING = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3))
 
 
@@ -242,13 +234,3 @@ def test_any_row_is_shaped_or_refused_with_a_sentence(record):
         assert fault.sentence
     else:
         assert len(row.answers) == 2 and row.votes[0].label in ("1", "2", "tie", "none")
-
-
-def test_a_recipe_says_which_column_it_misses():
-    with pytest.raises(MappingError, match="needs a column “conversation_a”; the file has x"):
-        recipes.mapping_of("arena", [{"x": 1}])
-
-
-def test_a_near_miss_of_a_name_is_a_question():
-    assert mapping.suggestion("nedd") == "need"
-    assert mapping.suggestion("toxicity") is None

@@ -7,7 +7,7 @@ import zipfile
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.imports import files, receive, run
+from annotation.imports import files, run
 from annotation.imports.models import DataImport, ImportRecipe
 
 PAIRS = b"prompt,answer_a,answer_b,winner,rater,nedd\nWhy?,x,,B,ann,n\nHow?,x,y,Z,bo,n\n"
@@ -72,35 +72,12 @@ def test_one_faulty_line_stops_an_import_that_may_leave_none_out(carol, tea):
     assert tea.queries.count() == 1
 
 
-def test_of_ten_thousand_faulty_lines_a_hundred_are_shown_and_all_downloaded(carol, tea):
-    lines = b"prompt,answer_a,answer_b\nWhy?,x,y\n" + b",x,y\n" * 10_000
-    address = send(carol, lines).url
-    mapping = {name: value for name, value in fields(skip_faults="on").items()
-               if name not in ("becomes-winner", "becomes-rater")}  # fmt: skip
-    carol.post(address, mapping)
-    row = run.run(DataImport.objects.get().pk)
-    assert (row.status, row.rejected, row.counts["queries"]) == ("done", 10_000, 1)
-    page = carol.get(address).content.decode()
-    assert "10000 faulty lines" in page.replace(",", "")
-    assert page.count("the question is empty") == 100
-    csv = b"".join(carol.get(f"{address}faults.csv").streaming_content).decode()
-    assert len(csv.splitlines()) == 10_001
-
-
 def test_a_file_above_the_limit_is_refused_before_its_first_byte(carol, tea, settings):
     settings.IMPORT_MAX_BYTES = 2**30
     body = {"name": "big.csv", "size": 2**30 + 1}
     answer = carol.post("/api/v1/studies/tea/imports/", body, content_type="application/json")
     assert (answer.status_code, answer.json()["code"]) == (413, "too_large")
     assert not DataImport.objects.exists()
-
-
-def test_a_mapping_that_makes_nothing_cannot_be_started(carol, tea):
-    address = send(carol).url
-    answer = carol.post(address, {"action": "import", "becomes-winner": "label"})
-    assert answer.status_code == 400
-    assert "This would make no question and no item" in answer.content.decode()
-    assert DataImport.objects.get().status == "waiting"
 
 
 def test_a_mapping_is_kept_as_a_recipe_and_applied(carol, tea):
@@ -191,15 +168,6 @@ def test_an_import_whose_worker_was_lost_is_offered_again_and_closed_in_the_end(
     assert DataImport.objects.get().error_code == "worker_lost"
 
 
-def test_the_list_takes_as_many_statements_for_three_files_as_for_one(
-    carol, tea, django_assert_max_num_queries, cast
-):
-    for number in range(3):
-        receive.whole(tea, cast.person("Carol"), SimpleUploadedFile(f"{number}.csv", PAIRS))
-    with django_assert_max_num_queries(8):
-        assert b"2.csv" in carol.get("/studies/tea/data/").content
-
-
 def test_every_choice_is_kept_when_the_mapping_is_changed(carol, tea):
     known = {"source": "Tea votes", "collected_from": "2020-01-31", "languages": "en, ko"}
     address = send(carol).url
@@ -242,24 +210,6 @@ def test_columns_whose_names_say_what_they_hold_are_asked_about_once(carol, tea)
     assert "Nothing reads these columns, whose names say what they hold: gold." in page
     assert DataImport.objects.get().status == "waiting"
     assert carol.post(address, mapping | {"action": "import", "leave": "1"}).status_code == 302
-
-
-def test_a_file_without_answers_says_that_it_opened_no_items(carol, tea):
-    address = send(carol, b"prompt\nWhy?\n").url
-    carol.post(address, {"action": "import", "becomes-prompt": "prompt", "task": ""})
-    assert run.run(DataImport.objects.get().pk).status == "done"
-    assert "No items were opened" in carol.get(address).content.decode()
-
-
-def test_the_page_takes_what_is_the_same_for_all_rows(carol, tea):
-    address = send(carol, b"a,b\nShort.,Long.\n").url
-    sides = {"becomes-a": "answer_a", "becomes-b": "answer_b", "action": "import"}
-    wrong = carol.post(address, {**sides, "constants": "Which?"})
-    assert (wrong.status_code, "no line such as" in wrong.content.decode()) == (400, True)
-    answer = carol.post(address, {**sides, "constants": "prompt=Which is better?"})
-    assert answer.status_code == 302
-    assert run.run(DataImport.objects.get().pk).status == "done"
-    assert tea.queries.get().text == "Which is better?"
 
 
 RATED = b"text,rater,safe,chosen\nTea?,ann,Yes,x\nWhy?,bo,Unsure,y\nHow?,ann,No,z\n"

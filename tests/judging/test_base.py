@@ -74,7 +74,7 @@ FILES = [
 
 @pytest.mark.parametrize(("file", "code", "wanted"), FILES)
 def test_a_task_for_imported_judgments_is_of_the_first_kind_that_fits(file, code, wanted):
-    configs = {name: kind.imported_config(file) for name, kind in KINDS.items()}
+    configs = {name: kind.files.config(file) for name, kind in KINDS.items()}
     fitting = [name for name, config in configs.items() if config is not None]
     assert fitting[:1] == ([code] if code else [])
     for name in fitting:
@@ -92,10 +92,6 @@ def test_what_no_file_can_hold_of_a_kind_is_refused(code, db):
     else:
         names = {question.name for question in KINDS[code].questions(judgment.config)}
         assert body["answers"].keys() <= names
-
-
-def test_the_study_of_every_kind_has_every_kind_that_a_bundle_can_hold():
-    assert [task["kind"] for task in everykind.TASKS] == IN_BUNDLES
 
 
 @pytest.mark.parametrize("code", IN_BUNDLES)

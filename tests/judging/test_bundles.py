@@ -1,9 +1,7 @@
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
+from django.core.management import call_command
 
 from annotation.core.models import AuditEvent
 from annotation.judging.imports import bundles
@@ -121,17 +119,6 @@ def test_changed_texts_become_new_versions_and_old_items_keep_theirs(folder):
     assert rows_of_everything() == before
 
 
-def test_a_changed_query_nobody_answered_is_rewritten(folder):
-    del folder.files["items"], folder.files["candidates"]
-    bundles.import_study(folder.write())
-    folder.row("queries", "q1")["text"] = "Where may I walk?"
-    bundles.import_study(folder.write())
-    assert Query.objects.filter(external_id="q1").values_list("version", "text").get() == (
-        1,
-        "Where may I walk?",
-    )
-
-
 @pytest.mark.parametrize(
     ("file", "key", "change", "place"),
     [
@@ -165,20 +152,6 @@ def test_answers_to_two_versions_of_a_query_are_not_compared(folder):
         bundles.import_study(folder.write())
 
 
-def test_the_command_prints_the_totals(folder, capsys):
-    call_command("import_study", str(folder.write()), "--json")
-    printed = capsys.readouterr()
-    assert json.loads(printed.out) == TOTALS
-    assert printed.err == ""
-
-
-def test_a_fault_stores_nothing_and_names_file_and_line(folder):
-    folder.row("items", "i3")["query"] = "q9"
-    with pytest.raises(CommandError, match=r"items.jsonl, line 3: there is no query “q9”"):
-        call_command("import_study", str(folder.write()))
-    assert not Study.objects.exists()
-
-
 def test_a_key_outside_the_format_is_named_and_left_out(folder, capsys):
     folder.row("queries", "q2")["colour"] = "blue"
     call_command("import_study", str(folder.write()), "--json")
@@ -199,20 +172,3 @@ def test_large_imports_open_several_batches(folder, monkeypatch):
     assert bundles.import_study(folder.write())["items"] == 8
     assert sorted(Batch.objects.values_list("size", flat=True)) == [1, 1, 2, 2, 2]
     assert sorted(Item.objects.values_list("position", flat=True)) == list(range(1, 9))
-
-
-def test_three_items_take_as_many_statements_as_one(folder, db):
-    def statements(slug, items):
-        folder.study["slug"] = slug
-        folder.files["items"] = items
-        checked = bundles.read(folder.write())
-        with CaptureQueriesContext(connection) as captured:
-            bundles.store(checked)
-        return len(captured)
-
-    rows = [
-        {"id": f"i{n}", "task": "better", "query": "q1", "candidates": ["q1-c1", f"q1-c{n}"]}
-        for n in (2, 3)
-    ]
-    rows.append({"id": "i4", "task": "better", "query": "q2", "candidates": ["q2-c1", "q2-c2"]})
-    assert statements("one-item", rows[:1]) == statements("three-items", rows)

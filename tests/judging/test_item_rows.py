@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from annotation.core.models import AuditEvent
 from annotation.judging.imports import bundles
-from annotation.judging.models import Batch, Item, Slot
-from annotation.personas.models import Attribute, Evidence
+from annotation.judging.models import Item, Slot
+from annotation.personas.models import Attribute
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
 from tests import everykind
@@ -52,14 +51,6 @@ def test_checks_get_no_slots_and_know_the_canonical_answer(bundle):
     assert (training.expected, training.explanation) == ("2", "The other one mentions too much.")
     assert (gold.expected, gold.explanation) == ("rejected", "")
     assert Slot.objects.filter(item__in=[training, gold]).count() == 0
-
-
-def test_the_same_bundle_again_changes_nothing(bundle):
-    models = (Attribute, Evidence, Batch, Item, Slot, AuditEvent)
-    first = bundles.import_study(bundle)
-    before = [list(model.objects.order_by("pk").values()) for model in models]
-    assert bundles.import_study(bundle) == first
-    assert [list(model.objects.order_by("pk").values()) for model in models] == before
 
 
 @pytest.mark.parametrize(

@@ -68,21 +68,6 @@ def test_votes_take_slots_and_are_counted(votes, walk):
     assert list(taken.values_list("status", flat=True)) == ["done", "done", "open", "open"]
 
 
-def test_the_same_file_again_changes_nothing(votes):
-    text = f"{HEADER}i1,ada,q1-c2,,,\ni1,bo,tie,,,\ni1,bo,tie,,,\n"
-    first = votes(text)
-    before = [
-        list(model.objects.order_by("pk").values())
-        for model in (Judgment, Answer, Item, Slot, User)
-    ]
-    assert votes(text) == first == {"votes": 2, "items": 1, "workers": 2, "rejected": []}
-    after = [
-        list(model.objects.order_by("pk").values())
-        for model in (Judgment, Answer, Item, Slot, User)
-    ]
-    assert after == before
-
-
 def test_a_vote_never_takes_a_slot_that_somebody_holds(votes, walk, cast):
     ann = cast.member("Ann", walk, "annotator")
     slots = []

@@ -160,16 +160,6 @@ def test_places_are_counted_without_gaps_and_ties_only_where_they_are_allowed():
     assert {row.option: row.value for row in rows} == {1: 1, 2: 1, 3: 2}
 
 
-@pytest.mark.parametrize(("score", "fits"), [(0, False), (1, True), (7, True), (8, False)])
-def test_a_rating_is_a_whole_number_from_one_to_its_points(score, fits):
-    question = one(type="rating", name="depth", points=7)
-    if fits:
-        assert read(question, score) == [Row("depth", value=score)]
-    else:
-        with pytest.raises(DomainError, match="from 1 to 7"):
-            read(question, score)
-
-
 @pytest.mark.parametrize(("text", "fits"), [("a", False), ("ab", True), ("a" * 9, True)])
 def test_a_text_has_no_fewer_characters_than_asked_for(text, fits):
     question = one(type="text", name="why", shortest=2, longest=9)

@@ -86,23 +86,6 @@ def test_odd_but_readable_files(votes_file, content):
     assert report["percent_agreement"]["value"] == 1
 
 
-def test_lines_are_those_of_an_editor_where_fields_have_line_breaks(votes_file):
-    head = 'task,worker,label,reason\nt1,ann,a,"two\nlines"\n\nt1,bo,b,"one, with comma"\n'
-    assert len(read_votes(votes_file(head))) == 2
-    error = refused("agreement", "--votes", votes_file(head + "t2,ann,,\n"))
-    assert ":6: the label is empty" in str(error)
-
-
-def test_byte_order_mark_windows_lines_and_column_order_do_not_matter(votes_file):
-    expected = run("agreement", "--votes", votes_file(GOOD), "--json")
-    windows = "\r\n".join(
-        ["label, worker ,seconds,task"]
-        + [f"{b} , {w},1,{t}" for t, w, b in (row.split(",") for row in GOOD.split()[1:])]
-    )
-    for content in (b"\xef\xbb\xbf" + GOOD.encode(), windows):
-        assert run("agreement", "--votes", votes_file(content), "--json") == expected
-
-
 def test_json_lines_and_csv_give_the_same_report(votes_file):
     rows = [row.split(",") for row in GOOD.split()[1:]]
     lines = [json.dumps(dict(zip(("task", "worker", "label"), row, strict=True))) for row in rows]

@@ -74,7 +74,7 @@ class Long(Layout):
                 continue
             kind = kind_of(code)
             released = ReleasedAnswer(row["answer"], str(row.get("detail") or ""))
-            shown = kind.answered_config(released)
+            shown = kind.files.answered_config(released)
             if row.get("reason"):
                 shown["reason"] = "optional"
             for name, setting in (("chips", lambda v: v), ("marks", bool)):
@@ -82,7 +82,7 @@ class Long(Layout):
                     shown[name] = setting(value)
             tasks[row["task"]] = code, _merged(settings, shown)
             if (item := str(row.get("item_id"))) in self.gold:
-                self.gold[item] |= kind.released_claims(released)
+                self.gold[item] |= kind.files.claims(released)
 
     def _stated_tasks(self) -> list[dict]:
         """The tasks that the manifest names, the newest version of each last."""
@@ -224,4 +224,4 @@ def _settings(row: dict, stated: Any) -> dict:
         if not isinstance(stated, dict):
             raise DomainError("only the manifest tells the questions of its task, and it does not")
         return stated
-    return kind.published_config(partial(texts_of, row), bool(row.get("attribute_id")))
+    return kind.files.published_config(partial(texts_of, row), bool(row.get("attribute_id")))

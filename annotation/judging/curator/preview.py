@@ -91,7 +91,7 @@ def try_task(
 
 
 def _together(task: TaskDefinition) -> bool:
-    return kind_of(task.kind).together(task.config)
+    return bool(task.config.get("together"))
 
 
 def _items(study: Study, task: TaskDefinition, batch: Batch | None) -> QuerySet[Item]:

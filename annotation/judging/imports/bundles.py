@@ -35,6 +35,8 @@ from annotation.studies.schemas import IN_A_BUNDLE, Settings, settings_of
 # Further columns of a study that study.json names, each with what checks and stores it.
 FURTHER: dict[str, Callable[[Study, dict], None]] = {}
 CHUNK = 2_000
+# Lines and rows of one file.
+Chunk = Sequence[tuple[int, dict]]
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
 STORED = ("text", "model", "strategy", "urls")
@@ -74,10 +76,9 @@ def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -
     """
     study = store_study(bundle, by)
     report = Report()
-    for name, keep in STEPS.items():
+    for name in NAMES:
         rows = progress(bundle.rows(name), name, bundle.counts[name])
-        keep(study, rows, report, by)
-        report.finish()
+        store_rows(study, name, rows, report, by)
     return {
         "study": study.slug,
         "personas": study.personas.count(),
@@ -86,6 +87,21 @@ def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -
         "items": study.items.count(),
         "slots": study.slots.count(),
     }
+
+
+def store_rows(
+    study: Study, name: str, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
+) -> None:
+    """Store checked rows (line and row) of the file ``name``.
+
+    BundleError, or what ``report`` raises.
+    """
+    if name == "items":
+        _store_items(study, rows, report, by)
+    else:
+        for chunk in chunks(rows, CHUNK):
+            STEPS[name](study, chunk, report, by)
+    report.finish()
 
 
 def check_slug(slug: str) -> None:
@@ -178,85 +194,65 @@ def _stored(task: TaskDefinition, name: str) -> Any:
     return config_of_task(task) if name == "config" else getattr(task, name)
 
 
-def _store_personas(
-    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
-) -> None:
-    for chunk in chunks(rows, CHUNK):
-        curate.save_all(study, [row for _, row in chunk], by=by)
+def _store_personas(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
+    curate.save_all(study, [row for _, row in chunk], by=by)
 
 
-def _store_memories(
-    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
-) -> None:
+def _store_memories(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
-    for chunk in chunks(rows, CHUNK):
-        wanted = {(personas[row["persona"]], row["text"]): row for _, row in chunk}
-        there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
-        stored = set(there.values_list("persona_id", "text"))
-        Memory.objects.bulk_create(
-            Memory(persona_id=persona, text=text, since=row.get("since"), until=row.get("until"))
-            for (persona, text), row in wanted.items()
-            if (persona, text) not in stored
-        )
+    wanted = {(personas[row["persona"]], row["text"]): row for _, row in chunk}
+    there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
+    stored = set(there.values_list("persona_id", "text"))
+    Memory.objects.bulk_create(
+        Memory(persona_id=persona, text=text, since=row.get("since"), until=row.get("until"))
+        for (persona, text), row in wanted.items()
+        if (persona, text) not in stored
+    )
 
 
-def _store_queries(
-    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
-) -> None:
-    for chunk in chunks(rows, CHUNK):
-        author.save_all(study, [row for _, row in chunk], by=by)
+def _store_queries(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
+    author.save_all(study, [row for _, row in chunk], by=by)
 
 
-def _store_candidates(
-    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
-) -> None:
-    for chunk in chunks(rows, CHUNK):
-        queries = dict(
-            study.queries.filter(
-                external_id__in={row["query"] for _, row in chunk}, replaced_at=None
-            ).values_list("external_id", "pk")
-        )
-        there = study.candidates.filter(external_id__in=[row["id"] for _, row in chunk])
-        stored = {
-            external_id: fields
-            for external_id, *fields in there.values_list(
-                "external_id", "query__external_id", *STORED
+def _store_candidates(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
+    queries = dict(
+        study.queries.filter(
+            external_id__in={row["query"] for _, row in chunk}, replaced_at=None
+        ).values_list("external_id", "pk")
+    )
+    there = study.candidates.filter(external_id__in=[row["id"] for _, row in chunk])
+    stored = {
+        external_id: fields
+        for external_id, *fields in there.values_list("external_id", "query__external_id", *STORED)
+    }
+    new = []
+    for line, row in chunk:
+        fields = {name: row[name] for name in STORED}
+        if row["id"] not in stored:
+            new.append(
+                Candidate(
+                    study=study, query_id=queries[row["query"]], external_id=row["id"], **fields
+                )
             )
-        }
-        new = []
-        for line, row in chunk:
-            fields = {name: row[name] for name in STORED}
-            if row["id"] not in stored:
-                new.append(
-                    Candidate(
-                        study=study, query_id=queries[row["query"]], external_id=row["id"], **fields
-                    )
-                )
-            elif stored[row["id"]] != [row["query"], *fields.values()]:
-                report.fault(
-                    f"candidates.jsonl, line {line}",
-                    f"the study has another candidate “{row['id']}”, and answers are never edited: "
-                    "give the new one an id of its own",
-                )
-        Candidate.objects.bulk_create(new)
+        elif stored[row["id"]] != [row["query"], *fields.values()]:
+            report.fault(
+                f"candidates.jsonl, line {line}",
+                f"the study has another candidate “{row['id']}”, and answers are never edited: "
+                "give the new one an id of its own",
+            )
+    Candidate.objects.bulk_create(new)
 
 
-def _store_scores(
-    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
-) -> None:
-    for chunk in chunks(rows, CHUNK):
-        for line, reason in results.store_scores(study, chunk):
-            report.fault(f"scores.jsonl, line {line}", reason)
+def _store_scores(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
+    for line, reason in results.store_scores(study, chunk):
+        report.fault(f"scores.jsonl, line {line}", reason)
 
 
-def _store_attributes(
-    study: Study, rows: Iterable[tuple[int, dict]], report: Report, by: User | None
-) -> None:
-    for chunk in chunks(rows, CHUNK):
-        _added, clashes = curate.save_attributes(study, [row for _, row in chunk], by=by)
-        for line, row in chunk:
-            if row["id"] in clashes:
-                report.fault(f"attributes.jsonl, line {line}", curate.clash(row["id"]))
+def _store_attributes(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
+    _added, clashes = curate.save_attributes(study, [row for _, row in chunk], by=by)
+    for line, row in chunk:
+        if row["id"] in clashes:
+            report.fault(f"attributes.jsonl, line {line}", curate.clash(row["id"]))
 
 
 def _store_items(
@@ -286,7 +282,7 @@ def _store_items(
 
 def _unknown_items(
     study: Study,
-    chunk: Sequence[tuple[int, dict]],
+    chunk: Chunk,
     tasks: dict[str, TaskDefinition],
     report: Report,
 ) -> Iterator[tuple[int, dict]]:
@@ -367,5 +363,5 @@ STEPS = {
     "candidates": _store_candidates,
     "scores": _store_scores,
     "attributes": _store_attributes,
-    "items": _store_items,
 }
+NAMES = (*STEPS, "items")

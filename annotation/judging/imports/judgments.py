@@ -231,7 +231,7 @@ class Storing:
 
 
 def widen(task: TaskDefinition, settings: dict, by: User | None) -> None:
-    """Give a task further ``settings`` (``Kind.wider``); Conflict where people have judged it."""
+    """Give a task further ``settings`` (``files.wider``); Conflict where people have judged it."""
     judged = Judgment.objects.filter(slot__item__batch__task=task, imported=False)
     if judged.exists():
         words = _("People have judged under the task “%s” as it is: name a new task for this file.")

@@ -14,7 +14,7 @@ from annotation.studies import bundle as format
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
 
-NAMES = tuple(bundles.STEPS)
+NAMES = bundles.NAMES
 # What a row names of other files: the key, and the ids that the study has.
 REFERENCES: dict[str, Callable] = {
     "persona": lambda study: study.personas.filter(dropped_at=None),
@@ -98,10 +98,9 @@ def _add(study: Study, name: str, values: dict[int, object], by: User | None) ->
         _check_items(study, rows, report)
     report.finish()
     try:
-        bundles.STEPS[name](study, rows, report, by)
+        bundles.store_rows(study, name, rows, report, by)
     except BundleError as refusal:
         raise DomainError(refusal.sentence, code="rows") from refusal
-    report.finish()
 
 
 def _check_ids(rows: list[tuple[int, dict]], report: RowReport) -> None:

@@ -44,25 +44,32 @@ def answers_of_release(released: ReleasedAnswer, questions: Sequence[Question]) 
 
 @dataclass(frozen=True)
 class Files:
-    """How one preset appears in files; answers are {question: answer}."""
+    """How one preset appears in files; answers are {question: answer}.
+
+    ``config(file)`` are the settings of a task for a file's items, None where it is of another
+    kind: of several that fit, the first of ``KINDS`` is taken. ``published_config(texts,
+    attribute)`` are those that an item of a release shows: ``texts(column)`` is a list of its row
+    ("labels", "candidates" or "criteria"). ``answered_config(released)`` are those that an answer
+    shows; False: the setting was off when it was given. ``claims(released)`` are the claims of the
+    item's gold response that an answer shows, by number.
+    """
 
     config: Callable[[ImportedFile], Config | None]
     imported: Callable[[ImportedJudgment, Sequence[Question]], Answers]
     released: Callable[[ReleasedAnswer, Sequence[Question]], Answers] = answers_of_release
     published_config: Callable[[Callable[[str], list[str]], bool], Config] = lambda texts, by: {}
     answered_config: Callable[[ReleasedAnswer], Config] = lambda released: {}
+    claims: Callable[[ReleasedAnswer], dict[int, str]] = lambda released: {}
     # An answer and its label as published, with {canonical number: id} of its options.
     answer: Callable[[Any, dict[int, str]], Any] | None = None
     label: Callable[[Any, dict[int, str]], Any] | None = None
 
 
-def wider(config: Config, file: ImportedFile, made: Config) -> dict[str, Config]:
-    """{name in WIDER: settings} by which a task of ``config`` would take all of ``file``.
-
-    ``made`` are the settings of a task that was made for the file.
-    """
+def wider(files: Files, config: Config, file: ImportedFile) -> dict[str, Config]:
+    """{name in WIDER: settings} by which a task of ``config`` would take all of ``file``."""
     if "questions" in config:
         return _wider_questions(config, file)
+    made = files.config(file) or {}
     settings: dict[str, Config] = {}
     for setting, name in (("tie", "ties"), ("ties", "ties"), ("none", "none")):
         if made.get(setting) and config.get(setting) is False:

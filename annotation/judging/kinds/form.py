@@ -21,6 +21,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import in_groups
+from annotation.core.schema import LinesField
 from annotation.judging.kinds.kind import Kind
 from annotation.judging.kinds.presets import FIRST, SHOWS
 from annotation.judging.kinds.settings import Proposal
@@ -56,19 +57,6 @@ ALWAYS = ("title", "type", "about", "classes", "points")
 Fields = list[tuple[BoundField, str]]
 
 
-class Lines(forms.CharField):
-    """A list of texts, one a line."""
-
-    widget = forms.Textarea(attrs={"rows": 4})
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def to_python(self, value: Any) -> list[str]:  # type: ignore[override]
-        lines = (line.strip() for line in (super().to_python(value) or "").splitlines())
-        return [line for line in lines if line]
-
-
 def field_of(setting: FieldInfo) -> forms.Field:
     """A form's field for one setting, with the setting's own bounds; empty is the default."""
     words: dict[str, Any] = {"label": setting.title, "required": False}
@@ -90,7 +78,7 @@ def field_of(setting: FieldInfo) -> forms.Field:
     if choices and all(isinstance(choice, int) for choice in choices):
         offered = [(n, str(n)) for n in choices]
         return forms.TypedChoiceField(choices=offered, coerce=int, empty_value=None, **words)
-    return Lines(**words)
+    return LinesField(**words)
 
 
 class TaskForm(forms.Form):
@@ -202,19 +190,13 @@ class QuestionsForm(TaskForm):
         widget=forms.HiddenInput, min_value=1, max_value=QUESTIONS_LIMIT, initial=1
     )
 
-    def __init__(
-        self,
-        data: Mapping[str, Any] | None = None,
-        *,
-        kind: Kind,
-        study: Study,
-        task: TaskDefinition | None = None,
-    ) -> None:
+    def __init__(self, data: Mapping[str, Any] | None = None, **named: Any) -> None:
         button = data.get("press") if data else None
         changed = pressed(data, button) if data and button else None
-        super().__init__(None if changed else data, kind=kind, study=study, task=task)
+        super().__init__(None if changed else data, **named)
         # The questions ask; a task has no further one.
         del self.fields["question"]
+        task = named.get("task")
         stored_ones = task.config["questions"] if task else [FIRST]
         sent = changed or data
         self.number = _count(sent) if sent else len(stored_ones)
@@ -379,13 +361,7 @@ def _line(value: dict) -> str:
     return f"{value['name']} = {title}" if title and title != value["name"] else value["name"]
 
 
-def form_of(
-    kind: Kind,
-    data: Mapping[str, Any] | None = None,
-    *,
-    study: Study,
-    task: TaskDefinition | None = None,
-) -> TaskForm:
-    """The form that defines a task of a kind, or the next version of ``task``."""
+def form_of(kind: Kind, data: Mapping[str, Any] | None = None, **named: Any) -> TaskForm:
+    """The form that defines a task of a kind in a ``study``, or the next version of ``task``."""
     own = "questions" in kind.settings.model_fields
-    return (QuestionsForm if own else TaskForm)(data, kind=kind, study=study, task=task)
+    return (QuestionsForm if own else TaskForm)(data, kind=kind, **named)

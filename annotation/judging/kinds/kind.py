@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from django.http import QueryDict
 from django.utils.translation import get_language
@@ -23,7 +23,7 @@ from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging import models
 from annotation.judging.kinds import files, personalised, planning, settings
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment, ReleasedAnswer
+from annotation.judging.kinds.imported import ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.models import Item, Judgment
 from annotation.queries.models import GoldClaim
@@ -44,6 +44,9 @@ from annotation.studies.models import Study, TaskDefinition
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
 
+# A slot whose answer is read or shown: ``config`` of its task, ``options``, their numbers in the
+# order shown (``shown``, ``order``), their ids with their texts (``answers``).
+Held = Any
 # A form (a QueryDict, whose fields may have several values) or a body of the API.
 Data = Mapping[str, Any]
 Config = dict[str, Any]
@@ -51,35 +54,6 @@ Label = str | dict[str, Any]
 Planner = Callable[[Study, TaskDefinition, Scope], Iterator[dict]]
 NOTHING: Mapping[int, GoldClaim] = {}
 _KEY = re.compile(r"(?s)(\d+)/(.*)")
-
-
-class Held(Protocol):
-    """A slot whose answer is read; ``shown`` are the options' numbers in the order shown."""
-
-    @property
-    def config(self) -> Config: ...
-
-    @property
-    def options(self) -> Sequence[Any]: ...
-
-    @property
-    def shown(self) -> Sequence[int]: ...
-
-    @property
-    def gold(self) -> int | None: ...
-
-
-class Ordered(Protocol):
-    """The options of a slot as shown: their numbers, and their ids with their texts."""
-
-    @property
-    def config(self) -> Config: ...
-
-    @property
-    def order(self) -> Sequence[int]: ...
-
-    @property
-    def answers(self) -> Sequence[tuple[str, str]]: ...
 
 
 @dataclass(frozen=True)
@@ -174,8 +148,7 @@ class Kind:
 
     def questions(self, config: Config) -> list[Question]:
         """The questions of a task, with texts in the reader's language."""
-        full = _Unhashed(self.defaults | config)
-        return _questions(self, repr(config), get_language(), full)
+        return _questions(self, json.dumps(config), get_language())
 
     def primary_question(self, config: Config) -> Question | None:
         return next((q for q in self.questions(config) if q.name == self.primary), None)
@@ -238,13 +211,6 @@ class Kind:
         compared = any(question.COMPARES for question in self.questions(config))
         return (most if compared else min(1, most)), most
 
-    def together(self, config: Config) -> bool:
-        """Whether all items of one query are judged on one screen, an answer each.
-
-        The fields of such an answer are named after it: ``NAME-SLOT``.
-        """
-        return bool(config.get("together"))
-
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
         """Rows (for ``batches.open.add_items``) of the items in ``scope`` that ``task`` lacks."""
         least, _most = self.options_range(task.config)
@@ -262,27 +228,25 @@ class Kind:
         """Whether a generic answer can be hidden among the answers of its items."""
         return self.planner(config) is planning.compared
 
+    def _all_measures(self, config: Config) -> list[Measure]:
+        primary = self.primary_question(config)
+        questions = [primary] if primary else self.questions(config)
+        options = config.get("options", 0)
+        return [each for question in questions for each in question.measures(options)]
+
     def measures(self, config: Config) -> list[Measure]:
         """What raters are compared on: "" is the one label of an answer.
 
         None of answers that are one person's own.
         """
-        options = config.get("options", 0)
-        if not self.compared:
-            return []
-        primary = self.primary_question(config)
-        questions = [primary] if primary else self.questions(config)
-        measures = [each for question in questions for each in question.measures(options)]
-        return [replace(measures[0], name="")] if self.shape in ("label", "ranks") else measures
+        measures = self._all_measures(config) if self.compared else []
+        one = measures and self.shape in ("label", "ranks")
+        return [replace(measures[0], name="")] if one else measures
 
     def labels(self, config: Config) -> list[str]:
         """Every label of an answer; of one with several parts, every value of a part, each once."""
-        options = config.get("options", 0)
-        primary = self.primary_question(config)
-        questions = [primary] if primary else self.questions(config)
-        measures = [each for question in questions for each in question.measures(options)]
-        labels = dict.fromkeys(label for each in measures for label in each.labels)
-        return list(labels) or [_("text")]
+        every = (label for each in self._all_measures(config) for label in each.labels)
+        return list(dict.fromkeys(every)) or [_("text")]
 
     def expected(self, value: Any, row: dict, config: Config) -> Label:
         """The label that ``expected`` of a bundle's check stands for; DomainError for no label.
@@ -346,14 +310,14 @@ class Kind:
         """The answer that one stored judgment holds."""
         return self.answers([judgment.pk])[judgment.pk]
 
-    def typed(self, answer: Answer, shown: Ordered) -> dict[str, list[str]]:
+    def typed(self, answer: Answer, shown: Held) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""
         options, fields = _shown_options(shown, answer), {}
         for question, rows in self._by_question(answer, shown.config):
             fields |= question.typed(rows, options)
         return fields
 
-    def sent(self, answer: Answer, shown: Ordered) -> dict[str, Any]:
+    def sent(self, answer: Answer, shown: Held) -> dict[str, Any]:
         """The answer as the API's body has it, for whoever sent it."""
         options = _shown_options(shown, answer)
         by_question = self._by_question(answer, shown.config)
@@ -545,25 +509,6 @@ class Kind:
         by_question = self._by_question(answer, config)
         return {q.name: q.exported(rows, ids) for q, rows in by_question if rows}
 
-    def published_config(self, texts: Callable[[str], list[str]], attribute: bool) -> Config:
-        """The settings that an item of a published release shows.
-
-        ``texts(column)`` is a list of its row: "labels", "candidates" or "criteria"; ``attribute``
-        is whether it has one.
-        """
-        return self.files.published_config(texts, attribute)
-
-    def answered_config(self, released: ReleasedAnswer) -> Config:
-        """The settings that an answer of a published release shows; a wrong answer shows none.
-
-        False: the setting was off when this answer was given.
-        """
-        return self.files.answered_config(released)
-
-    def released_claims(self, released: ReleasedAnswer) -> dict[int, str]:
-        """The claims of the item's gold response that an answer of a release shows, by number."""
-        return files.released_claims(released) if "gold" in self.shows else {}
-
     def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
         """The API's body that stands for an answer of a release; DomainError where there is none.
 
@@ -571,20 +516,9 @@ class Kind:
         """
         return {"answers": self.files.released(released, self.questions(released.config))}
 
-    def imported_config(self, file: ImportedFile) -> Config | None:
-        """The settings of a task for the items of ``file``; None where it is of another kind.
-
-        Of several kinds that fit, the first of ``KINDS`` is taken.
-        """
-        return self.files.config(file)
-
     def imported_body(self, judgment: ImportedJudgment) -> dict[str, Any]:
         """The API's body that stands for ``judgment``; DomainError where it has none."""
         return {"answers": self.files.imported(judgment, self.questions(judgment.config))}
-
-    def wider(self, config: Config, file: ImportedFile) -> dict[str, Config]:
-        """{name in WIDER: settings} by which a task of ``config`` would take all of ``file``."""
-        return files.wider(config, file, self.imported_config(file) or {})
 
     def _by_question(self, answer: Answer, config: Config) -> Iterator[tuple[Question, list[Row]]]:
         for question in self.questions(config):
@@ -602,19 +536,10 @@ def answers_of(kinds: Mapping[int, Kind]) -> dict[int, Answer]:
     return {pk: kinds[pk].answer(group, claims) for pk, group in by_judgment.items()}
 
 
-class _Unhashed(dict):
-    """Settings beside their text, by which they are remembered."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return 0
-
-    def __eq__(self, other: object) -> bool:
-        return True
-
-
 @functools.lru_cache(maxsize=500)
-def _questions(kind: Kind, _text: str, _language: str | None, config: _Unhashed) -> list[Question]:
-    return questions_of(kind.asks_for(config), config.get("options", 0))
+def _questions(kind: Kind, config: str, _language: str | None) -> list[Question]:
+    full = kind.defaults | json.loads(config)
+    return questions_of(kind.asks_for(full), full.get("options", 0))
 
 
 def _options(held: Held, questions: Sequence[Question]) -> Options:
@@ -625,7 +550,7 @@ def _options(held: Held, questions: Sequence[Question]) -> Options:
     return Options({option.number: option.candidate for option in held.options}, held.shown, parts)
 
 
-def _shown_options(shown: Ordered, answer: Answer) -> Options:
+def _shown_options(shown: Held, answer: Answer) -> Options:
     ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
     return Options(ids, shown.order, _parts(answer))
 

@@ -345,6 +345,7 @@ CLAIMS = Kind(
         config=lambda file: None,
         imported=files.claims_imported,
         released=files.claims_released,
+        claims=files.released_claims,
         answer=files.claims_answer,
         label=files.claims_label,
     ),

@@ -254,7 +254,7 @@ def _shown(row: Sequence[Any]) -> Shown:
 
 def with_companions(shown: Shown, study: Study, annotator: User) -> Shown:
     """``shown`` with all items that are judged on its screen, in an order of this slot's own."""
-    if shown.judged or not shown.kind.together(shown.config):
+    if shown.judged or not shown.config.get("together"):
         return shown
     queue.gather(study, shown.slot, annotator)
     return with_held(shown, annotator)
@@ -289,7 +289,7 @@ def proposal(shown: Shown, annotator: User) -> dict | None:
     It is chosen when the slot is first shown, and stays until the answer, beside the draft.
     """
     source = shown.config["proposal"]
-    if source == "off" or shown.judged or shown.kind.together(shown.config):
+    if source == "off" or shown.judged or shown.config.get("together"):
         return None
     draft, _made = Draft.objects.get_or_create(slot_id=shown.slot, annotator=annotator)
     if draft.proposal is None and not draft.data:

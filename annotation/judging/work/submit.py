@@ -452,7 +452,7 @@ def _parts(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple
     is left out: its item has its votes. What is held and was not answered, as by a body of the API
     for one slot, is opened to all again.
     """
-    if not lead.kind.together(lead.config):
+    if not lead.config.get("together"):
         return [(lead, sent)]
     named = _slots_named(sent.data)
     held = {slot.pk: slot for slot in queue.companions(lead.slot, annotator)}
