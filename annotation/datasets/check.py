@@ -89,6 +89,12 @@ def _entries(folder: Path) -> list:
     return files
 
 
+def _paths(folder: Path) -> Iterator[str]:
+    """The paths that the manifest lists, right or wrong."""
+    entries = _entries(folder)
+    return (str(entry.get("path")) for entry in entries if isinstance(entry, dict))
+
+
 def _path(entry: object, number: int) -> str:
     """The entry's path, if it is one inside the folder."""
     path = entry.get("path") if isinstance(entry, dict) else None
@@ -174,10 +180,7 @@ def review(folder: Path) -> Iterator[dict]:
     DomainError where the folder is no release.
     """
     seen: set[tuple[str, str]] = set()
-    files = read_manifest(folder).get("files")
-    if not isinstance(files, list):
-        raise DomainError(f"{folder / 'manifest.json'}: there is no list of files.")
-    for path in sorted(str(entry.get("path")) for entry in files if isinstance(entry, dict)):
+    for path in sorted(_paths(folder)):
         name, _, ending = path.rpartition(".")
         if ending not in release_files.ENDINGS or path.startswith(COPIES):
             continue
@@ -236,12 +239,8 @@ def _name(manifest: dict) -> str:
 
 
 def _tables(folder: Path) -> set[str]:
-    files = read_manifest(folder).get("files")
-    if not isinstance(files, list):
-        raise DomainError(f"{folder / MANIFEST}: there is no list of files.")
-    paths = {entry.get("path", "") for entry in files if isinstance(entry, dict)}
     ends = tuple(f".{ending}" for ending in release_files.ENDINGS)
-    return {release_files.table_of(path) for path in paths if path.endswith(ends)}
+    return {release_files.table_of(path) for path in _paths(folder) if path.endswith(ends)}
 
 
 def _row_digests(folder: Path, table: str) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """The options of a release apart from layout and format. Pure."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ TIERS, MAJORITY, HALF, IMPORTED = "tiers", "majority", "more-than-half", "import
 FORMATS = {"jsonl": "JSON Lines", "csv": "CSV", "parquet": "Parquet"}
 LICENCE_LIMIT = 100
 MOST_VOTES, MOST_SHOTS = 1_000, 100
+SHARES = ("hard_fill", "easy_share")
 FEWEST_SHARD_ROWS, MOST_SHARD_ROWS = 1_000, 10_000_000
 
 
@@ -80,22 +81,14 @@ class Choices:
 
     @classmethod
     def from_json(cls, frozen: dict) -> "Choices":
-        """The choices of a release's ``frozen``; older releases name ``hard_fill`` alone."""
-        named = dict(frozen.get("choices", {}))
-        shares: dict[str, Any] = {
-            "hard_fill": Fraction(frozen.get("hard_fill", 0)),
-            "easy_share": Fraction(named.pop("easy_share", 0)),
-        }
-        return cls(**shares, **named)
+        """The choices of a release's ``frozen``."""
+        shares: Any = {name: Fraction(frozen["choices"][name]) for name in SHARES}
+        return cls(**frozen["choices"] | shares)
 
     def as_json(self) -> dict:
         """The part of ``frozen`` that ``from_json`` reads."""
-        named = ("rule", "min_votes", "min_margin", "shots", "shard_rows", "without_proposals")
-        choices = {name: getattr(self, name) for name in named}
-        return {
-            "hard_fill": str(self.hard_fill),
-            "choices": choices | {"easy_share": str(self.easy_share)},
-        }
+        shares = {name: str(getattr(self, name)) for name in SHARES}
+        return {"choices": {each.name: getattr(self, each.name) for each in fields(self)} | shares}
 
     @property
     def by_majority(self) -> bool:

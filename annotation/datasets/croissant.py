@@ -7,11 +7,16 @@ from annotation.datasets.card import as_known
 from annotation.datasets.writers import Table
 
 CROISSANT = "croissant.json"
+
+
+def _terms(names: str) -> dict[str, str]:
+    return {name: f"cr:{name}" for name in names.split()}
+
+
 _CONTEXT = {
     "@language": "en",
     "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
+    **_terms("citeAs column"),
     "conformsTo": "dct:conformsTo",
     "cr": "http://mlcommons.org/croissant/",
     "rai": "http://mlcommons.org/croissant/RAI/",
@@ -19,29 +24,10 @@ _CONTEXT = {
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
     "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileProperty": "cr:fileProperty",
-    "fileObject": "cr:fileObject",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
+    **_terms("extract field fileProperty fileObject fileSet format includes isLiveDataset"),
+    **_terms("jsonPath key md5 parentField path recordSet references regex repeated replace"),
     "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
+    **_terms("separator source subField transform"),
 }
 _ENCODINGS = {
     "jsonl": "application/jsonlines",

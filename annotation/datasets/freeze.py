@@ -296,7 +296,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     choices = Choices.from_json(release.frozen)
     tiered = layout.TIERED and choices.by_tiers
     # None: no audit has decided yet; the release states it.
-    if tiered and release.frozen.get("audit", {}).get("accepted") is False:
+    if tiered and release.frozen["audit"].get("accepted") is False:
         raise DomainError(
             "The audit of the easy tier failed: its pairs are not as clear as easy ones must be.",
             code="audit",
@@ -377,7 +377,7 @@ def _write_texts(layout: ModuleType, tables: Tables, folder: Path) -> list[str]:
 
 def _refuse_empty(layout: ModuleType, tables: Tables, tally: Tally) -> None:
     """DomainError with the reasons by count where no main table has a row."""
-    if any(rows for name, (_, rows) in tables.written().items() if layout.is_main(name)):
+    if any(rows for name, (_, rows) in tables.written().items() if name.startswith(layout.MAIN)):
         return
     counts = tally.counts()
     reasons = [
@@ -404,7 +404,7 @@ class _Rows:
         self, layout: ModuleType, reading: Reading, tally: Tally, choices: Choices
     ) -> None:
         self.layout, self.reading, self.tally, self.choices = layout, reading, tally, choices
-        self.dropped = frozenset(reading.frozen.get("audit", {}).get("drop", ()))
+        self.dropped = frozenset(reading.frozen["audit"].get("drop", ()))
         self.tier_rule = choices.tier_rule
         self.remarks, self.filled = {}, frozenset()
         self.sessions: list[Counter] = []
@@ -473,7 +473,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
     counts = tally.counts()
     return {
         "release": str(release.public_id),
-        "feed": f"{release.frozen.get('origin', '')}{feed.path_of(release)}",
+        "feed": f"{release.frozen['origin']}{feed.path_of(release)}",
         "study": release.frozen["about"]["slug"],
         "version": release.version,
         **_revised(release),
@@ -486,7 +486,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
                 "or where there is none against the one written for another persona",
                 "strategy": QUESTION_ALONE,
                 "note": tally.easy_note(),
-                "audit": release.frozen.get("audit"),
+                "audit": release.frozen["audit"],
                 **_easy_share(release),
             },
             "tasks": [task.as_json() for task in reading.tasks],

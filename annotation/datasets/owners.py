@@ -100,7 +100,7 @@ def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) 
 def _query(
     release: Release, owner: User, query: Query, scored: dict[tuple, "_Scored"], number: str
 ) -> records.OwnQuery:
-    wanted = release.frozen.get("choices", {}).get("shots", scenarios.SHOTS)
+    wanted = release.frozen["choices"]["shots"]
     written = query.rubrics.filter(pk__lte=release.frozen["rubric"])
     rubric = written.order_by("-version").first()
     shown = (rubric and rubric.shots) or ()

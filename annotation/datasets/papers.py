@@ -105,16 +105,6 @@ def suiting(kinds: set[str]) -> Paper | None:
     return next((paper for paper in _papers() if kinds.intersection(paper.kinds)), None)
 
 
-def with_table(table: str) -> list[str]:
-    """The names of the papers whose releases are recognised by ``table``."""
-    return [paper.name for paper in _papers() if table in paper.tables]
-
-
-def kinds_with_shots() -> list[str]:
-    """The kinds of judgment of which a release makes shots and tests."""
-    return [kind for paper in _papers() if paper.shots for kind in paper.kinds]
-
-
 def recipe_folders() -> list[Path]:
     """The folders of what new studies begin with."""
     return [paper.recipes for paper in _papers() if paper.recipes]

@@ -144,8 +144,8 @@ class _Import:
             for chunk in chunks(progress(self.layout.rows(name), name, None), CHUNK):
                 self._add(study, name, chunk)
         self._store_gold_items(study)
-        items = _Items(study)
-        if not items.ids:
+        items = dict(study.items.values_list("external_id", "pk").iterator(chunk_size=20_000))
+        if not items:
             reasons = "; ".join(fault["reason"] for fault in self.faults[:3]) or "it has no rows"
             raise DomainError(f"Nothing of the release can be imported: {reasons}.")
         self._store_pairs(items)
@@ -153,7 +153,7 @@ class _Import:
         return report(self.layout.name, study, self.faults, self.layout.LACKS) | {
             **{name: stored[name] for name in ("votes", "scores", "workers")},
             "left_out": dict(self.layout.lost),
-            "pairs": self.layout.counts(set(items.ids)),
+            "pairs": self.layout.counts(set(items)),
             "unknown_columns": list(self.layout.unknown),
         }
 
@@ -168,14 +168,19 @@ class _Import:
         for fault in bundle_rows.add(study, name, values, skip_faulty=True, by=self.by):
             self.layout.fault(places[fault.row], fault.detail)
 
-    def _store_pairs(self, items: "_Items") -> None:
+    def _store_pairs(self, items: dict) -> None:
         """The tier and winner that each item came with; votes are not made of them."""
-        pairs = [
-            ImportedPair(item_id=items.ids[name], option_id=option, tier=pair.tier)
-            for name, pair in self.layout.pairs.items()
-            if name in items.ids and (option := items.option(name, pair.chosen))
-        ]
-        ImportedPair.objects.bulk_create(pairs, batch_size=CHUNK, ignore_conflicts=True)
+        for chunk in chunks(self.layout.pairs.items(), CHUNK):
+            there = {name: items[name] for name, _pair in chunk if name in items}
+            rows = ItemOption.objects.filter(item__in=there.values())
+            fields = "item", "candidate__external_id", "pk"
+            options = {(item, chosen): pk for item, chosen, pk in rows.values_list(*fields)}
+            pairs = [
+                ImportedPair(item_id=there[name], option_id=option, tier=pair.tier)
+                for name, pair in chunk
+                if (option := options.get((there.get(name), pair.chosen)))
+            ]
+            ImportedPair.objects.bulk_create(pairs, ignore_conflicts=True)
 
     def _store_gold_items(self, study: Study) -> None:
         """Items about gold responses, with the response and its claims."""
@@ -195,7 +200,7 @@ class _Import:
             except DomainError as refusal:
                 self.layout.fault(item.place, refusal.sentence)
 
-    def _store_judgments(self, study: Study, items: "_Items") -> dict:
+    def _store_judgments(self, study: Study, items: dict) -> dict:
         elsewhere: Counter[str] = Counter()
         storing = Storing(study, self._fault, beyond=True)
         for chunk in chunks(self.layout.judgments(), CHUNK):
@@ -203,7 +208,7 @@ class _Import:
             for place, row in chunk:
                 pair = self.layout.pairs.get(str(row["item_id"]))
                 # An easy pair stands for an item of three answers; the votes were on those.
-                if str(row["item_id"]) not in items.ids or (pair and pair.tier == "easy"):
+                if str(row["item_id"]) not in items or (pair and pair.tier == "easy"):
                     elsewhere[place.file] += 1
                     continue
                 try:
@@ -220,23 +225,6 @@ class _Import:
     def _fault(self, place: Place, reason: str) -> None:
         # A row may hold several judgments.
         self.faults.add(place.file, place.line, reason)
-
-
-class _Items:
-    """The items of a study by their own ids."""
-
-    def __init__(self, study: Study) -> None:
-        rows = Item.objects.filter(study=study).values_list("external_id", "pk")
-        self.ids = dict(rows.iterator(chunk_size=20_000))
-        options = ItemOption.objects.filter(item__study=study)
-        fields = "item__external_id", "candidate__external_id", "pk"
-        self._options = {
-            (item, candidate): pk for item, candidate, pk in options.values_list(*fields).iterator()
-        }
-
-    def option(self, item: str, candidate: str) -> int | None:
-        """Id of the option of ``item`` that shows ``candidate``, or None."""
-        return self._options.get((item, candidate))
 
 
 def _imported(place: Place, row: dict) -> Imported:

@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 JOURNAL = ".finished.jsonl"
 # Made once: json.dumps would make one for each row. No value of a release is in itself.
@@ -31,14 +31,6 @@ def describe(folder: Path, path: str, rows: int) -> dict:
     with (folder / path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
-
-
-class Writer(Protocol):
-    """What writes one file."""
-
-    def write(self, row: dict) -> None: ...
-
-    def __exit__(self, *error: Any) -> None: ...
 
 
 class Journal:
@@ -98,7 +90,7 @@ class Shards:
         path: str,
         columns: Mapping[str, str | list],
         size: int,
-        make: Callable[[Path], Writer],
+        make: Callable[[Path], Any],
     ) -> None:
         self.journal, self.path, self.columns = journal, PurePosixPath(path), columns
         self.size, self.make = size, make

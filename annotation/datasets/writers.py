@@ -63,6 +63,14 @@ def arrow_type(kind: str | list) -> pa.DataType:
 # What a layout makes: rows, each with its table's name.
 TableRows = Iterator[tuple[str, dict]]
 
+
+def tables_of(format: str, columns: Mapping[str, Mapping[str, str | list]]) -> dict[str, Table]:
+    """A table of these columns by each name, which ``load_dataset`` opens by it."""
+    return {
+        name: Table(f"{name}.{format}", format, of, config=name) for name, of in columns.items()
+    }
+
+
 VOTES = Table("votes.csv", "csv", {"task": "text", "worker": "text", "label": "text"})
 
 

@@ -339,7 +339,9 @@ def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], s
     paths = parts(Path(folder), table, WITH_STRUCTURE)
     if not paths:
         missing = f"{Path(folder) / table} is there neither as JSON lines nor as Parquet"
-        layouts = " or ".join(papers.with_table(table))
+        layouts = " or ".join(
+            each.name for each in papers.registered().values() if table in each.tables
+        )
         raise ModelError(f"{missing}; a release in the layout {layouts} is needed.")
     rows, digest = [], hashlib.sha256()
     for path in paths:

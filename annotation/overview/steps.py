@@ -113,9 +113,9 @@ SELECT
 def figures_of(study: Study) -> Figures:
     """The figures of ``study`` as they stand now."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            _STATEMENT, {"study": study.pk, "split": papers.kinds_with_shots(), "fewest": FEWEST}
-        )
+        with_shots = (paper for paper in papers.registered().values() if paper.shots)
+        split = [kind for paper in with_shots for kind in paper.kinds]
+        cursor.execute(_STATEMENT, {"study": study.pk, "split": split, "fewest": FEWEST})
         *counts, strategies = cursor.fetchone()
     names = json.loads(strategies or "[]")
     known = by_name()

@@ -84,4 +84,4 @@ def test_the_share_is_asked_for_by_command_and_on_the_page(judged, _data, tmp_pa
     answer = browser.post(page, {"layout": "dpo", "format": "", "hard_fill": "3/5"})
     assert "between 0 and 0.4" in answer.content.decode()
     browser.post(page, {"layout": "dpo", "format": "", "hard_fill": "1/5"})
-    assert Release.objects.latest("version").frozen["hard_fill"] == "1/5"
+    assert Release.objects.latest("version").frozen["choices"]["hard_fill"] == "1/5"

@@ -197,7 +197,7 @@ class TestApi:
         answer = call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
         assert answer.status_code == 202
         release = Release.objects.get()
-        assert release.frozen["hard_fill"] == "1/3"
+        assert release.frozen["choices"]["hard_fill"] == "1/3"
         assert release.frozen["choices"]["easy_share"] == "3/5"
 
     def test_what_a_caller_may_not_set_is_ignored(self, cast, tea, call):

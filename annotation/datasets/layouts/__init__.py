@@ -2,8 +2,8 @@
 
 A layout has ``FORMATS`` (the first is the default), ``TIERED`` (whether it publishes pairs by a
 rule, so that tiers outside their bands block it), ``tables(format, rule)`` giving {name:
-writers.Table}, ``is_main(table)``: without a row in such a table there is no release, since it
-would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners", "items" and
+writers.Table}, ``MAIN``: without a row in a table whose name begins so there is no release, since
+it would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners", "items" and
 "candidates", where wanted, a function from a record to (table, row); that of an item takes its
 verdict, pair or None, and posterior, too. ``RULES``, if any, go into the manifest's rules, what
 ``remarks`` yields of an owner into its remarks; ``texts``, if there, makes {path: text} of further

@@ -6,12 +6,13 @@ message on, so that those of a live comparison and single answers are read alike
 
 from annotation.datasets.conversations import MESSAGES, answer_messages
 from annotation.datasets.records import Item
-from annotation.datasets.writers import Table, TableRows
+from annotation.datasets.writers import Table, TableRows, tables_of
 
 FORMATS = ("jsonl", "parquet")
 # Raw votes claim no tier.
 TIERED = False
 ROWS_ARE = "votes between two answers"
+MAIN = ("battles",)
 BATTLES: dict[str, str | list] = {
     "question_id": "text",
     "model_a": "text",
@@ -33,12 +34,7 @@ TIES = {"tie": "tie", "none": "tie (bothbad)"}
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """``battles``."""
-    return {"battles": Table(f"battles.{format}", format, BATTLES, config="battles")}
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name == "battles"
+    return tables_of(format, {"battles": BATTLES})
 
 
 def _item(item: Item, *_verdict: object) -> TableRows:

@@ -16,12 +16,13 @@ from annotation.datasets.layouts.soft import (
     soft_tables,
 )
 from annotation.datasets.records import Item, Pair, Verdict
-from annotation.datasets.writers import Table, TableRows
+from annotation.datasets.writers import Table, TableRows, tables_of
 
 FORMATS = ("jsonl", "parquet")
 TIERED = True
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"
+MAIN = ("pairs",)
 COLUMNS: dict[str, str | list] = {
     "prompt": MESSAGES,
     "chosen": MESSAGES,
@@ -41,18 +42,10 @@ PLAIN = {name: COLUMNS[name] for name in list(COLUMNS)[: list(COLUMNS).index("pe
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """The pairs, with the person's card and without, and the votes they come from."""
-    pairs = {
-        name: Table(f"{name}.{format}", format, columns, config=name)
-        for name, columns in (("pairs", COLUMNS), ("pairs_plain", PLAIN))
-    }
+    pairs = tables_of(format, {"pairs": COLUMNS, "pairs_plain": PLAIN})
     tiers = TIERS if rule == "tiers" else (*TIERS, rule)
     choices = harness_tables([("pairs", tier) for tier in tiers])
     return pairs | soft_tables(format) | choices
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name == "pairs"
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:

@@ -6,12 +6,13 @@ from annotation.datasets.conversations import MESSAGES
 from annotation.datasets.layouts.soft import Posterior, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Persona, Verdict
 from annotation.datasets.shards import json_text
-from annotation.datasets.writers import VOTES, Table, TableRows
+from annotation.datasets.writers import VOTES, Table, TableRows, tables_of
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
 TIERED = False
 ROWS_ARE = "items"
+MAIN = ("items", "judgments")
 
 JUDGMENTS = {
     "item_id": "text",
@@ -105,15 +106,8 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
         "personas": PERSONAS,
         "attributes": ATTRIBUTES,
     }
-    made = {
-        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in columns.items()
-    }
+    made = tables_of(format, columns)
     return made | {"votes": VOTES, "soft_labels": soft_tables(format)["soft_labels"]}
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name in ("items", "judgments")
 
 
 def votes(item: Item) -> TableRows:

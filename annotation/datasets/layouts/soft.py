@@ -12,7 +12,7 @@ import numpy as np
 
 from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.datasets.records import Item, LabelVotes
-from annotation.datasets.writers import Table, TableRows
+from annotation.datasets.writers import Table, TableRows, tables_of
 
 SOFT = [{"label": "text", "n": "integer", "share": "number", "posterior": "number"}]
 DIGITS = 6
@@ -98,9 +98,7 @@ def people_table(format: str) -> Table:
 def soft_tables(format: str) -> dict[str, Table]:
     """``soft_labels``, one row an item, and ``annotations``, one row a label of one annotator."""
     columns = {"soft_labels": SOFT_COLUMNS, "annotations": ANNOTATION_COLUMNS}
-    return {
-        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in columns.items()
-    }
+    return tables_of(format, columns)
 
 
 def soft_rows(item: Item, posterior: Posterior) -> TableRows:

@@ -14,6 +14,7 @@ from annotation.datasets.writers import Table, TableRows
 FORMATS = ("parquet", "jsonl")
 TIERED = False
 ROWS_ARE = "scored responses"
+MAIN = ("evaluation_shot/", "meta_test/")
 RULES = {
     "evaluation_shot": "judged responses to the same query, drawn at random; the rubric is written "
     "from these alone",
@@ -45,11 +46,6 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
         for path, keys in COLUMNS.items()
     }
     return made | {UNPACKED: Table("", "files")}
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name.startswith(("evaluation_shot/", "meta_test/"))
 
 
 def remarks(owner: Owner) -> TableRows:

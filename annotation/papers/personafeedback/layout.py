@@ -20,6 +20,7 @@ MEMORIES = "persona/memories.jsonl"
 TYPES = ("specific", "general")
 TIERS = ("easy", "medium", "hard")
 ROWS_ARE = "pairs"
+MAIN = ("data/",)
 COLUMNS: dict[str, str | list] = {
     "user_id": "text",
     "question": "text",
@@ -64,11 +65,6 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
 
 def _path(type_: str, tier: str) -> str:
     return f"data/{type_}/{tier}.jsonl"
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name.startswith("data/")
 
 
 def _persona(persona: Persona) -> TableRows:

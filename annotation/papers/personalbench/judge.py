@@ -58,6 +58,9 @@ SAME = 0.7
 SHOWN = 24_000
 MOST = 12
 SOURCES = ("human", "synthetic")
+# (user, number) of each thing that is averaged, and rows with their ratings.
+Values = list[tuple[str, float]]
+Rated = list[tuple[dict, float]]
 _RATING = re.compile(r"rating\W{1,6}(\d)(?![\d.])", re.I)
 _LINE = re.compile(r"^\s*(?:[-*•]|\d{1,2}[.)])\s+(.+)$", re.M)
 
@@ -223,28 +226,30 @@ def _read_rating(points: int, text: str) -> int | None:
 
 def summary(asked: list[dict], replies: dict[str, tuple]) -> dict:
     """The judge's ratings of the release's own answers, and how they go with people's."""
-    ratings, unread = _ratings(asked, replies)
-    rated = np.array([np.nan if value is None else value for value in ratings])
-    there = [row for row, value in zip(asked, ratings, strict=True) if value is not None]
-    agreement = _beside_people("response", others.spearman, others.mean, there, "ratings",
-                               "rating", None, {"system": rated[np.isfinite(rated)]})  # fmt: skip
+    rated, unread = _rated(asked, replies)
+    of_people = [(row, row.get("mean")) for row in asked]
+    machines = {"system": np.array([value for _row, value in rated], dtype=float)}
+    agreement = _beside_people("response", others.spearman, others.mean,
+                               [row for row, _value in rated], "ratings", "rating", None,
+                               machines)  # fmt: skip
     return _size(asked) | {
-        "response": _response(asked, ratings),
+        "response": _response(asked, rated),
         "by_mention": {
-            name: {"judge": _mean_where(asked, ratings, outright),
-                   "people": _mean_where(asked, [row.get("mean") for row in asked], outright)}
+            name: {
+                "judge": _cell(_where(rated, outright)),
+                "people": _cell(_where(of_people, outright)),
+            }
             for name, outright in (("yes", True), ("no", False))
         },
         "unparsed": unread,
         "agreement": agreement,
-    }  # fmt: skip
+    }
 
 
-def _mean_where(asked: list[dict], ratings: list, outright: bool) -> dict:
-    """The mean rating of answers that do, or do not, mention the attribute outright."""
-    rows = [(value, row["user"]) for row, value in zip(asked, ratings, strict=True)
+def _where(rated: Rated, outright: bool) -> Values:
+    """The ratings of answers that do, or do not, mention the attribute outright."""
+    return [(row["user"], value) for row, value in rated
             if value is not None and mention.explicit(_share(row)) is outright]  # fmt: skip
-    return _cell([value for value, _user in rows], [user for _value, user in rows])
 
 
 def _share(row: dict) -> float | None:
@@ -254,15 +259,18 @@ def _share(row: dict) -> float | None:
 
 def scored(judged: Judged, asked: list[dict], replies: dict[str, tuple]) -> dict:
     """A system's figures at each stage, by source of the conversations and by scenario, too."""
-    ratings, unread = _ratings(asked, replies)
+    rated, unread = _rated(asked, replies)
     by_scenario = {
-        name: _response(*_where(asked, ratings, name))
+        name: _response(
+            [row for row in asked if row.get("scenario") == name],
+            [(row, value) for row, value in rated if row.get("scenario") == name],
+        )
         for name in sorted({row["scenario"] for row in asked if row.get("scenario")})
     }
     return _size(asked) | {
         "extraction": extraction(judged, replies),
         "relevance": relevance(judged.relevance, replies),
-        "response": _response(asked, ratings),
+        "response": _response(asked, rated),
         "scenarios": by_scenario,
         "unparsed": unread,
     }
@@ -271,78 +279,61 @@ def scored(judged: Judged, asked: list[dict], replies: dict[str, tuple]) -> dict
 def people(judged: Judged, keys: Collection[Key]) -> dict:
     """People on the release's own attributes, and on its personalised answers to some prompts."""
     rows = [row for row in judged.responses if _key(row) in keys]
-    shown = [row for row in judged.attributes if row["label"]]
-    held = [float(row["label"] == "accepted") for row in shown]
+    held = [(row["user"], float(row["label"] == "accepted"))
+            for row in judged.attributes if row["label"]]  # fmt: skip
+    sources = {name: _cell(values, 100) for name in SOURCES
+               if (values := _of_source(judged, held, name))}  # fmt: skip
+    rated = [(row, row["mean"]) for row in rows if row.get("mean") is not None]
+    return _size(rows) | {
+        "extraction": {"accepted": _cell(held, 100), "sources": sources},
+        "response": _response(rows, rated),
+    }
+
+
+def _of_source(judged: Judged, values: Values, name: str) -> Values:
+    """The values of people whose conversations are all of that source."""
     sources = {user: {source for source, _text in chats}
                for user, chats in judged.conversations.items()}  # fmt: skip
-    accepted = {
-        name: _cell(values, users, 100)
-        for name in ("", *SOURCES)
-        for values, users in [_of_source(held, shown, sources, name)]
-        if values or not name
-    }
-    return _size(rows) | {
-        "extraction": {"accepted": accepted.pop(""), "sources": accepted},
-        "response": _response(rows, [row.get("mean") for row in rows]),
-    }
-
-
-def _of_source(
-    values: list[float], rows: list[dict], sources: dict[str, set[str]], name: str
-) -> tuple[list[float], list[str]]:
-    """The values, with their users, of people whose conversations are all of that source."""
-    chosen = [(value, row["user"]) for value, row in zip(values, rows, strict=True)
-              if not name or sources.get(row["user"]) == {name}]  # fmt: skip
-    return [value for value, _user in chosen], [user for _value, user in chosen]
-
-
-def _where(asked: list[dict], ratings: list, scenario: str) -> tuple[list[dict], list]:
-    places = [n for n, row in enumerate(asked) if row.get("scenario") == scenario]
-    return [asked[n] for n in places], [ratings[n] for n in places]
+    return [(user, value) for user, value in values if sources.get(user) == {name}]
 
 
 def _size(rows: list[dict]) -> dict:
     return {"n": len(rows), "persons": len({row["user"] for row in rows})}
 
 
-def _ratings(asked: list[dict], replies: dict[str, tuple]) -> tuple[list[float | None], int]:
+def _rated(asked: list[dict], replies: dict[str, tuple]) -> tuple[Rated, int]:
     """The mean of both orders' ratings towards the personalised answer; how many lack one."""
-    ratings: list[float | None] = []
+    rated: Rated = []
     for row in asked:
         first, second = (replies.get(f"{row['place']}:{order}", (None,))[0] for order in "12")
-        both = None not in (first, second)
-        ratings.append((first + _points(row) + 1 - second) / 2 if both else None)
-    return ratings, ratings.count(None)
+        if first is not None and second is not None:
+            rated.append((row, (first + _points(row) + 1 - second) / 2))
+    return rated, len(asked) - len(rated)
 
 
-def _response(rows: list[dict], ratings: list[float | None]) -> dict:
+def _response(rows: list[dict], rated: Rated) -> dict:
     """Mean rating, the per cent above the middle, and that of explicit mentions."""
-    there = [(row, value) for row, value in zip(rows, ratings, strict=True) if value is not None]
-    users = [row["user"] for row, _value in there]
-    middle = [(_points(row) + 1) / 2 for row, _value in there]
-    better = [float(value > half) for (_row, value), half in zip(there, middle, strict=True)]
+    ratings = [(row["user"], value) for row, value in rated]
+    better = [(row["user"], float(value > (_points(row) + 1) / 2)) for row, value in rated]
     named = [(row["user"], float(outright)) for row in rows
              if (outright := mention.explicit(_share(row))) is not None]  # fmt: skip
-    return {
-        "rating": _cell([value for _row, value in there], users),
-        "better": _cell(better, users, 100),
-        "mention": _cell([value for _user, value in named], [user for user, _value in named], 100),
-    }
+    return {"rating": _cell(ratings), "better": _cell(better, 100), "mention": _cell(named, 100)}
 
 
-def _cell(values: list[float], users: list[str], times: float = 1) -> dict:
+def _cell(values: Values, times: float = 1) -> dict:
     """The mean with its interval over persons; nothing of no values."""
     if not values:
         return metrics.Accuracy(0).as_json()
-    return metrics.over_people(times * np.array(values)[:, None], users)[0].as_json()
+    users, numbers = zip(*values, strict=True)
+    return metrics.over_people(times * np.array(numbers)[:, None], list(users))[0].as_json()
 
 
 def extraction(judged: Judged, replies: dict[str, tuple]) -> dict:
     """How many statements, the per cent of matched ones that people accepted (``accepted``, by
     source, too), and of what people accepted the per cent that was extracted (``extracted``).
     """
-    held: list[tuple[str, float]] = []
-    extracted: list[tuple[str, float]] = []
+    held: Values = []
+    extracted: Values = []
     n = unanswered = 0
     for person, user in enumerate(judged.conversations):
         if (statements := replies.get(_extracts(person), (None,))[0]) is None:
@@ -357,19 +348,15 @@ def extraction(judged: Judged, replies: dict[str, tuple]) -> dict:
         best = near.max(axis=0, initial=-1.0)
         extracted += [(user, float(best[m] >= SAME)) for m, row in enumerate(labelled)
                       if row["label"] == "accepted"]  # fmt: skip
-    sources = {user: {source for source, _text in chats}
-               for user, chats in judged.conversations.items()}  # fmt: skip
-    rows = [{"user": user} for user, _value in held]
-    values = [value for _user, value in held]
+    there = {frozenset(source for source, _text in chats)
+             for chats in judged.conversations.values()}  # fmt: skip
     return {
         "statements": n,
         "unanswered": unanswered,
-        "accepted": _cell(values, [user for user, _value in held], 100),
-        "extracted": _cell([v for _u, v in extracted], [u for u, _v in extracted], 100),
+        "accepted": _cell(held, 100),
+        "extracted": _cell(extracted, 100),
         "sources": {
-            name: _cell(*_of_source(values, rows, sources, name), 100)
-            for name in SOURCES
-            if any(of == {name} for of in sources.values())
+            name: _cell(_of_source(judged, held, name), 100) for name in SOURCES if {name} in there
         },
     }
 
@@ -381,16 +368,17 @@ def relevance(rows: list[dict], replies: dict[str, tuple]) -> dict:
     places = [n for n in range(len(rows)) if _selects(n) in replies]
     shown = [rows[n] for n in places]
     values = [replies[_selects(n)][0] for n in places]
-    selected = [float(value is True) for value in values]
+    said = np.array([value is True for value in values], dtype=float)
+    selected = list(zip([row["user"] for row in shown], said.tolist(), strict=True))
     votes = [(row["user"], float(vote.get("vote") == "yes")) for row in shown
              for vote in row.get("votes") or ()]  # fmt: skip
     return {
         "n": len(shown),
         "unparsed": values.count(None),
-        "selected": _cell(selected, [row["user"] for row in shown], 100),
-        "people_selected": _cell([v for _u, v in votes], [u for u, _v in votes], 100),
+        "selected": _cell(selected, 100),
+        "people_selected": _cell(votes, 100),
         "f1": _beside_people("relevance", others.f1, others.majority, shown, "votes", "vote",
-                             others.VOTES, {"system": np.array(selected)}),
+                             others.VOTES, {"system": said}),
     }  # fmt: skip
 
 

@@ -9,12 +9,13 @@ from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import Posterior, annotations, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Verdict, Vote
 from annotation.datasets.truth import orient
-from annotation.datasets.writers import VOTES, Table, TableRows
+from annotation.datasets.writers import VOTES, Table, TableRows, tables_of
 from annotation.papers.personalbench import mention
 
 FORMATS = ("jsonl", "parquet")
 TIERED = False
 ROWS_ARE = "verdicts, votes or ratings"
+MAIN = ("attributes", "relevance", "responses")
 RULES = {
     "attributes": "problematic: more than half of the verdicts are uncertain or rejected; "
     "accepted: more than half are accepted; otherwise null",
@@ -96,16 +97,8 @@ CONVERSATIONS: dict[str, str | list] = {
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """The three stages, the conversations of attributes, and the votes they come from."""
-    columns = COLUMNS | {"conversations": CONVERSATIONS}
-    made = {
-        name: Table(f"{name}.{format}", format, keys, config=name) for name, keys in columns.items()
-    }
+    made = tables_of(format, COLUMNS | {"conversations": CONVERSATIONS})
     return made | {"votes": VOTES} | soft_tables(format)
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name in COLUMNS
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:

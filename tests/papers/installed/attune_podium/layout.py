@@ -7,17 +7,13 @@ from annotation.datasets.writers import Table, TableRows
 FORMATS = ("jsonl",)
 TIERED = False
 ROWS_ARE = "rankings"
+MAIN = ("podiums",)
 COLUMNS = {"item": "text", "question": "text", "answers": "json", "rankings": "json"}
 
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """The only table."""
     return {"podiums": Table(f"podiums.{format}", format, COLUMNS, config="podiums")}
-
-
-def is_main(name: str) -> bool:
-    """Whether the table ``name`` holds what the release is for."""
-    return name == "podiums"
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
