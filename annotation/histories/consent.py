@@ -120,13 +120,7 @@ def choices(user: User) -> list[dict]:
     memberships = Membership.objects.filter(user=user, left_at=None).select_related(
         "study__consent_text"
     )
-    standing = {
-        (row.study_id, row.purpose, row.endpoint): row
-        for row in HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_related(
-            "text"
-        )
-        if row.text.body == WORDS[row.purpose]
-    }
+    standing = {(row.study_id, row.purpose, row.endpoint): row for row in _given(user)}
     agreed = set(user.consents.filter(withdrawn_at=None).values_list("text_id", flat=True))
     return [
         {
@@ -149,13 +143,13 @@ def choices(user: User) -> list[dict]:
 
 def allowed_purposes(user: User) -> dict[int, int]:
     """{study's id: how many uses ``user`` allows in it}, in the wordings that count now."""
-    standing = HistoryConsent.objects.filter(user=user, withdrawn_at=None)
-    counts = Counter(
-        row.study_id
-        for row in standing.select_related("text")
-        if row.text.body == WORDS[row.purpose]
-    )
-    return dict(counts)
+    return dict(Counter(row.study_id for row in _given(user)))
+
+
+def _given(user: User) -> list[HistoryConsent]:
+    """The consents that stand, in the wordings that count now."""
+    rows = HistoryConsent.objects.filter(user=user, withdrawn_at=None).select_related("text")
+    return [row for row in rows if row.text.body == WORDS[row.purpose]]
 
 
 def text_of(purpose: str) -> ConsentText:

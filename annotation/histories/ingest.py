@@ -251,7 +251,7 @@ def _look_again(owner: User, old: QuerySet[Session]) -> int:
     with changing(owner):
         sessions = _portion(old.filter(owner=owner).order_by("pk"))
         if rows := _rows(sessions):
-            marks.suggest_late(owner, rows)
+            marks.suggest(owner, rows, is_late=True)
         some = Session.objects.filter(pk__in=[session.pk for session in sessions])
         return some.update(rules=redact.RULES)
 

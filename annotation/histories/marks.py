@@ -44,33 +44,25 @@ def passages(marks: Iterable[Mark]) -> list[tuple[int, int, str]]:
     return [(mark.start, mark.end, str(mark.alias)) for mark in marks if mark.state != REJECTED]
 
 
-def suggest(owner: User, rows: Sequence[Row]) -> int:
+def suggest(owner: User, rows: Sequence[Row], is_late: bool = False) -> int:
     """Mark what looks personal in ``rows``; how many passages. Call it inside ``changing``.
 
-    A passage that has a mark keeps it, with what its owner decided.
+    A passage that has a mark keeps it, with what its owner decided; ``is_late`` looks beside the
+    marks that are there alone.
     """
     names = list(owner.names_words.values_list("word", flat=True))
-    spans = [(row, span) for row in rows for span in redact.suggest(row[2], names)]
-    return _insert(owner, [(row, s.start, s.end, s.kind, s.rule) for row, s in spans], SUGGESTED)
-
-
-def suggest_late(owner: User, rows: Sequence[Row]) -> int:
-    """Mark what the present rules find in ``rows`` beside the marks that are there; how many.
-
-    Call it inside ``changing``. Marks that are there, and what was decided on them, stay.
-    """
     taken: dict[tuple[UUID, int | None], list[tuple[int, int]]] = defaultdict(list)
-    marked = Mark.objects.filter(session__in={row[0] for row in rows})
-    for session, message, start, end in marked.values_list("session", "message", "start", "end"):
-        taken[session, message].append((start, end))
-    names = list(owner.names_words.values_list("word", flat=True))
-    spans = [
-        (row, span)
-        for row in rows
-        for span in redact.uncovered(row[2], redact.suggest(row[2], names), taken[row[0], row[1]])
-    ]
-    passages = [(row, s.start, s.end, s.kind, s.rule) for row, s in spans]
-    return _insert(owner, passages, SUGGESTED, is_late=True)
+    if is_late:
+        marked = Mark.objects.filter(session__in={row[0] for row in rows})
+        for *place, start, end in marked.values_list("session", "message", "start", "end"):
+            taken[place[0], place[1]].append((start, end))
+    passages = []
+    for row in rows:
+        spans = redact.suggest(row[2], names)
+        if is_late:
+            spans = redact.uncovered(row[2], spans, taken[row[0], row[1]])
+        passages += [(row, span.start, span.end, span.kind, span.rule) for span in spans]
+    return _insert(owner, passages, SUGGESTED, is_late)
 
 
 def late(owner: User) -> QuerySet[Mark]:

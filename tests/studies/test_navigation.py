@@ -20,10 +20,10 @@ from annotation.judging.models import Slot
 from annotation.judging.work.submit import submit
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldClaim, GoldResponse
-from annotation.studies.navigation import GROUPS
+from annotation.studies.navigation import PAGES
 
 pytestmark = pytest.mark.django_db
-NAMES = {page.url for _title, pages in GROUPS for page in pages}
+NAMES = set(PAGES)
 
 
 @pytest.fixture

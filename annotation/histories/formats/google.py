@@ -218,7 +218,7 @@ def detect_activity(entry: dict) -> str:
     """The provider of the first record: a title with a time, product or header."""
     if isinstance(entry.get("title"), str) and entry.keys() & {"time", "products", "header"}:
         return provider_of(_page_header(entry))
-    return "youtube" if "publishedAt" in fields(entry.get("snippet")) else ""
+    return ""
 
 
 def read_activity(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
@@ -243,13 +243,6 @@ def _page_header(value: dict) -> str:
 
 def _of_json(entry: Entry) -> Activity:
     value = entry.value
-    if "snippet" in value and "title" not in value:
-        # YouTube's files of 2017.
-        snippet = fields(value["snippet"])
-        title = snippet.get("title") if isinstance(snippet.get("title"), str) else ""
-        return Activity(
-            entry.where, "YouTube", f"Watched {title}", "", times.moment(snippet.get("publishedAt"))
-        )
     details = objects(value.get("details"))
     return Activity(
         where=entry.where,

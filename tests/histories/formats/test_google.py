@@ -173,12 +173,6 @@ def test_places_are_not_imported():
     assert refusal(as_json([place])) == "empty_history"
 
 
-def test_youtubes_file_of_2017_is_read():
-    old = [{"kind": "youtube#playlistItem",
-            "snippet": {"publishedAt": "2017-01-02T03:04:05.000Z", "title": "Cats"}}]  # fmt: skip
-    assert records(as_json(old)) == [Visit("youtube", "Cats", at(2017, 1, 2, 3, 4, 5))]
-
-
 def test_a_page_of_records_is_read():
     assert records(SEARCH_PAGE) == [
         Search("google_search", "ramen", at(2026, 8, 16, 15, 42, 7)),
