@@ -105,7 +105,12 @@ def clients(world, row, role):
 
 
 def is_asked(row, method, role) -> bool:
-    """Whether the walk asks so: HEAD, and what the row does not name, as the site's alone."""
+    """Whether the walk asks so: HEAD, and what the row does not name, as the site's alone.
+
+    To allauth's pages, which have no methods of ours, everybody logged in is alike.
+    """
+    if not row.methods and not EVERY:
+        return role in FEW
     named = method in row.methods and method != "HEAD"
     return EVERY or named or (method, role) in row.but or role == "site"
 
