@@ -29,6 +29,7 @@ from annotation.personas import curate
 from annotation.studies.models import Membership, Study
 from tests import everykind
 from tests.conftest import Cast
+from tests.core.hostile import pdf
 from tests.datasets.conftest import _data, store_votes  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.long
@@ -175,25 +176,16 @@ def history(world, words):
     return (REPOSITORY / "demo" / "own" / "history.json").read_text("utf-8")
 
 
-def pdf() -> bytes:
-    """A file of one page that says "Tea keeps."."""
+def book() -> bytes:
+    """A PDF of one page that says "Tea keeps."."""
     words = b"BT /F 12 Tf 20 100 Td (Tea keeps.) Tj ET"
-    objects = [
-        b"<</Type/Catalog/Pages 2 0 R>>",
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R"
+    return pdf(
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 200 200]/Contents 4 0 R"
-        b"/Resources<</Font<</F 5 0 R>>>>>>",
+        page + b"/Resources<</Font<</F 5 0 R>>>>>>",
         b"<</Length %d>>stream\n%s\nendstream" % (len(words), words),
         b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
-    ]
-    data, places = b"%PDF-1.4\n", []
-    for number, body in enumerate(objects, start=1):
-        places.append(len(data))
-        data += b"%d 0 obj%s\nendobj\n" % (number, body)
-    table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    head = b"xref\n0 6\n0000000000 65535 f \n"
-    tail = b"trailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(data)
-    return data + head + table + tail
+    )
 
 
 TEXTS = {
@@ -213,7 +205,7 @@ def prepare(world, words) -> None:
         if word in TEXTS:
             Path(word).write_text(TEXTS[word](world, words), "utf-8")
         if word == "book.pdf":
-            Path(word).write_bytes(pdf())
+            Path(word).write_bytes(book())
     if words[0] == "open_batch":
         Cast().candidates(Cast().query(world, "new", world.personas.first()), 3)
     if words[0] == "split_personas":
