@@ -65,7 +65,7 @@ def test_forgetting_leaves_nothing_of_a_person(filled, tea, bo, bring, settings)
     assert list((settings.DATA / "histories").iterdir()) == []
     assert [model.objects.count() for model in (Message, Session)] == [theirs[0] - 2, theirs[1] - 2]
     assert not Session.objects.filter(owner=filled).exists()
-    assert search.find(filled, CANARY) == []
+    assert search.find(filled, CANARY) == {}
     assert not consent.allows(filled, tea, "show_to_judges")
     assert HistoryConsent.objects.get().withdrawn_at is not None
 

@@ -278,7 +278,7 @@ def test_words_of_who_left_are_nowhere_afterwards_and_a_restored_backup_brings_n
     def nowhere() -> None:
         texts = places(cast, study, data)
         assert {canary: where(canary, texts) for canary in (ANN, BO)} == {ANN: [], BO: []}
-        assert [search.find(person, "trains") for person in (before.ann, before.bo)] == [[], []]
+        assert [search.find(person, "trains") for person in (before.ann, before.bo)] == [{}, {}]
 
     nowhere()
     call_command("restore", str(backup))
