@@ -173,8 +173,9 @@ class Board:
         self.withdrawn = counting.withdrawn_from(study) if withdrawn is None else withdrawn
         self.task, self.kind = definition.name, kind_of(definition.kind)
         self.config = config_of_task(definition)
-        self.is_kept = bool(not afresh and self.result and self.result.sums)
-        if self.is_kept and self.result:
+        self.is_kept = False
+        if not afresh and self.result and self.result.sums:
+            self.is_kept = True
             vars(self).update(self.result.sums)
 
     @cached_property
@@ -283,7 +284,7 @@ class Board:
     @cached_property
     def rows(self) -> Rows:
         """The single votes, as numbers only: making objects of them would take most of the time."""
-        if self.is_kept and self.result:
+        if self.is_kept and self.result and self.result.sample:
             return Rows.unpack(bytes(self.result.sample))
         votes = self.votes
         if self.last is not None:

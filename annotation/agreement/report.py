@@ -127,7 +127,7 @@ def cohen_report(
         return {"pairs": [], "mean": None, "reason": str(error)}
     columns: dict[str, Any] = cohen.cohen_table(tables, values)
     defined = columns["value"][np.isfinite(columns["value"])]
-    cells = {
+    cells: dict[str, list[Any]] = {
         name: [None] * len(tables.n) if column is None else _without_nan(column)
         for name, column in columns.items()
     }

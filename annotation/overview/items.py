@@ -124,16 +124,13 @@ def of_work(study: Study) -> QuerySet[Item]:
     )
 
 
-def _batches(rows: QuerySet, batches: QuerySet) -> QuerySet:
-    return rows.filter(batch__in=list(batches.values_list("pk", flat=True)))
-
-
 def _task(rows: QuerySet, study: Study, name: str) -> QuerySet:
-    return _batches(rows, study.batches.filter(task__name=name))
+    batches = study.batches.filter(task__name=name).values_list("pk", flat=True)
+    return rows.filter(batch__in=list(batches))
 
 
 def _batch(rows: QuerySet, study: Study, pk: int) -> QuerySet:
-    return _batches(rows, study.batches.filter(pk=pk))
+    return rows.filter(batch=pk)
 
 
 def _sort(rows: QuerySet, study: Study, value: str) -> QuerySet:
