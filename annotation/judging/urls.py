@@ -9,13 +9,13 @@ from annotation.judging.curator import (
     study_views,
     task_views,
 )
-from annotation.judging.gold import views as gold_views
+from annotation.judging.owner import claims
 from annotation.studies import views as studies
 
 of_study = [
-    path("my-queries/<slug:key>/gold/", gold_views.page, name="gold"),
-    path("my-queries/<slug:key>/gold/claims/", gold_views.split, name="gold-split"),
-    path("my-queries/<slug:key>/gold/rubric/", gold_views.rubric, name="gold-rubric"),
+    path("my-queries/<slug:key>/gold/", claims.page, name="gold"),
+    path("my-queries/<slug:key>/gold/claims/", claims.split, name="gold-split"),
+    path("my-queries/<slug:key>/gold/rubric/", claims.rubric, name="gold-rubric"),
     path("steps/", annotator_views.steps, name="owner-steps"),
     path("mine/", annotator_views.past, name="mine"),
     path("mine/download/", annotator_views.download, name="mine-download"),

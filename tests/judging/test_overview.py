@@ -181,7 +181,8 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, lo
     assert all(f"/studies/mix/judged/{vote.slot_id}/" in html for vote in given)
     assert "What should I do this weekend?" in html and "Grows ferns at home." in html
     answer = page.get("/studies/mix/mine/download/")
-    sent = {one["task"]: one["revisions"][0] for one in json.loads(answer.getvalue())["judgments"]}
+    judged = json.loads(answer.getvalue())["judgments"]
+    sent = {one["task"]: one["revisions"][0] for one in judged}
     assert sent["feel"]["answer"] == {
         "1": {
             "Tone": {"score": 4, "feedback": "4 it is", "chips": []},
@@ -190,8 +191,8 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, lo
     }
     names = dict(zip(("own", "sea", "generic"), map(str, order), strict=True))
     assert sent["order"]["answer"] == {names["own"]: 1, names["sea"]: 2, names["generic"]: 3}
-    details = {task: revision["detail"] for task, revision in sent.items() if revision["detail"]}
-    assert details == {"traits": "missing-evidence"}
+    details = [one["revisions"][0]["detail"] for one in judged]
+    assert [detail for detail in details if detail] == ["missing-evidence"]
 
 
 def test_a_review_of_claims_is_told_claim_by_claim():

@@ -36,7 +36,10 @@ def withdraw(study: Study, annotator: User) -> int:
     erase_own_queries(study, annotator)
     Draft.objects.filter(slot__study=study, annotator=annotator).delete()
     ItemComment.objects.filter(slot__study=study, slot__annotator=annotator).delete()
-    erase_written_words(study, annotator)
+    # Every free text that they wrote; choices and scores stay.
+    _erase_words(Judgment.objects.filter(slot__study=study, annotator=annotator))
+    Handback.objects.filter(slot__study=study, annotator=annotator).update(reason="")
+    study.messages.filter(sender=annotator).delete()
     survey.take_back(study, annotator)
     withdrawn.send(sender=None, study=study, annotator=annotator)
     return taken
@@ -68,14 +71,6 @@ def let_go(study: Study, annotator: User) -> None:
 
 
 EMPTY = {"text": "", "prompt": None, "parameters": {}, "urls": []}
-
-
-@transaction.atomic
-def erase_written_words(study: Study, annotator: User) -> None:
-    """Erase every free text that ``annotator`` wrote in ``study``; choices and scores stay."""
-    _erase_words(Judgment.objects.filter(slot__study=study, annotator=annotator))
-    Handback.objects.filter(slot__study=study, annotator=annotator).update(reason="")
-    study.messages.filter(sender=annotator).delete()
 
 
 def _erase_words(judgments: QuerySet[Judgment], chips: bool = False) -> None:

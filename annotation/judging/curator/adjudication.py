@@ -37,9 +37,12 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     task = tasks.get(request.GET.get("task", "")) or next(iter(tasks.values()), None)
     ruled = "ruled" in request.GET
-    items = (
-        (_ruled(study, task) if ruled else disputed(study, task)) if task else Item.objects.none()
-    )
+    items: QuerySet[Item] = Item.objects.none()
+    if task and ruled:
+        ruling = Adjudication.objects.filter(item=OuterRef("pk"))
+        items = _items(study, task).filter(Exists(ruling)).order_by("position")
+    elif task:
+        items = disputed(study, task)
     context = {
         "study": study,
         "tasks": tasks,
@@ -111,14 +114,6 @@ def disputed(study: Study, task: TaskDefinition) -> QuerySet[Item]:
 
 def _is_counted(task: TaskDefinition) -> bool:
     return kind_of(task.kind).counted_question(config_of_task(task)) is not None
-
-
-def _ruled(study: Study, task: TaskDefinition) -> QuerySet[Item]:
-    return (
-        _items(study, task)
-        .filter(Exists(Adjudication.objects.filter(item=OuterRef("pk"))))
-        .order_by("position")
-    )
 
 
 def _items(study: Study, task: TaskDefinition) -> QuerySet[Item]:

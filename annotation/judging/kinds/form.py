@@ -73,8 +73,8 @@ def field_of(setting: FieldInfo) -> forms.Field:
     if choices == get_args(Asking):
         return forms.ChoiceField(choices=list(ASKED.items()), **words)
     if setting.annotation == Proposal:
-        offered = list(PROPOSALS.items())
-        return forms.TypedChoiceField(choices=offered, empty_value=None, **words)
+        words |= {"choices": list(PROPOSALS.items()), "empty_value": None}
+        return forms.TypedChoiceField(**words)
     if choices and all(isinstance(choice, int) for choice in choices):
         offered = [(n, str(n)) for n in choices]
         return forms.TypedChoiceField(choices=offered, coerce=int, empty_value=None, **words)

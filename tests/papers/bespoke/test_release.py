@@ -18,9 +18,9 @@ from annotation.datasets.shards import describe
 from annotation.histories import consent
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
-from annotation.judging.gold import claims
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Answer, Item, Judgment
+from annotation.judging.owner import claims
 from annotation.judging.work import queue, submit
 from annotation.papers.bespoke import judge as evaluated
 from annotation.queries import gold, owner_queries
