@@ -12,7 +12,7 @@ from annotation.accounts.models import User
 from annotation.api.base import StudyView, call
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.judging.owner import claims
+from annotation.judging import claims
 from annotation.queries import gold, owner_queries
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study

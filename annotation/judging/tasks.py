@@ -1,7 +1,8 @@
 from annotation.celery import app
+from annotation.judging import claims
 from annotation.judging.batches import answers
 from annotation.judging.curator import removal
-from annotation.judging.owner import claims, notices
+from annotation.judging.owner import notices
 from annotation.judging.work import queue
 
 

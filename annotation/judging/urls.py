@@ -1,5 +1,6 @@
 from django.urls import include, path
 
+from annotation.judging import claims
 from annotation.judging.annotator import judge_views, leaving
 from annotation.judging.annotator import views as annotator_views
 from annotation.judging.curator import (
@@ -9,7 +10,6 @@ from annotation.judging.curator import (
     study_views,
     task_views,
 )
-from annotation.judging.owner import claims
 from annotation.studies import views as studies
 
 of_study = [

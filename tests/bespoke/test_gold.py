@@ -6,10 +6,10 @@ import pytest
 
 from annotation.candidates import pool
 from annotation.candidates.models import Candidate
+from annotation.judging import claims as work
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Answer, Item, Judgment
-from annotation.judging.owner import claims as work
 from annotation.judging.work import queue, submit
 from annotation.queries import gold
 from annotation.queries.models import GoldClaim, Rubric

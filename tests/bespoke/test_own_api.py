@@ -6,7 +6,7 @@ from annotation.candidates import pool
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Session
-from annotation.judging.owner import claims
+from annotation.judging import claims
 from annotation.queries.models import GoldResponse, Query
 from tests.api.caller import Caller
 from tests.candidates.conftest import Reply

@@ -16,11 +16,11 @@ from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
 from annotation.datasets.shards import describe
 from annotation.histories import consent
+from annotation.judging import claims
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Answer, Item, Judgment
-from annotation.judging.owner import claims
 from annotation.judging.work import queue, submit
 from annotation.papers.bespoke import judge as evaluated
 from annotation.queries import gold, owner_queries
