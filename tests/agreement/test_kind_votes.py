@@ -23,26 +23,20 @@ def report(mix, capsys):
     return report_
 
 
-def test_verdicts_are_compared_as_words(report):
-    found = report("--task", "traits")
-    assert (found["items"], found["votes"], found["workers"]) == (2, 6, 3)
-    assert sorted(found["categories"]) == ["accepted", "rejected", "uncertain"]
-    # All three agree on one attribute, nobody on the other.
-    assert found["percent_agreement"]["value"] == 0.5
-    assert list(found["krippendorff_alpha"]) == ["nominal"]
-
-
-def test_relevance_is_yes_or_no(report):
-    found = report("--task", "matter")
-    assert sorted(found["categories"]) == ["no", "yes"]
-    assert found["percent_agreement"]["value"] == pytest.approx(1 / 3)
-
-
-def test_preferences_are_ordinal_with_every_point_of_their_scale(report):
-    found = report("--task", "rate")
-    assert found["categories"] == [1, 2, 3, 4, 5]
-    assert set(found["krippendorff_alpha"]) == {"nominal", "ordinal"}
-    assert set(report("--task", "rate", "--level", "nominal")["krippendorff_alpha"]) == {"nominal"}
+@pytest.mark.parametrize(
+    ("task", "categories", "levels", "agreement"),
+    [
+        # All three agree on one attribute, nobody on the other.
+        ("traits", ["accepted", "rejected", "uncertain"], ["nominal"], 0.5),
+        ("matter", ["no", "yes"], ["nominal"], 1 / 3),
+        ("rate", [1, 2, 3, 4, 5], ["nominal", "ordinal"], 1 / 3),
+    ],
+)
+def test_words_are_nominal_and_points_ordinal(report, task, categories, levels, agreement):
+    found = report("--task", task)
+    assert (sorted(found["categories"]), list(found["krippendorff_alpha"])) == (categories, levels)
+    assert found["percent_agreement"]["value"] == pytest.approx(agreement)
+    assert list(report("--task", task, "--level", "nominal")["krippendorff_alpha"]) == ["nominal"]
 
 
 def test_scores_are_compared_one_criterion_at_a_time(report):

@@ -89,14 +89,6 @@ def test_feedback_has_one_report_a_criterion(computed):
     assert shares == {"Tone": 0.0, "Depth": 1.0}
 
 
-def test_a_vote_in_place_of_a_voided_one_makes_the_result_due(computed, cast):
-    voids.void(computed, cast.person("Ann"), cause="Reads nothing.")
-    dana = cast.member("Dana", computed, "annotator")
-    everykind.judge(computed, [dana], only=everykind.SAYS)
-    assert computed.items.get(external_id="i-m1").done == 3
-    assert [task for _study, task in recompute.due()] == sorted([*OTHERS, "better"])
-
-
 def test_a_vote_less_and_one_more_make_their_own_task_due_although_the_count_is_the_same(computed):
     before = recompute.digests(computed)
     item = computed.items.filter(external_id="i-m1")

@@ -63,12 +63,6 @@ def test_a_rating_by_hand():
     assert found.accuracy.low < 0.625 < found.accuracy.high
 
 
-def test_a_score_that_decides_every_choice_is_perfect():
-    found = rate(range(5), [1, 1, 1, 1, 1])
-    assert (found.accuracy.value, found.pearson.value) == (1.0, 1.0)
-    assert found.tau_b.value == 1.0
-
-
 def test_pairs_of_one_item_stay_together_in_every_resample():
     """Two items that contradict each other: a resample has the one, the other, or both."""
     item = np.repeat([0, 1], 50)

@@ -229,17 +229,16 @@ def hard_and_borderline(hard, borderline):
     return judge(votes)
 
 
-def test_borderline_items_stay_out_unless_the_release_asks_for_them():
-    joined, reserve = fill_hard(hard_and_borderline(30, 10), 2, TierRule())
-    assert (len(joined), len(reserve)) == (0, 10)
-
-
-def test_the_fill_stops_at_its_share_and_at_its_kappa():
-    rule = TierRule(hard_fill=Fraction(1, 5))
-    joined, reserve = fill_hard(hard_and_borderline(20, 30), 2, rule)
-    assert (len(joined), len(reserve)) == (5, 25)
-    joined, _ = fill_hard(hard_and_borderline(30, 30), 2, TierRule(hard_fill=Fraction(2, 5)))
-    assert len(joined) == 20
+@pytest.mark.parametrize(
+    ("hard", "borderline", "fill", "joined"),
+    [(30, 10, 0, 0), (20, 30, Fraction(1, 5), 5), (30, 30, Fraction(2, 5), 20),
+     (4, 2, Fraction(1, 5), 1)],
+)  # fmt: skip
+def test_the_fill_stops_at_its_share_and_at_its_kappa(hard, borderline, fill, joined):
+    found, reserve = fill_hard(
+        hard_and_borderline(hard, borderline), 2, TierRule(hard_fill=Fraction(fill))
+    )
+    assert (len(found), len(reserve)) == (joined, borderline - joined)
     assert group_kappa(hard_and_borderline(30, 20), 2) > Fraction(21, 50)
 
 
@@ -250,11 +249,6 @@ def test_the_fill_ends_where_the_tiers_kappa_would_be_exactly_the_floor():
     assert group_kappa(items, 2) == Fraction(21, 50)
     joined, reserve = fill_hard(items, 2, TierRule(hard_fill=Fraction(2, 5)))
     assert (len(joined), len(reserve)) == (1, 1)
-
-
-def test_the_fill_may_reach_its_share_exactly():
-    joined, _ = fill_hard(hard_and_borderline(4, 2), 2, TierRule(hard_fill=Fraction(1, 5)))
-    assert len(joined) == 1
 
 
 def test_the_fill_prefers_sure_winners_and_is_the_same_every_time():
