@@ -254,10 +254,15 @@ def _sessions(study: Study, query: Query, asked: str, picked: Collection[UUID]) 
     rows = browse.sessions(owner, study)
     grounds = rows.filter(pk__in=picked).order_by("started_at", "pk")
     picked_ids = {session.pk for session in grounds}
-    hits = search.find(owner, asked, HITS, only=rows)
+    snippets = search.find(owner, asked, HITS, only=rows)
+    hits = rows.in_bulk(snippets)
     return {
         "grounds": grounds,
-        "hits": [hit for hit in hits if hit.session not in picked_ids],
+        "hits": [
+            (hits[pk], snippet)
+            for pk, snippet in snippets.items()
+            if pk in hits and pk not in picked_ids
+        ],
         "asked": asked,
     }
 
