@@ -19,7 +19,7 @@ from annotation.datasets.release_files import Faults
 from annotation.datasets.released import EXPORTS, READERS
 from annotation.datasets.released.base import OVERLAP, PARTS, Layout, Place
 from annotation.judging.batches.open import add_items
-from annotation.judging.imports import judgments, votes_file
+from annotation.judging.imports import judgments
 from annotation.judging.imports import rows as bundle_rows
 from annotation.judging.imports.bundles import check_slug
 from annotation.judging.imports.judgments import Imported, Storing, Target
@@ -229,7 +229,7 @@ class _Import:
 
 def _imported(place: Place, row: dict) -> Imported:
     """A judgment of a layout's rows; DomainError with a sentence."""
-    worker = votes_file.name(row.get("worker"), "worker")
+    worker = judgments.name(row.get("worker"), "worker")
     answer, detail = row.get("answer"), str(row.get("detail") or "")
     lists = {name: row.get(name) or [] for name in ("flags", "chips", "marks", "shown")}
     if not all(isinstance(value, list) for value in lists.values()):
@@ -252,8 +252,8 @@ def _imported(place: Place, row: dict) -> Imported:
         worker,
         body,
         [answer, detail],
-        reason=votes_file.reason(row.get("reason")),
-        submitted_at=votes_file.moment(row.get("submitted_at")),
+        reason=judgments.reason(row.get("reason")),
+        submitted_at=judgments.moment(row.get("submitted_at")),
         seconds=read_seconds(row.get("seconds")),
         shown=shown,
         marked=lists,

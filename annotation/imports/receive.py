@@ -15,12 +15,14 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.errors import Conflict, NotFound
-from annotation.imports import files
+from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.uploads import Uploads
 from annotation.imports.hub import HubTable
 from annotation.imports.models import DataImport
 from annotation.studies.models import Study
 
+# The private folder of files that curators send, until the import has ended.
+UPLOADS = Uploads("imports", "IMPORT_MAX_BYTES")
 PIECE = 1024 * 1024
 OPEN_LIMIT = 10
 FINGERPRINT_LIMIT = 100
@@ -40,12 +42,12 @@ def begin(study: Study, by: User, name: str, size: int, fingerprint: str = "") -
     if earlier:
         return earlier
     _check(study, size)
-    stored = files.create()
+    stored = UPLOADS.create()
     try:
         with transaction.atomic():
             return _create(study, by, name, size, stored=stored, fingerprint=fingerprint)
     except IntegrityError:  # another tab began with the same file at the same moment
-        files.delete(stored)
+        UPLOADS.delete(stored)
         return sending.get(fingerprint=fingerprint)
 
 
@@ -55,7 +57,7 @@ def append(study: Study, pk: UUID, offset: int, data: bytes) -> DataImport:
         row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
         if row is None:
             raise NotFound(_("There is no such import."))
-        files.UPLOADS.append(row, offset, data, Status.REQUESTED)
+        UPLOADS.append(row, offset, data, Status.REQUESTED)
     return row
 
 
@@ -63,7 +65,7 @@ def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
     """Take a file (Django's UploadedFile) that came in one form."""
     name, size = file.name or "", file.size or 0
     _check(study, size)
-    stored = files.UPLOADS.store(file.chunks(PIECE))
+    stored = UPLOADS.store(file.chunks(PIECE))
     try:
         with transaction.atomic():
             return _create(
@@ -76,7 +78,7 @@ def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
                 status=Status.REQUESTED,
             )
     except BaseException:
-        files.delete(stored)
+        UPLOADS.delete(stored)
         raise
 
 
@@ -89,7 +91,7 @@ def from_hub(study: Study, by: User, wanted: HubTable) -> DataImport:
             by,
             wanted.hub,
             0,
-            stored=files.create(),
+            stored=UPLOADS.create(),
             status=Status.REQUESTED,
             hub=asdict(wanted),
         )
@@ -102,7 +104,7 @@ def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
     ended = {"status": Status.CANCELLED, "stored": "", "sample": "", "lease_expires_at": None}
     if not rows.update(**ended, finished_at=Now()):
         raise NotFound(_("There is no such import under way."))
-    transaction.on_commit(lambda: files.delete(stored or ""))
+    transaction.on_commit(lambda: UPLOADS.delete(stored or ""))
 
 
 def _create(study: Study, by: User, name: str, size: int, **fields: Any) -> DataImport:
@@ -119,6 +121,8 @@ def _create(study: Study, by: User, name: str, size: int, **fields: Any) -> Data
 
 
 def _check(study: Study, size: int) -> None:
-    files.check_room(size)
+    if size <= 0:
+        raise DomainError(_("The file is empty."), code="empty_file")
+    UPLOADS.check_room(size)
     if study.imports.filter(status__in=UNDER_WAY).count() >= OPEN_LIMIT:
         raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))

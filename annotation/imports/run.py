@@ -19,9 +19,10 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
 from annotation.core.scratch import scratch_folder
-from annotation.imports import bring, files, hub, tables
+from annotation.imports import bring, hub, tables
 from annotation.imports.hub import HubTable
 from annotation.imports.models import DataImport, ImportFault
+from annotation.imports.receive import UPLOADS
 from annotation.imports.store import Faults, FaultsError, Progress, Result
 from annotation.imports.tables import Beginning, Table
 
@@ -99,7 +100,7 @@ def check_startable(row: DataImport) -> None:
     """Conflict where the file has not come whole, is gone, or its import was asked for already."""
     if not DataImport.objects.filter(STARTABLE, pk=row.pk).exists():
         raise Conflict(_("This import is under way or has ended."), code="under_way")
-    if not row.stored or not sharing.exists(files.path_of(row.stored)):
+    if not row.stored or not sharing.exists(UPLOADS.path_of(row.stored)):
         raise Conflict(_("The file is gone: send it again."), code="file_lost")
 
 
@@ -137,11 +138,11 @@ def due() -> list[UUID]:
         )
     old = DataImport.objects.filter(created_at__lt=Now() - PATIENCE).exclude(stored="")
     for row in old.exclude(status__in=(Status.REQUESTED, Status.RUNNING)):
-        files.delete(row.stored)
+        UPLOADS.delete(row.stored)
         ended = Status.CANCELLED if row.status != Status.FAILED else row.status
         DataImport.objects.filter(pk=row.pk).update(status=ended, stored="", sample="")
     names = DataImport.objects.exclude(stored="").values_list("stored", flat=True)
-    files.sweep(set(names), PATIENCE.total_seconds())
+    UPLOADS.sweep(set(names), PATIENCE.total_seconds())
     startable = jobs.startable(DataImport.objects.all())
     return list(startable.order_by("created_at").values_list("pk", flat=True))
 
@@ -149,7 +150,7 @@ def due() -> list[UUID]:
 @contextmanager
 def _opened(row: DataImport) -> Iterator[Table]:
     """The table of an import, with the files that are joined to it."""
-    with sharing.gathered(files.path_of(row.stored)) as path, tables.opened(path) as table:
+    with sharing.gathered(UPLOADS.path_of(row.stored)) as path, tables.opened(path) as table:
         for wanted in row.joins:
             other = joinable(row).filter(pk=wanted["upload"]).first()
             if other is None:
@@ -175,7 +176,7 @@ def _look(row: DataImport) -> None:
         if row.joins:  # the file itself was read before
             jobs.end(row, Status.WAITING, joins=row.joins[:-1], **words)
         elif jobs.end(row, Status.FAILED, stored="", finished_at=Now(), **words):
-            files.delete(row.stored)
+            UPLOADS.delete(row.stored)
     else:
         jobs.end(row, Status.WAITING, sample=sample, **fetched)
 
@@ -185,8 +186,8 @@ def _fetch(row: DataImport) -> dict:
     with scratch_folder() as folder:
         path, source = hub.fetch(HubTable(**row.hub), folder)
         size = path.stat().st_size
-        shutil.copyfile(path, files.path_of(row.stored))
-        sharing.move(files.path_of(row.stored))
+        shutil.copyfile(path, UPLOADS.path_of(row.stored))
+        sharing.move(UPLOADS.path_of(row.stored))
     return {"size": size, "received": size, "provenance": {"source": source}}
 
 
@@ -210,7 +211,7 @@ def _import(row: DataImport, lease: Lease) -> None:
                 provenance=bring.provenance(row.name, row.provenance),
                 progress=progress,
             )
-    files.delete(row.stored)
+    UPLOADS.delete(row.stored)
 
 
 class _Progress(Progress):

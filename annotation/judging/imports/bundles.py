@@ -21,8 +21,8 @@ from annotation.core.errors import DomainError
 from annotation.core.rows import chunks, silent
 from annotation.core.schema import built
 from annotation.judging.batches.open import add_items
-from annotation.judging.imports import item_rows
 from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Checks, Item, ItemOption
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import curate
@@ -54,9 +54,7 @@ COMPARED = {
 
 def read(path: Path | str) -> Bundle:
     """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
-    return read_bundle(
-        path, check_slug=check_slug, check_task=_check_task, check_item=item_rows.check
-    )
+    return read_bundle(path, check_slug=check_slug, check_task=_check_task, check_item=check_item)
 
 
 def import_study(path: Path | str, by: User | None = None) -> dict:
@@ -331,7 +329,7 @@ def _row(line: int, row: dict, task: TaskDefinition, report: Report) -> dict | N
         "attribute": row["attribute"],
         "candidates": [option.pk for option in options],
         "overlap": row["overlap"] or task.overlap,
-        "expected": item_rows.expected(task, row),
+        "expected": _expected(task, row),
         "explanation": row["explanation"],
     }
 
@@ -353,7 +351,54 @@ def _same_item(there: dict, row: dict, task: TaskDefinition) -> bool:
     fields = {name: row[name] for name in there}
     # An item that names no overlap took the task's of its time.
     overlap = row["overlap"] or there["overlap"]
-    return there == fields | {"overlap": overlap, "expected": item_rows.expected(task, row)}
+    return there == fields | {"overlap": overlap, "expected": _expected(task, row)}
+
+
+def check_item(task: TaskDefinition, row: dict) -> None:
+    """DomainError with a sentence where ``row`` (bundle.ITEM) is no item of ``task``.
+
+    ``task`` has ``name``, ``kind`` and a checked ``config``.
+    """
+    named = f"the task “{task.name}”"
+    asks = kind_of(task.kind).asks(task.config)
+    if "gold" in asks:
+        raise DomainError(f"{named} plans its items itself, from gold responses")
+    if task.config["owner_only"]:
+        raise DomainError(f"in {named} only a query's owner judges, and a bundle's have none")
+    for name in ("query", "attribute"):
+        if row[name] is None and (name in asks or task.config.get(name) is True):
+            raise DomainError(f"{named} asks for “{name}”")
+        if row[name] is not None and name not in asks and name not in task.config:
+            raise DomainError(f"{named} shows no {name}")
+    _check_candidates(task, row, named)
+    if row["purpose"] == "work":
+        if row["expected"] is not None or row["explanation"]:
+            raise DomainError("only training and gold items have “expected” and “explanation”")
+        return
+    _expected(task, row)
+    if row["purpose"] == "training" and not row["explanation"].strip():
+        raise DomainError("a training item needs an “explanation”: whoever trains reads it")
+
+
+def _expected(task: TaskDefinition, row: dict) -> Label | None:
+    """The right answer of a check as its kind's label; None of an item that is work.
+
+    DomainError where it is no answer to this item.
+    """
+    if row["purpose"] == "work":
+        return None
+    return kind_of(task.kind).expected(row["expected"], row, task.config)
+
+
+def _check_candidates(task: TaskDefinition, row: dict, named: str) -> None:
+    n = len(row["candidates"])
+    least, most = kind_of(task.kind).options_range(task.config)
+    if least <= n <= most:
+        return
+    if not most:
+        raise DomainError(f"{named} shows no candidates")
+    wanted = f"{least}" if least == most else f"{least} to {most}"
+    raise DomainError(f"{named} shows {wanted} candidates, not {n}")
 
 
 STEPS = {

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
-from annotation.judging.imports import bundles, item_rows
+from annotation.judging.imports import bundles
 from annotation.judging.kinds import config_of
 from annotation.personas.models import Attribute
 from annotation.studies import bundle as format
@@ -137,6 +137,6 @@ def _check_items(study: Study, rows: list[tuple[int, dict]], report: RowReport) 
             continue
         task.config = config_of(task.kind, task.config)
         try:
-            item_rows.check(task, row)
+            bundles.check_item(task, row)
         except DomainError as refusal:
             report.fault(f"row {number}", refusal.sentence)

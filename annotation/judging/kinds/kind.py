@@ -22,7 +22,7 @@ from django.utils.translation import gettext as _
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging import models
-from annotation.judging.kinds import files, personalised, planning, settings
+from annotation.judging.kinds import files, planning, settings
 from annotation.judging.kinds.imported import ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.models import Item, Judgment
@@ -221,8 +221,8 @@ class Kind:
         self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING
     ) -> Lacking | None:
         """What keeps further items from being planned; None where nothing does."""
-        by_attribute = self.planner(task.config) is personalised.plan
-        return personalised.lacking(study, task, scope) if by_attribute else None
+        by_attribute = self.planner(task.config) is planning.by_attribute
+        return planning.lacking(study, task, scope) if by_attribute else None
 
     def takes_control(self, config: Config) -> bool:
         """Whether a generic answer can be hidden among the answers of its items."""

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 from pydantic import AfterValidator, model_validator
 
-from annotation.judging.kinds import files, personalised, planning
+from annotation.judging.kinds import files, planning
 from annotation.judging.kinds.files import CRITERIA_LIMIT, OPTIONS_LIMIT, POINTS_LIMIT, Files
 from annotation.judging.kinds.kind import Config, Data, Kind, Planner
 from annotation.judging.kinds.settings import CHIP_LIMIT, Chips, Different, Settings
@@ -156,7 +156,7 @@ PREFERENCE = Kind(
         | {"names": [str(name) for name in PREFERENCES[config["points"]]]}
         | {"reminder": _("Choose a place on the scale first.")}
     ],
-    planner=lambda config: personalised.plan if config.get("attribute") else planning.compared,
+    planner=lambda config: planning.by_attribute if config.get("attribute") else planning.compared,
     primary="preference",
     files=Files(
         config=files.scale_config,
