@@ -277,11 +277,12 @@ def import_votes(study: Study, path: Path | str, progress: Callable = silent) ->
         columns = columns_of([row for _line, row in table.sample])
         if missing := [name for name in VOTES[:3] if name not in columns]:
             raise DomainError(f"{path}, line 1: there is no column {missing[0]}")
-        named = {"id" if name == "task" else name: (name,) for name in VOTES if name in columns}
+        named: dict[str, tuple[str, ...]] = {
+            "id" if name == "task" else name: (name,) for name in VOTES if name in columns
+        }
         rows = iter(progress(table.rows(), "votes", None))
-        options = {"skip_faults": True, "beyond": False}
         try:
-            result = store.store(study, rows, Mapping(named), **options)
+            result = store.store(study, rows, Mapping(named), skip_faults=True, beyond=False)
         except store.FaultsError as refusal:
             result = Result(dict.fromkeys((*COUNTS, "judged"), 0), refusal.faults)
     counts = {"votes": result.counts["votes"], "items": result.counts["judged"]}

@@ -26,8 +26,9 @@ CHOICES = [("", "–"), *TARGETS.items(), (OWN, gettext_lazy("answer to a questi
 VALUES, VALUE_LENGTH = 3, 80
 
 
-class MappingForm(  # type: ignore[misc]
-    form_of(Options, "skip_faults", "repeats", "allow"), form_of(Classes, "level", "depth")
+class MappingForm(
+    form_of(Options, "skip_faults", "repeats", "allow"),  # type: ignore[misc]
+    form_of(Classes, "level", "depth"),  # type: ignore[misc]
 ):
     """What each place of the file's first rows becomes; and the options."""
 

@@ -363,8 +363,8 @@ class _Storing:
         self.many = self.scalar("SELECT count(DISTINCT item) FROM import_vote")
         self.later = self.progress.keeps and self.many > votes.ITEMS_AT_ONCE
         self.judged = 0
-        options = {"signed": self.seen.low < 0, "repeats": repeats, "beyond": self.beyond}
-        options |= {"provenance": self.provenance}
+        options: dict = {"signed": self.seen.low < 0, "repeats": repeats, "beyond": self.beyond}
+        options["provenance"] = self.provenance
         self.votes = votes.Votes(self.study, self.late.add, **options)
         if self.progress.mark is not None:  # they were checked
             done = "SELECT count(DISTINCT item) FROM import_vote WHERE item <= %(mark)s"

@@ -1,6 +1,7 @@
 """The curators' pages under "Data": send a file, map its columns, import it, see what came in."""
 
 from itertools import chain, islice
+from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
@@ -239,7 +240,7 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
     rows = []
     shown = bring.of_depth(iter(sample), mapping.depth if mapping else 0)
     for line, record in islice(shown, PREVIEW):
-        entry = {"line": line}
+        entry: dict[str, Any] = {"line": line}
         try:
             if isinstance(record, str):
                 raise shape.RowError(record)

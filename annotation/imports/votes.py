@@ -154,7 +154,8 @@ class Votes:
                    FROM import_vote WHERE item = ANY(%s) ORDER BY item, worker, line""",
                 [names],
             )
-            rows = [_Said(*row[:5], json.loads(row[5]), *row[6:]) for row in cursor.fetchall()]
+            rows = [_Said._make((*row[:5], json.loads(row[5]), *row[6:]))
+                    for row in cursor.fetchall()]  # fmt: skip
         for _pair, group in groupby(rows, key=lambda row: (row.item, row.worker)):
             for repeat, said in enumerate(self.joined(list(group))):
                 yield self.imported(said, repeat)

@@ -133,8 +133,7 @@ def clone(source: Study, wanted: Clone, *, by: User | None) -> Study:
     if "material" in wanted.parts:
         report = Report()
         for name, rows in _material(source):
-            bundles.STEPS[name](study, enumerate(rows, start=1), report, by)
-            report.finish()
+            bundles.store_rows(study, name, enumerate(rows, start=1), report, by)
     if "people" in wanted.parts:
         members = source.memberships.filter(left_at=None, user__crowd_entry=None)
         Membership.objects.bulk_create(

@@ -224,11 +224,12 @@ class Storing:
         if not self.beyond:
             words = _("none of the item's %d judgments is open: they are done, held or closed")
             raise DomainError(words % target.overlap)
-        new = {"id": uuid4(), "study_id": self.study.pk, "item_id": target.pk, "status": "done"}
+        key = uuid4()
+        new = {"id": key, "study_id": self.study.pk, "item_id": target.pk, "status": "done"}
         new |= {"ordinal": target.next_ordinal, "position": target.position}
         target.next_ordinal += 1
         self._slots.append(new | {"annotator_id": person})
-        return new["id"]
+        return key
 
 
 def widen(task: TaskDefinition, settings: dict, by: User | None) -> None:
@@ -297,8 +298,8 @@ def _marked(marked: dict, target: Target) -> dict:
 def _copied(study: Study, rows: Sequence[Imported], people: dict[str, int]) -> set[str]:
     """Make the copies of items that repeats are stored on, where they are missing; their ids."""
     names = {row.name: row for row in rows if row.worker in people}
-    there = Item.objects.filter(sql.among("external_id", names), study=study)
-    there = set(there.values_list("external_id", flat=True)) if names else set()
+    copies = Item.objects.filter(sql.among("external_id", names), study=study)
+    there = set(copies.values_list("external_id", flat=True)) if names else set()
     missing = {name: row for name, row in names.items() if name not in there}
     wanted = {row.item for row in missing.values()}
     work = study.items.work().filter(sql.among("external_id", wanted)).select_related("batch")
