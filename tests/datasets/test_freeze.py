@@ -11,13 +11,10 @@ import pytest
 import redis
 from django.db import connection, connections, transaction
 from django.utils import timezone
-from kombu import Connection
-from kombu.pools import producers
 from pyarrow import parquet
 
 from annotation.accounts import consent
 from annotation.agreement.tiers import collection
-from annotation.celery import app
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import worker_alive
 from annotation.datasets import folders, freeze, layouts, tasks
@@ -210,6 +207,7 @@ def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(
         ("dpo", {"rule": "majority", "min_votes": 0}, "from 1 to 1,000"),
         ("dpo", {"rule": "majority", "min_margin": 1001}, "from 1 to 1,000"),
         ("dpo", {"rule": "majority", "hard_fill": "1/5"}, "by the rule “tiers” alone"),
+        ("long", {"shard_rows": -1}, "is a number from 0 to 10,000,000"),
     ],
 )
 def test_choices_that_cannot_be_are_refused(items, built, layout, wanted, sentence):
@@ -695,16 +693,6 @@ def test_the_task_leaves_a_refusal_in_the_row(tea, items, vote, _data):
     assert release.error == (
         "Item better-better-q1-v1-1 holds a vote for “tie”, which its task does not offer."
     )
-
-
-def test_without_a_broker_a_release_waits_for_the_next_ring(tea, items, monkeypatch, caplog):
-    items(1)
-    release = freeze.request(tea, "long", "", None)
-    nowhere = producers[Connection("redis+socket:///nowhere/redis.sock")]
-    monkeypatch.setattr(app.amqp, "_producer_pool", nowhere)
-    tasks.notify(release.pk)
-    assert "no broker" in caplog.text
-    assert freeze.due() == [release.pk]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -42,17 +42,6 @@ def test_a_summary_is_printed_without_json(judged, tmp_path, capsys):
         assert next(csv.DictReader(file)).keys() == {"task", "worker", "label"}
 
 
-def test_the_same_release_is_written_again_with_the_same_bytes(judged, tmp_path):
-    first, second = tmp_path / "first", tmp_path / "second"
-    release("--layout", "long", "--out", first)
-    release("--again", 1, "--out", second)
-    release("--again", 1, "--out", second)  # the same release may be written over
-    names = sorted(p.name for p in first.iterdir())
-    assert names == sorted(p.name for p in second.iterdir())
-    assert all((first / n).read_bytes() == (second / n).read_bytes() for n in names)
-    assert Release.objects.count() == 1
-
-
 def test_a_folder_with_other_things_is_refused_and_nothing_is_frozen(judged, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(CommandError, match="is not empty"):
@@ -91,8 +80,3 @@ def test_what_cannot_be_is_one_sentence(judged, tmp_path, args, sentence, code):
         release(*args, "--out", tmp_path / "out")
     assert refusal.value.returncode == code
     assert not (tmp_path / "out").exists()
-
-
-def test_an_unknown_study_is_one_sentence(db, tmp_path):
-    with pytest.raises(CommandError, match="There is no study"):
-        call_command("release", "rain", "--layout", "long", "--out", tmp_path / "out")

@@ -196,22 +196,6 @@ def test_a_long_release_comes_back_with_its_settings_as_often_as_wanted(mix, _da
     assert judgments("third") == before
 
 
-def test_a_release_whose_manifest_names_no_tasks_shows_their_settings_by_its_judgments(mix, _data):
-    folder = released(mix)
-    manifest = json.loads((folder / "manifest.json").read_text())
-    del manifest["rules"]["tasks"]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    report = import_release(folder, "again")
-    # The questions of a task stand nowhere else.
-    (lost, judged) = report["rejected"]
-    assert "only the manifest tells the questions" in lost["reason"]
-    assert judged["reason"] == "3 judgments are on items that the study does not have"
-    kept = [row for row in judgments("mix") if row[0] != "i-own"]
-    assert judgments("again") == kept
-    feel = Study.objects.get(slug="again").tasks.get(name="feel")
-    assert (feel.config["points"], feel.config["feedback"]) == (5, "optional")
-
-
 def test_the_same_release_again_changes_nothing_and_a_longer_one_adds_the_rest(mix, _data):
     folder = released(mix)
     path = folder / "judgments.jsonl"
@@ -285,9 +269,7 @@ def test_an_item_about_claims_without_a_judgment_is_named(mix, _data):
 @pytest.mark.parametrize(
     ("layout", "format", "more"),
     [
-        ("long", "jsonl", {}),
         ("long", "csv", {}),
-        ("dpo", "jsonl", FEW),
         ("dpo", "parquet", FEW),
         ("personafeedback", "jsonl", FEW),
         ("personalbench", "parquet", {}),

@@ -1,4 +1,4 @@
-"""The layout `long`: tasks of every kind, with the settings that their items and judgments show."""
+"""The layout `long`: tasks of every kind, with settings as manifest and items show them."""
 
 import re
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Long(Layout):
     LACKS = ("persons", "memories")
 
     def tasks(self) -> dict[str, tuple[str, dict]]:
-        """The tasks of the items, with the settings of the manifest, their items and judgments."""
+        """The tasks of the items, with the settings of the manifest and of their items."""
         tasks: dict[str, tuple[str, dict]] = {}
         self.gold: dict[str, dict[int, str]] = {}
         stated = {task.get("name"): task for task in self._stated_tasks()}
@@ -57,7 +57,7 @@ class Long(Layout):
                 self.gold.setdefault(str(row.get("item_id")), {})
             earlier = tasks.get(row["task"], (kind.code, {}))[1]
             tasks[row["task"]] = kind.code, _merged(earlier, settings)
-        self._add_answered(tasks)
+        self._collect_claims()
         for name, task in stated.items():
             code, settings = tasks.get(str(name), ("", {}))
             if code == task.get("kind") and isinstance(task.get("config"), dict):
@@ -66,23 +66,12 @@ class Long(Layout):
                 tasks[str(name)] = code, config
         return tasks
 
-    def _add_answered(self, tasks: dict[str, tuple[str, dict]]) -> None:
-        """Add the settings that judgments show, and collect the claims of gold responses."""
-        for _place, row in self.judgments():
-            code, settings = tasks.get(str(row.get("task")), ("", {}))
-            if code != row.get("kind"):
-                continue
-            kind = kind_of(code)
-            released = ReleasedAnswer(row["answer"], str(row.get("detail") or ""))
-            shown = kind.files.answered_config(released)
-            if row.get("reason"):
-                shown["reason"] = "optional"
-            for name, setting in (("chips", lambda v: v), ("marks", bool)):
-                if isinstance(value := row.get(name), list) and value:
-                    shown[name] = setting(value)
-            tasks[row["task"]] = code, _merged(settings, shown)
-            if (item := str(row.get("item_id"))) in self.gold:
-                self.gold[item] |= kind.files.claims(released)
+    def _collect_claims(self) -> None:
+        """The claims of gold responses, which judgments alone show."""
+        for _place, row in self.judgments() if self.gold else ():
+            if (item := str(row.get("item_id"))) in self.gold and row.get("kind") in KINDS:
+                released = ReleasedAnswer(row["answer"], str(row.get("detail") or ""))
+                self.gold[item] |= kind_of(row["kind"]).files.claims(released)
 
     def _stated_tasks(self) -> list[dict]:
         """The tasks that the manifest names, the newest version of each last."""
