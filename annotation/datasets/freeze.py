@@ -152,11 +152,11 @@ def _patiently(act: Callable) -> Any:
 def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
     """Everything a release holds, by id, and the study's words as they are now."""
     consent = study.consent_text
-    void = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
-    void, proposals = set(void.values_list("pk", flat=True)), {}
+    voided = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
+    void, proposals = set(voided.values_list("pk", flat=True)), {}
     if proposes(study):
-        began = judgments_as_of(study.pk, judgment, void).exclude(proposal__isnull=True)
-        began = set(began.values_list("pk", flat=True))
+        proposed = judgments_as_of(study.pk, judgment, void).exclude(proposal__isnull=True)
+        began = set(proposed.values_list("pk", flat=True))
         proposals = {"judgments": len(began), "left_out": choices.without_proposals}
         void |= began if choices.without_proposals else set()
     rulings = Adjudication.objects.filter(item__study=study)

@@ -316,10 +316,11 @@ class Reading:
         live = ("parameters__messages", "parameters__chance")
         options = ItemOption.objects.filter(among("item", items)).order_by("number")
         shown = defaultdict(list)
-        for item, *texts, messages, chance in options.values_list(
-            "item", *(f"candidate__{name}" for name in (*fields, *live))
+        for item, name, text, strategy, model, messages, chance in options.values_list(
+            "item", *(f"candidate__{field}" for field in (*fields, *live))
         ):
-            shown[item].append(records.Answer(*texts, messages or (), chance))
+            answer = records.Answer(name, text, strategy, model, messages or (), chance)
+            shown[item].append(answer)
         return shown
 
     def _rulings(self, items: list) -> dict:
@@ -378,7 +379,7 @@ class Reading:
 
 
 def _day(day: date | None) -> str | None:
-    return day and day.isoformat()
+    return day.isoformat() if day else None
 
 
 def _public(parameters: dict) -> dict:

@@ -7,7 +7,7 @@ orders. Beside each figure stands people's, on the same targets where there are 
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -246,7 +246,7 @@ def summary(asked: list[dict], replies: dict[str, tuple]) -> dict:
     }
 
 
-def _where(rated: Rated, outright: bool) -> Values:
+def _where(rated: Iterable[tuple[dict, float | None]], outright: bool) -> Values:
     """The ratings of answers that do, or do not, mention the attribute outright."""
     return [(row["user"], value) for row, value in rated
             if value is not None and mention.explicit(_share(row)) is outright]  # fmt: skip
