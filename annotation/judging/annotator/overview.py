@@ -221,7 +221,7 @@ def counts(studies: list[Study]) -> dict[int, dict]:
         last=Subquery(done.annotate(at=Max("last_judged_at")).values("at")),
     )
     return {
-        row["pk"]: row | {"wanted": row["wanted"] or 0, "done": row["done"] or 0}
+        row["pk"]: {**row, "wanted": row["wanted"] or 0, "done": row["done"] or 0}
         for row in rows.values("pk", "people", "wanted", "done", "last")
     }
 
