@@ -115,7 +115,7 @@ def _child(format: str) -> dict:
     from annotation.datasets import freeze
     from annotation.studies.models import Study
 
-    release = freeze.request(Study.objects.get(slug="bench"), "long", format, None)
+    release = freeze.request_release(Study.objects.get(slug="bench"), "long", format, None)
     begin = _spent(connection.connection)
     with tempfile.TemporaryDirectory() as folder:
         freeze.write(release, Path(folder))

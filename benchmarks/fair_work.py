@@ -44,7 +44,7 @@ def _import(slug: str, count: str) -> dict:
         rows = (f"Why {n}-{i}?,yes {i},no {i},A,w{v}\n" for i in range(ITEMS) for v in range(3))
         text = ",".join(columns) + "\n" + "".join(rows)
         row = receive.whole(study, person, SimpleUploadedFile("a.csv", text.encode()))
-        run.request(row, {"columns": columns})
+        run.request_import(row, {"columns": columns})
         tasks.notify(row.pk)
     while count == "1" and DataImport.objects.get(study=study).status != "done":
         time.sleep(0.2)
@@ -58,7 +58,7 @@ def _release(slug: str) -> dict:
     from annotation.studies.models import Study
 
     begin = time.perf_counter()
-    release = freeze.request(Study.objects.get(slug=slug), "long", "", None)
+    release = freeze.request_release(Study.objects.get(slug=slug), "long", "", None)
     tasks.notify(release.pk)
     while release.status != "done":
         time.sleep(0.05)

@@ -64,7 +64,7 @@ class VotesCommand(BaseCommand, ABC):
         """The text to print."""
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def aligned_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Rows of text under a header, columns padded; the first to the left, the rest to the right."""
     rows = [header, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(header))]

@@ -319,7 +319,7 @@ def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
         last = counting.last_position(study, task, CAP)
         measure = counting.counted_measure(definition)
         read = task_votes(definition, measure.name if measure else "", last=last)
-        seen = rules.preview(
+        seen = rules.preview_rule(
             read.votes,
             len(read.declared),
             rules.DEFAULT,
@@ -418,7 +418,7 @@ def _download(
         raise Http404
     head = [[f"# {figure.caption} {study.title}, {task}."]] if caption else []
     rows = [*head, figure.header or (figure.reason,), *figure.rows]
-    return downloads.table(f"{study.slug}-{task}-{figure.key}.csv", rows)
+    return downloads.csv_response(f"{study.slug}-{task}-{figure.key}.csv", rows)
 
 
 def _sizes(seen: dict) -> list[tuple]:

@@ -108,7 +108,7 @@ class PersonaBoard(StudyView):
             "similar": similar,
             "pairs": shown[:PAIRS],
             "pairs_in_all": len(shown),
-            "thresholds": [{"similar": at, "pairs": n} for at, n in board.preview(pairs)],
+            "thresholds": [{"similar": at, "pairs": n} for at, n in board.preview_threshold(pairs)],
         }
 
 
@@ -260,7 +260,7 @@ class AttributesMade(StudyView):
     @call(policies.generation.may_run, name="preview_clusters", takes=Thresholds)
     def get(self, request: Request, study: Study, thresholds: Thresholds) -> Any:
         """What thresholds would make of the extracted statements."""
-        preview = attributes.preview(study, thresholds)
+        preview = attributes.preview_thresholds(study, thresholds)
         examples = [[row.wording for row in cluster.members] for cluster in preview["examples"]]
         counts = ("statements", "people", "sampled", "confident", "attributes")
         return {name: preview[name] for name in counts} | {"examples": examples}
@@ -296,7 +296,7 @@ class StudyRetrieval(StudyView):
     @call(policies.source.may_change, takes=retrieve.Search, partial=True, answer=retrieve.Search)
     def put(self, request: Request, study: Study, wanted: dict) -> Any:
         """Set what is named; ``oracle`` makes the study one that may show the need to models."""
-        return retrieve.save(study, wanted, by=request.user)
+        return retrieve.save_retrieval(study, wanted, by=request.user)
 
 
 class DocumentUpload(serializers.Serializer):

@@ -240,10 +240,10 @@ class LiveComparison(StudyView):
     @call(policies.task.may_change, name="live_save", takes=Live, answer=Live)
     def put(self, request: Request, study: Study, live: Live) -> Any:
         """Let people talk by these settings from now on; a study that is a draft opens."""
-        settings.save(study, live, by=request.user)
+        settings.save_live(study, live, by=request.user)
         return study.live
 
     @call(policies.task.may_change, name="live_end", answer=None, status=204)
     def delete(self, request: Request, study: Study) -> None:
         """Let nobody begin a conversation from now on."""
-        settings.save(study, None, by=request.user)
+        settings.save_live(study, None, by=request.user)

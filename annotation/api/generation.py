@@ -97,7 +97,7 @@ class OnePrompt(StudyView):
     @call(policies.generation.may_run, name="prompt_save", takes=PromptBody)
     def put(self, request: Request, study: Study, texts: dict, name: str) -> Any:
         """Make the next version; runs that were started keep theirs."""
-        wording.save(study, _prompt_name(name), **texts, by=request.user)
+        wording.save_prompt(study, _prompt_name(name), **texts, by=request.user)
         return _prompt(study, name)
 
 
@@ -131,12 +131,14 @@ def _request(study: Study, wanted: dict, by: User | None) -> Run:
     options, endpoint = wanted["options"], wanted["endpoint"]
     rest = {"endpoint": endpoint, "limit": wanted.get("limit"), "by": by}
     if wanted["step"] != ANSWERS:
-        return proposals.request(study, wanted["step"], options, **rest)
+        return proposals.request_proposals(study, wanted["step"], options, **rest)
     if unknown := options.keys() - {"strategies", "rewrite", "of"}:
         raise DomainError(f"There is no option “{min(unknown)[:40]}” of answers.", code="option")
     how = options.get("rewrite")
     names = [str(how)] if how else _strategies(options)
-    rows = generate.request(study, strategies=names, of=str(options.get("of", "A1")), **rest)
+    rows = generate.request_answers(
+        study, strategies=names, of=str(options.get("of", "A1")), **rest
+    )
     if not rows:
         raise DomainError("There is nothing new to ask for.", code="nothing")
     return cast("Run", rows[0].run)  # made a moment ago, in this transaction

@@ -224,7 +224,7 @@ class StartImport(StudyView):
         wish |= {"texts": wanted["classes"]} | {n: wanted[n] for n in ("level", "depth")}
         wanted["provenance"] = built(Known, wanted["provenance"]).as_json()
         names = ("task", "open_items", "skip_faults", "repeats", "allow", "provenance", "joins")
-        run.request(row, wish, **{name: wanted[name] for name in names})
+        run.request_import(row, wish, **{name: wanted[name] for name in names})
         tasks.notify(row.pk)
         row.refresh_from_db()
         return row

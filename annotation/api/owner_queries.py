@@ -122,7 +122,7 @@ class OwnGold(StudyView):
         """Save a gold response: the next version, where its text differs from the newest one."""
         judged = claims.scored(query, request.user)
         best = judged[0]["candidate"].pk if judged else None
-        return _gold(gold.save(query, request.user, wanted["text"], source=best))
+        return _gold(gold.save_response(query, request.user, wanted["text"], source=best))
 
 
 class OwnClaims(StudyView):
@@ -169,7 +169,7 @@ class OwnRubric(StudyView):
 
 def _written(query: Query, owner: User, wanted: dict) -> Query:
     finish = wanted.pop("finish")
-    written = owner_queries.write(query, owner, **wanted)
+    written = owner_queries.write_query(query, owner, **wanted)
     return owner_queries.finish(written, owner) if finish else written
 
 

@@ -82,7 +82,7 @@ class ReleasesOfStudy(StudyView):
     )
     def post(self, request: Request, study: Study, fields: dict) -> Any:
         """Freeze the study as its next release; it is written in the background."""
-        release = freeze.request(study, by=request.user, **fields)
+        release = freeze.request_release(study, by=request.user, **fields)
         tasks.notify(release.pk)
         return release
 
@@ -165,7 +165,7 @@ class ReleaseImports(StudyView):
     @call(takes=ReleaseUpload, answer=ReleaseImportStatus, status=202)
     def post(self, request: Request, body: dict) -> Any:
         """Keep a zipped release; a worker makes the study of it."""
-        job = uploads.request(body["file"], body["slug"], request.user)
+        job = uploads.request_import(body["file"], body["slug"], request.user)
         jobs.notify(tasks.import_upload, job.pk)
         address = reverse("api-release-import", args=[job.public_id])
         headers = {"Location": request.build_absolute_uri(address)}

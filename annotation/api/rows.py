@@ -166,6 +166,6 @@ class RowsOfStudy(StudyView):
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, RESOURCES[self.resource].policy.may_change)
         values, skip = body["rows"], body["skip_faulty"]
-        faults = rows.add(study, self.resource, values, skip_faulty=skip, by=request.user)
+        faults = rows.add_rows(study, self.resource, values, skip_faulty=skip, by=request.user)
         faulty = {fault.row for fault in faults}
         return {"stored": len(values) - len(faulty), "faults": [asdict(one) for one in faults]}

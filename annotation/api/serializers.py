@@ -246,6 +246,6 @@ def _explained(item: Item, answer: Answer, order: list[int]) -> dict | None:
         return None
     return {
         "right": hidden_checks.agrees(item, answer.label, item.expected),
-        "expected": labels.words(item, item.expected, order),
+        "expected": labels.label_words(item, item.expected, order),
         "explanation": item.explanation,
     }

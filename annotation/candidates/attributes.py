@@ -81,7 +81,7 @@ def _people(study: Study) -> Iterator[list[Extraction]]:
         yield list(statements(study).filter(persona=persona).select_related("proposal"))
 
 
-def preview(study: Study, thresholds: Thresholds) -> dict:
+def preview_thresholds(study: Study, thresholds: Thresholds) -> dict:
     """What ``thresholds`` would make; nothing is stored.
 
     ``{"statements", "people", "sampled", "confident", "attributes", "table", "examples"}``: how

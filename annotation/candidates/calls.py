@@ -149,11 +149,11 @@ def stopped(rows: QuerySet) -> QuerySet:
     return rows.filter(query__replaced_at=None) if rows.model is Candidate else rows
 
 
-def again(rows: QuerySet) -> int:
+def retry_calls(rows: QuerySet) -> int:
     """Ask once more for ``rows``; the patience for their endpoint begins anew. How many."""
     transaction.on_commit(notify_due)
     rows.update(asked_at=Now())
-    return jobs.again(rows)
+    return jobs.retry_jobs(rows)
 
 
 def put_off(row: Generated, failure: CallFailed) -> None:

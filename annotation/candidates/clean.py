@@ -190,7 +190,7 @@ _THIRD = re.compile(
 )
 
 
-def check(
+def check_answer(
     text: str,
     *,
     question: str,

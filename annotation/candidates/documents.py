@@ -44,7 +44,7 @@ def _silent(done: int, total: int) -> None:
     """Tell nobody of progress."""
 
 
-def add(
+def add_documents(
     study: Study,
     name: str,
     data: bytes,
@@ -154,7 +154,7 @@ def _texts(name: str, data: bytes, skipped: list) -> dict[str, Text]:
     with scratch_folder() as scratch:
         path = scratch / "file"
         path.write_bytes(data)
-        for message in foreign.read(READER, path, scratch, ROOM):
+        for message in foreign.read_foreign(READER, path, scratch, ROOM):
             if "reason" in message:
                 skipped.append(message)
                 continue
@@ -196,7 +196,9 @@ def read_file(pk: int) -> bool:
     row = DocumentFile.objects.select_related("study", "by").get(pk=pk)
     try:
         with jobs.renewed(row) as lease, row.file.open("rb") as file:
-            added = add(row.study, row.name, file.read(), by=row.by, progress=_progress(row, lease))
+            added = add_documents(
+                row.study, row.name, file.read(), by=row.by, progress=_progress(row, lease)
+            )
     except TakenOver:
         return False
     except (DomainError, OSError) as error:

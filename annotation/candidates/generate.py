@@ -49,7 +49,7 @@ def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> dict:
     return spending.estimate(server, count, earlier, len(rows))
 
 
-def request(
+def request_answers(
     study: Study,
     *,
     endpoint: str = "",
@@ -184,7 +184,7 @@ def request_text(
         asked = Candidate.every.filter(query=query, strategy=row.strategy, endpoint=server.name)
         if stored := asked.first():
             if stored.status == FAILED:
-                calls.again(Candidate.every.filter(pk=stored.pk))
+                calls.retry_calls(Candidate.every.filter(pk=stored.pk))
             return stored
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
@@ -220,7 +220,7 @@ def request_personalised(
 def retry(study: Study, *, by: User | None = None) -> int:
     """Ask again for every answer of ``study`` that stopped (``calls.stopped``); how many."""
     with transaction.atomic():
-        count = calls.again(calls.stopped(Candidate.every.filter(study=study)))
+        count = calls.retry_calls(calls.stopped(Candidate.every.filter(study=study)))
         if count:
             audit.record(by, "candidates.retry", study, candidates=count)
     return count
@@ -324,7 +324,7 @@ def _insert(
 # --- Writing ----------------------------------------------------------------------------------
 
 
-def write(candidate: Candidate) -> None:
+def write_answer(candidate: Candidate) -> None:
     """Ask a model for the answer of a row that was claimed, and store it. Raises CallFailed."""
     server = endpoints.configured(candidate.endpoint)
     if server is None:
@@ -345,7 +345,7 @@ def write(candidate: Candidate) -> None:
     before, tolerance = draft.parameters.get("words_before"), rules_of(candidate.study)
     if before and not keeps_length(before, cleaned.text, tolerance.length_tolerance):
         raise CallFailed("length")
-    results.store(Written(candidate, server, draft, answer, cleaned))
+    results.store_result(Written(candidate, server, draft, answer, cleaned))
 
 
 def _searching(server: Endpoint) -> Endpoint:

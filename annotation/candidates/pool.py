@@ -31,7 +31,10 @@ MOST_THREADS = 32
 SECONDS = 240
 # How often a command that waits looks.
 POLL_SECONDS = 0.5
-WRITE: dict[type[Generated], Callable] = {Candidate: generate.write, Proposal: proposals.write}
+WRITE: dict[type[Generated], Callable] = {
+    Candidate: generate.write_answer,
+    Proposal: proposals.write_proposal,
+}
 
 
 def write_one(pk: UUID | str) -> Generated | None:

@@ -65,7 +65,7 @@ def _estimate(study: Study, step: Step, server: Endpoint, count: int) -> dict:
 
 
 @transaction.atomic
-def request(
+def request_proposals(
     study: Study,
     name: str,
     options: dict,
@@ -122,7 +122,7 @@ def request(
     return run
 
 
-def write(proposal: Proposal) -> None:
+def write_proposal(proposal: Proposal) -> None:
     """Ask a model for a proposal that was claimed, and store it. Raises CallFailed."""
     server = endpoints.configured(proposal.endpoint)
     if server is None:
@@ -228,7 +228,7 @@ def cancel(run: Run, *, by: User | None = None) -> int:
 def resume(run: Run, *, by: User | None = None) -> int:
     """Ask again for what of ``run`` stopped (``calls.stopped``); how many rows."""
     Run.objects.filter(pk=run.pk).update(cancelled_at=None)
-    count = sum(calls.again(calls.stopped(rows)) for rows in rows_of(run))
+    count = sum(calls.retry_calls(calls.stopped(rows)) for rows in rows_of(run))
     audit.record(by, "generation.resume", run, proposals=count)
     return count
 

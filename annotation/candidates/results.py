@@ -80,7 +80,7 @@ def set_rules(
     audit.record(by, "generation.rules", study, **changed)
 
 
-def store(result: Written) -> None:
+def store_result(result: Written) -> None:
     """Store an answer in its row; where its attempt came too late that is logged alone."""
     row, draft, answer, text = result.row, result.draft, result.answer, result.cleaned.text
     made = {
@@ -123,7 +123,7 @@ def _looked_over(result: Written) -> tuple[list[str], str]:
         return [], ""
     others = Candidate.objects.filter(query=query, status=Candidate.Status.DONE).exclude(pk=row.pk)
     attributes = Attribute.objects.filter(held_on(query.asked_on), persona=query.persona_id)
-    flags = clean.check(
+    flags = clean.check_answer(
         result.cleaned.text,
         question=query.text,
         language=query.language,

@@ -64,7 +64,7 @@ class Search:
             raise ValueError(_("No web search is configured: set ATTUNE_SEARCH_URL."))
 
 
-def check(wanted: dict[str, Any]) -> None:
+def check_retrieval(wanted: dict[str, Any]) -> None:
     """DomainError where these columns of a Retrieval, from a file, cannot be."""
     if unknown := wanted.keys() - {"sources", "strategies", "results"}:
         raise DomainError(f"“retrieval” has no {min(unknown)[:40]}.", code="retrieval")
@@ -77,7 +77,7 @@ def settings_of(study: Study) -> Retrieval:
 
 
 @transaction.atomic
-def save(study: Study, wanted: dict[str, Any], *, by: User) -> Retrieval:
+def save_retrieval(study: Study, wanted: dict[str, Any], *, by: User) -> Retrieval:
     """Change these fields of the study's Retrieval. DomainError where they do not fit together."""
     built(Search, taken(Search, vars(settings_of(study))) | wanted)
     saved, _created = Retrieval.objects.update_or_create(study=study, defaults=wanted)

@@ -187,7 +187,7 @@ def near_duplicates(study: Study, kind: str, reviewer: User, similarity: float) 
     return rows.order_by("-similarity", "pk")
 
 
-def preview(study: Study, kind: str, reviewer: User) -> list[tuple[float, int]]:
+def preview_threshold(study: Study, kind: str, reviewer: User) -> list[tuple[float, int]]:
     """How many proposals each threshold would show to ``reviewer`` as near-duplicates."""
     steps = [n / 100 for n in range(60, 100, 5)]
     shown = {f"n{place}": Count("pk", Q(similarity__gte=at)) for place, at in enumerate(steps)}

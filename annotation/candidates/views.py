@@ -91,7 +91,7 @@ def candidates(request: UserRequest, slug: str) -> HttpResponseBase:
         )
     if form.is_valid():
         with refusals.as_message(request):
-            new = len(generate.request(study, **form.cleaned_data, by=request.user))
+            new = len(generate.request_answers(study, **form.cleaned_data, by=request.user))
             text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", new)
             messages.success(request, text % {"n": new})
             return redirect("candidates", study.slug)
@@ -130,7 +130,7 @@ def configured_servers(request: UserRequest) -> list[endpoints.Endpoint]:
 def _planned(request: UserRequest, study: Study, data: dict) -> dict | None:
     """What the choice would take; nothing is asked for. None, with a message, where it cannot."""
     with refusals.as_message(request), transaction.atomic():
-        rows = generate.request(study, **data)
+        rows = generate.request_answers(study, **data)
         transaction.set_rollback(True)
         return generate.planned(rows)
     return None
@@ -239,7 +239,7 @@ def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
         data = form.cleaned_data
         with refusals.in_form(form):
             if request.POST.get("do") == "start":
-                proposals.request(
+                proposals.request_proposals(
                     study,
                     name,
                     data["options"],
@@ -315,7 +315,7 @@ def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
     form = PromptForm(request.POST if request.method == "POST" else None, initial=initial)
     if form.is_bound and form.is_valid():
         with refusals.in_form(form):
-            wording.save(study, name, **form.cleaned_data, by=request.user)
+            wording.save_prompt(study, name, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved. Earlier results name the version that made them."))
             return redirect("prompt", slug, name)
     context = {
@@ -355,7 +355,9 @@ def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
         "flag": flag,
         "kinds": review.counts(study),
         "crowded": review.over_represented(study, kind),
-        "preview": [] if kind == review.ANSWER else review.preview(study, kind, request.user),
+        "preview": []
+        if kind == review.ANSWER
+        else review.preview_threshold(study, kind, request.user),
         "similar": similar,
         "undo": request.session.get(_key(study, kind), []),
     }
@@ -425,7 +427,7 @@ def board(request: UserRequest, slug: str) -> HttpResponse:
         "study": study,
         "people": len(people),
         "tallies": [_shown_pair(values) for values in personas.tallies(people)],
-        "preview": personas.preview(pairs),
+        "preview": personas.preview_threshold(pairs),
         "similar": similarity,
         "page": Paginator(shown, PAIRS).get_page(request.GET.get("page")),
         "decided": study.pair_decisions.filter(decided_by=request.user).exists(),
@@ -469,7 +471,7 @@ def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpRespo
     values, file = tally(DIMENSIONS[name], profiles), f"{slug}-personas-{name}.{ending}"
     if ending == "csv":
         rows = [(value, count, value in values.over) for value, count in values.rows]
-        return downloads.table(file, [("value", "personas", "over_represented"), *rows])
+        return downloads.csv_response(file, [("value", "personas", "over_represented"), *rows])
     if not (drawn := _chart(values)):
         raise Http404
     caption = _("%(what)s of %(n)d personas. ▲: over-represented.") % {
@@ -512,7 +514,7 @@ def clusters(request: UserRequest, slug: str) -> HttpResponse:
             return redirect("tasks", slug)
     thresholds = form.schema if valid else attributes.Thresholds()
     context = {"study": study, "form": form, "now": thresholds}
-    context |= attributes.preview(study, thresholds)
+    context |= attributes.preview_thresholds(study, thresholds)
     status = 400 if request.method == "POST" else 200
     return render(request, "candidates/clusters.html", context, status=status)
 
@@ -532,7 +534,7 @@ def sources(request: UserRequest, slug: str) -> HttpResponse:
     stored = retrieve.settings_of(study)
     form = RetrievalForm(request.POST if request.method == "POST" else None, initial=vars(stored))
     if form.is_bound and form.is_valid():
-        retrieve.save(study, form.values, by=request.user)
+        retrieve.save_retrieval(study, form.values, by=request.user)
         messages.success(request, _("Saved."))
         return redirect("sources", slug)
     return _sources_page(request, study, form, DocumentsForm())

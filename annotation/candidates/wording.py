@@ -121,7 +121,9 @@ def _as_wording(template: PromptTemplate) -> Wording:
     return Wording(str(template), template.system, template.user)
 
 
-def save(study: Study, name: str, system: str, user: str, *, by: User | None = None) -> Wording:
+def save_prompt(
+    study: Study, name: str, system: str, user: str, *, by: User | None = None
+) -> Wording:
     """Make the study's next version of a prompt; DomainError where it misses a place."""
     system, user = (text.replace("\r\n", "\n").strip() for text in (system, user))
     if name not in EDITABLE:

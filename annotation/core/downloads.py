@@ -35,7 +35,7 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
         yield writer.writerow([disarmed(v) if isinstance(v, str) else v for v in row])
 
 
-def table(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
+def csv_response(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
     """``rows`` as a CSV file."""
     return attachment(name, CHART_TYPES["csv"], "".join(csv_lines(rows)))
 

@@ -119,7 +119,7 @@ def command(reader: str, path: Path, scratch: Path, limits: Limits) -> list[str]
     return [sys.executable, "-m", "annotation.core.child", *words, get_language() or "en"]
 
 
-def read(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Generator[Any]:
+def read_foreign(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Generator[Any]:
     """What ``reader`` says of the file ``path``, message by message, to its end.
 
     ``reader`` is "module:function" of a function (path, folder, limits) whose messages are JSON,
@@ -158,7 +158,7 @@ def read_upload(reader: str, file: UploadedFile) -> Generator[Any]:
         path = folder / "file"
         with path.open("wb") as stream:
             stream.writelines(file.chunks())
-        yield from read(reader, path, folder)
+        yield from read_foreign(reader, path, folder)
 
 
 def _ended(code: int, errors: IO[bytes], limits: Limits) -> ForeignFileError:

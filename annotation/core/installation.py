@@ -29,7 +29,7 @@ def establish(*, anew: bool = False) -> None:
     Installation.objects.update(name=here)
 
 
-def check() -> None:
+def check_installation() -> None:
     """End a web server or worker with a sentence where it sees other files than the database's.
 
     Without a database nothing can be compared: the server starts and says so on its pages.

@@ -126,7 +126,7 @@ def end(job: Job, status: str, **fields: Any) -> bool:
     return bool(held(job).update(status=status, **fields))
 
 
-def again(rows: QuerySet) -> int:
+def retry_jobs(rows: QuerySet) -> int:
     """Ask once more for ``rows``, whatever became of them; how many."""
     return rows.update(
         status=REQUESTED, tries_from=F("attempts"), next_try_at=None, error_code="", error=""

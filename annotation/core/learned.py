@@ -203,7 +203,7 @@ def f1(predicted: np.ndarray, label: np.ndarray, weight: np.ndarray | None = Non
     return float(2 * right / both) if both else 0.0
 
 
-def save(path: Path, model: Linear, card: dict) -> None:
+def save_model(path: Path, model: Linear, card: dict) -> None:
     """Write the model with its card to ``path``, whole or not at all, and the card beside it.
 
     The card needs "kind". Raises ModelError where the folder cannot be written to.

@@ -48,7 +48,7 @@ class BrokenRecordError(ValueError):
         self.later = later
 
 
-def read(stream: BinaryIO, check_header: CheckHeader = None) -> Rows:
+def read_records(stream: BinaryIO, check_header: CheckHeader = None) -> Rows:
     """Records of ``stream``, JSON lines or CSV, recognised by the first character.
 
     ``check_header(names)`` may refuse the columns of a CSV with ValueError. Raises RecordsError
@@ -65,7 +65,7 @@ def of_file(path: Path | str, refusal: type[DomainError], check_header: CheckHea
     """Records of the file at ``path``, as ``read``; ``refusal`` names it where nothing can be."""
     try:
         with Path(path).open("rb") as stream:
-            yield from read(stream, check_header)
+            yield from read_records(stream, check_header)
     except RecordsError as error:
         raise refusal(f"{path}, {error.sentence}") from error
     except OSError as error:

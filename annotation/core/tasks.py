@@ -8,7 +8,7 @@ from annotation.core import installation, jobs
 @worker_init.connect
 def compare_files(**kwargs: object) -> None:
     """A worker that sees other files than the web servers ends at once."""
-    installation.check()
+    installation.check_installation()
     connection.close()  # children that are forked later must not share it
 
 

@@ -21,7 +21,7 @@ BLOCK = 1 << 20
 CACHE = "__pycache__"
 
 
-def check(folder: Path, key: str = "") -> list[dict]:
+def check_release(folder: Path, key: str = "") -> list[dict]:
     """Return [{"path", "reason"}] of everything that is wrong with a release; [] if nothing is.
 
     What ``differences`` finds, what the papers that are known find in such folders, and a signature

@@ -151,7 +151,7 @@ def _layouts() -> dict[str, str]:
 
 @schema(frozen=True, kw_only=True)
 class ReleaseRequest(Choices):
-    """A release that is asked for; ``freeze.request`` checks that layout and format match."""
+    """A release that is asked for; ``request_release`` checks that layout and format match."""
 
     layout: str = asked(_("Layout"), choices=_layouts)
     format: str = asked(_("Format"), "", choices={"": _("the layout's own"), **FORMATS})

@@ -62,7 +62,7 @@ WAITS = 12
 BUSY = "Something is being imported just now. Ask again in a moment."
 
 
-def request(
+def request_release(
     study: Study,
     layout: str,
     format: str,

@@ -31,8 +31,8 @@ class Release(Job):
     salt = models.CharField(max_length=64)
     # When it was frozen, by the database's clock.
     as_of = models.DateTimeField()
-    # What exactly is in it, by id: see freeze.request. Clocks do not decide, so a vote that was
-    # being stored at that moment, or is imported later with an old date, changes nothing.
+    # What exactly is in it, by id: see request_release. Clocks do not decide: a vote that was being
+    # stored at that moment, or is imported later with an old date, changes nothing.
     frozen = models.JSONField()
     manifest = models.JSONField(null=True)
     # SHA-256 of manifest.json, which has those of all other files.

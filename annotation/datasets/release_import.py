@@ -165,7 +165,7 @@ class _Import:
             chunk = [(place, row) for place, row in chunk if row["profile"] != {}]
         places = [place for place, _row in chunk]
         values = [row for _place, row in chunk]
-        for fault in bundle_rows.add(study, name, values, skip_faulty=True, by=self.by):
+        for fault in bundle_rows.add_rows(study, name, values, skip_faulty=True, by=self.by):
             self.layout.fault(places[fault.row], fault.detail)
 
     def _store_pairs(self, items: dict) -> None:
@@ -193,7 +193,7 @@ class _Import:
             try:
                 if query is None:
                     raise DomainError(f"there is no query “{item.query[:80]}”")
-                response = gold.save(query, None, item.gold)
+                response = gold.save_response(query, None, item.gold)
                 gold.set_claims(response, [text for _n, text in sorted(item.claims.items())])
                 row = {"external_id": item.id, "query": query, "gold": response}
                 add_items(study, tasks[item.task], [row | {"overlap": item.overlap}], by=self.by)

@@ -29,7 +29,7 @@ ENTRIES_LIMIT = 20_000
 PIECE = 1 << 20
 
 
-def request(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
+def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
     """Keep the uploaded ``file`` and ask for its import as the study ``slug``.
 
     Raises DomainError for a slug that cannot be, a file that is too large, and who may not make

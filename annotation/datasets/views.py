@@ -33,7 +33,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     form = ReleaseForm(request.POST or None, initial=freeze.suited(study))
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
-            release = freeze.request(study, by=request.user, **form.cleaned_data)
+            release = freeze.request_release(study, by=request.user, **form.cleaned_data)
             tasks.notify(release.pk)
             words = _("Release %(n)d is being written.") % {"n": release.version}
             messages.success(request, words)
@@ -61,7 +61,7 @@ def import_release(request: UserRequest) -> HttpResponse:
     form = ReleaseUploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
-            job = uploads.request(by=request.user, **form.cleaned_data)
+            job = uploads.request_import(by=request.user, **form.cleaned_data)
             jobs.notify(tasks.import_upload, job.pk)
             messages.success(request, _("The release is being imported."))
             return redirect("release-import")

@@ -95,7 +95,7 @@ def _revise(release: Release, reason: str) -> None:
         ]
         release.fetched_at = None
     release.save(update_fields=["frozen", "revision", "revisions", "fetched_at"])
-    jobs.again(Release.objects.filter(pk=release.pk))
+    jobs.retry_jobs(Release.objects.filter(pk=release.pk))
     audit.record(None, "release.rewrite", release, version=release.number)
     transaction.on_commit(partial(_write_anew, release, before))
 

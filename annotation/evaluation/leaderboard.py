@@ -204,7 +204,7 @@ def aspect_tables(release: Release) -> dict[str, tables.Table]:
 
 
 def _of_aspects(release: Release, rows: QuerySet) -> dict[str, tables.Table]:
-    asked = pairs.read(folders.present(release)).pairs
+    asked = pairs.read_pairs(folders.present(release)).pairs
     shown = {name for pair in asked for name in (pair.chosen_id, pair.reject_id)}
     scores: dict[str, dict[str, float]] = defaultdict(dict)
     several = rows.values("aspect").annotate(n=Count("source", distinct=True)).filter(n__gt=1)

@@ -83,7 +83,7 @@ def settings(layout: str) -> tuple[str, ...]:
     return paper.settings if paper else ()
 
 
-def read(folder: Path) -> Benchmark:
+def read_pairs(folder: Path) -> Benchmark:
     """Read a release's folder. Raises BenchmarkError with file and line of the first fault."""
     folder = Path(folder)
     files = _files(folder)

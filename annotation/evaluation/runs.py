@@ -201,7 +201,7 @@ def opened(folder: Path, judge: judges.Judge | None = None) -> Any:
     if changed:
         faults = "; ".join(f"{fault['path']} {fault['reason']}" for fault in changed)
         raise DomainError(f"The release is not as its manifest says: {faults}.")
-    return judge.read(folder) if judge else pairs.read(folder)
+    return judge.read(folder) if judge else pairs.read_pairs(folder)
 
 
 def register(subject: pairs.Benchmark | judges.Judged, folder: Path) -> Benchmark:
@@ -299,7 +299,7 @@ def _resumed(public_id: str, benchmark: Benchmark | None, expected: dict[str, An
         return run
     rows = Run.objects.filter(pk=run.pk)
     if run.status == FAILED:
-        jobs.again(rows)
+        jobs.retry_jobs(rows)
     rows.filter(status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()).update(
         tries_from=F("attempts")
     )
@@ -488,9 +488,9 @@ def due() -> list[int]:
     return list(jobs.startable(rows).order_by("created_at").values_list("pk", flat=True))
 
 
-def again(run: Run, *, by: User) -> None:
+def repeat_run(run: Run, *, by: User) -> None:
     """Let workers go on with a run that stopped; failed answers are asked for again."""
-    if not jobs.again(Run.objects.filter(pk=run.pk, status=FAILED, background=True)):
+    if not jobs.retry_jobs(Run.objects.filter(pk=run.pk, status=FAILED, background=True)):
         raise DomainError(_("Only a run that stopped can go on."))
     run.replies.exclude(code="").delete()
     if study := study_of(run):

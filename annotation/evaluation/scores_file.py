@@ -22,7 +22,7 @@ class ScoresError(DomainError):
     code = "scores"
 
 
-def read(path: Path) -> dict[str, float]:
+def read_scores(path: Path) -> dict[str, float]:
     """{candidate: score} of the columns ``candidate,score``. Raises ScoresError."""
     return {key[0]: score for key, score in _scores(path, COLUMNS)}
 

@@ -91,7 +91,7 @@ def of_file(path: Path) -> list[list[str]]:
 def of_stream(stream: BinaryIO) -> list[list[str]]:
     """The answers in an uploaded file. Raises AnswersError."""
     try:
-        return _answers(records.read(stream, _header))
+        return _answers(records.read_records(stream, _header))
     except records.RecordsError as error:
         raise AnswersError(error.sentence) from error
 

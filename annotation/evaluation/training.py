@@ -363,7 +363,7 @@ K1, B = 1.5, 0.75
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_\u3040-\u30ff\u3400-\u9fff]+|\d+")
 
 
-def words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
     """The words of a text in lower case."""
     return _WORD.findall(text.lower())
 
@@ -372,16 +372,16 @@ def bm25(queries: list[str], documents: list[str], corpus: list[str]) -> np.ndar
     """(rows,): how well each document answers the query in the same row, by the words of all of
     ``corpus``.
     """
-    split = [words(text) for text in corpus]
+    split = [words_of(text) for text in corpus]
     mean = sum(map(len, split)) / max(len(split), 1) or 1.0
     held = Counter(word for text in split for word in set(text))
     scores = []
     for query, document in zip(queries, documents, strict=True):
-        counts = Counter(words(document))
+        counts = Counter(words_of(document))
         norm = K1 * (1 - B + B * counts.total() / mean)
         scores.append(sum(
             math.log(1 + (len(split) - held[word] + 0.5) / (held[word] + 0.5))
             * counts[word] * (K1 + 1) / (counts[word] + norm)
-            for word in set(words(query)) & counts.keys()
+            for word in set(words_of(query)) & counts.keys()
         ))  # fmt: skip
     return np.array(scores)

@@ -182,7 +182,7 @@ def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
     study = study_for(request.user, slug, policies.run.may_start)
     row = get_object_or_404(Run, public_id=run, study=study)
     with refusals.as_message(request):
-        runs.again(row, by=request.user)
+        runs.repeat_run(row, by=request.user)
         tasks.notify(row.pk)
         messages.success(request, _("The model is being asked."))
     return redirect("gap", slug)
@@ -282,7 +282,7 @@ def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpRespo
         Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
     )
     with refusals.as_message(request):
-        runs.again(row, by=request.user)
+        runs.repeat_run(row, by=request.user)
         tasks.notify(row.pk)
         messages.success(request, _("The model is being asked."))
     return redirect("models", slug, version)

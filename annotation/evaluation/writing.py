@@ -80,9 +80,9 @@ class Writing:
 
 def question(unit: str, prompt: Prompt) -> Question:
     """Ask for a text, without thoughts and links."""
-    return Question(unit, partial(list, prompt.messages), read)
+    return Question(unit, partial(list, prompt.messages), read_answer)
 
 
-def read(text: str) -> str | None:
+def read_answer(text: str) -> str | None:
     """The text that people may see; None where nothing is left."""
     return clean.clean(text).text or None

@@ -103,7 +103,7 @@ def uploads_due() -> list[UUID]:
     return list(waiting.order_by("created_at").values_list("pk", flat=True))
 
 
-def preview(owner: User, path: Path) -> tuple[str, Counts]:
+def preview_upload(owner: User, path: Path) -> tuple[str, Counts]:
     """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
     with changing(owner), opened(path) as reading:
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
@@ -308,7 +308,7 @@ class Reading:
 def opened(path: Path, progress: Callable[[int], None] = lambda done: None) -> Iterator[Reading]:
     """The export in the file ``path``; DomainError where it cannot be read, or goes too far."""
     with scratch_folder() as scratch:
-        messages = foreign.read(READER, path, scratch, ROOM)
+        messages = foreign.read_foreign(READER, path, scratch, ROOM)
         try:
             yield Reading(next(messages)["source"], messages, progress)
         finally:

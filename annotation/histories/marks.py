@@ -54,8 +54,9 @@ def suggest(owner: User, rows: Sequence[Row], is_late: bool = False) -> int:
     taken: dict[tuple[UUID, int | None], list[tuple[int, int]]] = defaultdict(list)
     if is_late:
         marked = Mark.objects.filter(session__in={row[0] for row in rows})
-        for *place, start, end in marked.values_list("session", "message", "start", "end"):
-            taken[place[0], place[1]].append((start, end))
+        rows_of = marked.values_list("session", "message", "start", "end")
+        for session, message, start, end in rows_of:
+            taken[session, message].append((start, end))
     passages = []
     for row in rows:
         spans = redact.suggest(row[2], names)

@@ -130,7 +130,7 @@ def cancel(owner: User, pk: UUID | str) -> None:
         FILES.delete(upload.stored)
 
 
-def again(owner: User, pk: UUID | str) -> Upload:
+def retry_upload(owner: User, pk: UUID | str) -> Upload:
     """Import a file although its owner erased it before: they confirmed it."""
     waiting = Upload.objects.filter(owner=owner, pk=pk, status=Upload.Status.ERASED_BEFORE)
     if not waiting.exclude(stored="").update(status=REQUESTED, again=True, attempts=0):

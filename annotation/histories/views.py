@@ -262,7 +262,7 @@ def upload(request: UserRequest, pk: UUID) -> HttpResponse:
         if action == "cancel":
             receive.cancel(request.user, row.pk)
         elif action == "again":
-            tasks.notify(receive.again(request.user, row.pk).pk)
+            tasks.notify(receive.retry_upload(request.user, row.pk).pk)
         elif action == "erase":
             count = row.sessions.count()
             if count and not request.POST.get("sure"):

@@ -294,13 +294,13 @@ def bring_bundle(
     study: Study | None, table: Table, *, by: User | None = None
 ) -> tuple[str, Result]:
     """Store a zipped bundle; the slug of its study. ``study``: the only one that it may be for."""
-    bundle = bundles.read(cast(Path, table.folder))
+    bundle = bundles.load_bundle(cast(Path, table.folder))
     if study is not None and bundle.study["slug"] != study.slug:
         words = {"slug": bundle.study["slug"], "study": study.slug}
         raise ForeignFileError(
             _("The bundle is of the study “%(slug)s”, not of “%(study)s”.") % words
         )
-    totals = bundles.store(bundle, by)
+    totals = bundles.store_bundle(bundle, by)
     counts = {name: totals.get(name, 0) for name in COUNTS}
     return totals["study"], Result(counts)
 

@@ -37,7 +37,7 @@ STARTABLE = Q(status__in=(Status.WAITING, Status.FAILED)) | Q(
 )
 
 
-def request(
+def request_import(
     row: DataImport,
     wish: dict,
     *,
@@ -62,7 +62,7 @@ def request(
     with transaction.atomic():
         if not waiting.update(**values):
             raise Conflict(_("This import is under way or has ended."), code="under_way")
-        jobs.again(DataImport.objects.filter(pk=row.pk))
+        jobs.retry_jobs(DataImport.objects.filter(pk=row.pk))
         ImportFault.objects.filter(source=row).delete()
         audit.record(row.by, "import.start", row)
 
@@ -76,7 +76,7 @@ def join(row: DataImport, other: str, column: str, key: str) -> None:
     joins = _joinable(row, [*row.joins, {"upload": other, "column": column, "key": key}])
     with transaction.atomic():
         DataImport.objects.filter(pk=row.pk).update(joins=joins, mapping=None)
-        jobs.again(DataImport.objects.filter(pk=row.pk))
+        jobs.retry_jobs(DataImport.objects.filter(pk=row.pk))
 
 
 def joinable(row: DataImport) -> QuerySet[DataImport]:

@@ -270,7 +270,7 @@ class _Storing:
                     good.append(shape.conversation(record, salt=self.study.slug))
                 except RowError as fault:
                     self.faults.add(line, fault.sentence)
-            count += conversations.add(self.study, good)
+            count += conversations.add_conversations(self.study, good)
         return Result({"conversations": count}, self.faults)
 
     # Staging

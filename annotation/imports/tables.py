@@ -39,7 +39,7 @@ class Table:
     def rows(self) -> Rows:
         """Line and record of each row, or the reason why it is none; with what is joined to it."""
         for line, read in self._read():
-            for record in trees.rows(read) if isinstance(read, dict) else [read]:
+            for record in trees.tree_rows(read) if isinstance(read, dict) else [read]:
                 for join in self.joins:
                     if isinstance(record, dict):
                         record = join.add(record)
@@ -113,12 +113,12 @@ def opened(path: Path) -> Iterator[Table]:
     What a zip or gzip holds is unpacked into a temporary folder for the time of the block.
     """
     with scratch_folder() as scratch:
-        first = foreign.read(READER, Path(path), scratch)
+        first = foreign.read_foreign(READER, Path(path), scratch)
         begun = [first]
 
         def read() -> Iterator[Any]:
             # The process that told the format goes on to the rows, once.
-            return begun.pop() if begun else foreign.read(READER, Path(path), scratch)
+            return begun.pop() if begun else foreign.read_foreign(READER, Path(path), scratch)
 
         try:
             head = next(first)

@@ -12,7 +12,7 @@ DEPTH_LIMIT = 100
 _ROLES = {"prompter": "user", "model": "assistant"}
 
 
-def rows(record: dict) -> Iterator[dict]:
+def tree_rows(record: dict) -> Iterator[dict]:
     """The rows of ``record``: itself, where it is no such conversation."""
     prompt, history = record.get("prompt"), record.get("conversation_history")
     if isinstance(prompt, dict) and isinstance(prompt.get("replies"), list):

@@ -262,7 +262,7 @@ def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> H
     names = ("task", "open_items", "skip_faults", "repeats", "allow", "provenance")
     wish = data["mapping"].as_json() if data["mapping"] else {}
     with refusals.as_message(request):
-        run.request(row, wish, **{name: data[name] for name in names if name in data})
+        run.request_import(row, wish, **{name: data[name] for name in names if name in data})
         tasks.notify(row.pk)
     return redirect("import", study.slug, row.pk)
 

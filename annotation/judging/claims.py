@@ -92,7 +92,7 @@ def write_by_hand(response: GoldResponse, owner: User, text: str) -> GoldRespons
         raise DomainError(sentence, code="text")
     with transaction.atomic():
         if response.claims.exists():
-            response = gold.again(response, owner)
+            response = gold.refine_response(response, owner)
         gold.set_claims(response, texts)
         _close_earlier(response)
         _open_claims(response.query.study)
@@ -108,7 +108,7 @@ def split_again(response: GoldResponse, owner: User, *, endpoint: str = "") -> C
     if not response.claims.exists():
         raise Conflict(_("This version has no claims yet."), code="claims")
     with transaction.atomic():
-        anew = gold.again(response, owner)
+        anew = gold.refine_response(response, owner)
         return request_claims(anew, endpoint=endpoint, by=owner)
 
 
@@ -241,7 +241,7 @@ def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
     judged = scored(query, request.user)
     best = judged[0]["candidate"].pk if judged and "empty" not in request.GET else None
     try:
-        gold.save(query, request.user, request.POST.get("text", ""), source=best)
+        gold.save_response(query, request.user, request.POST.get("text", ""), source=best)
     except DomainError as refusal:
         return _page(request, study, query, refusal)
     messages.success(request, _("The gold response is saved; its earlier versions are kept."))

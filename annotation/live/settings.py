@@ -83,7 +83,7 @@ def of_study(study: Study) -> Live | None:
     return Live(**study.live) if study.live else None
 
 
-def save(study: Study, live: Live | None, *, by: User | None = None) -> None:
+def save_live(study: Study, live: Live | None, *, by: User | None = None) -> None:
     """Let the people of ``study`` talk with systems, by now; None ends that.
 
     Conversations that began go on as they began. Raises DomainError with what cannot be.

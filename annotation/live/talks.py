@@ -298,7 +298,7 @@ def ask_again(pk: UUID, person: User) -> None:
     if show(talk).state != "trouble":
         return
     stopped = [row.pk for row in _missing(talk) if row.status in STOPPED]
-    calls.again(Candidate.every.filter(pk__in=stopped))
+    calls.retry_calls(Candidate.every.filter(pk__in=stopped))
     talk.turns[-1]["asked"] = time.time()
     talk.save(update_fields=["turns"])
 

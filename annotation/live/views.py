@@ -107,7 +107,7 @@ def setup(request: UserRequest, slug: str) -> HttpResponse:
     form = LiveForm(request.POST if request.method == "POST" and not off else None, study=study)
     if off or form.is_valid():
         with refusals.in_form(form):
-            settings.save(study, None if off else form.schema, by=request.user)
+            settings.save_live(study, None if off else form.schema, by=request.user)
             messages.success(request, _("Saved."))
             return redirect("talk-setup", slug)
     context = {"study": study, "form": form}

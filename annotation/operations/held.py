@@ -148,7 +148,7 @@ def counts(person: User) -> list[tuple[Held, int]]:
     return [(held, sum(rows.count() for _label, rows in _tables(held, person))) for held in HELD]
 
 
-def write(person: User, file: IO[bytes]) -> None:
+def write_archive(person: User, file: IO[bytes]) -> None:
     """Write everything of ``person`` into the zip ``file``: a file of JSON lines a table."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
         for held in HELD:

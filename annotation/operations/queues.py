@@ -101,7 +101,7 @@ def count_stuck() -> int:
 def retry(kind: str, pk: str, by: User) -> None:
     """Ask once more for a failed or overdue job."""
     row = _locked(kind, pk)
-    jobs.again(_rows(type(row)).filter(pk=row.pk))
+    jobs.retry_jobs(_rows(type(row)).filter(pk=row.pk))
     audit.record(by, "job.retry", row, kind=kind)
 
 

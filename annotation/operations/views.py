@@ -85,7 +85,7 @@ def export(request: UserRequest) -> FileResponse:
     with scratch.scratch_folder() as folder:
         # Open, it can be read to its end although the folder is deleted.
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the answer closes it
-    held.write(request.user, file)
+    held.write_archive(request.user, file)
     file.seek(0)
     return FileResponse(file, as_attachment=True, filename="attune-of-you.zip")
 

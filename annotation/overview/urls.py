@@ -4,5 +4,5 @@ from annotation.overview import views
 
 urlpatterns = [
     path("studies/<slug:slug>/overview/", views.overview, name="overview"),
-    path("studies/<slug:slug>/items/", views.table, name="items"),
+    path("studies/<slug:slug>/items/", views.items_table, name="items"),
 ]

@@ -48,7 +48,7 @@ def _agreement(study: Study) -> list[str]:
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def table(request: UserRequest, slug: str) -> HttpResponseBase:
+def items_table(request: UserRequest, slug: str) -> HttpResponseBase:
     """The study's items, filtered by the address; POST does something to those that are chosen."""
     may = policies.batch.may_change if request.method == "POST" else policies.batch.may_read
     study = study_for(request.user, slug, may)

@@ -82,7 +82,7 @@ def undecided(
     ]
 
 
-def preview(pairs: list[Pair]) -> list[tuple[float, int]]:
+def preview_threshold(pairs: list[Pair]) -> list[tuple[float, int]]:
     """How many of ``pairs`` each threshold shows."""
     return [(at, sum(pair.similarity >= at for pair in pairs)) for at in THRESHOLDS]
 

@@ -56,7 +56,7 @@ class Filters:
 FIRST = gettext_lazy("in the pool")
 
 
-def add(study: Study, rows: list[CorpusRow]) -> int:
+def add_conversations(study: Study, rows: list[CorpusRow]) -> int:
     """Add conversations that the study does not have; how many of ``rows`` it has then."""
     made = {}
     for row in rows:

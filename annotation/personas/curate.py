@@ -43,7 +43,7 @@ REASONS = {code: words for reasons in ROUNDS.values() for code, words in reasons
 
 
 @transaction.atomic
-def save(
+def save_profile(
     study: Study, external_id: str, profile: dict, *, by: User | None = None
 ) -> PersonaVersion:
     """Return the persona's version that says ``profile``; make it where the newest differs.
@@ -89,7 +89,7 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
     )
     changed = [key for key in newest if not _same(newest[key].profile, profiles[key])]
     for key in changed:
-        save(study, key, profiles[key], by=by)
+        save_profile(study, key, profiles[key], by=by)
     if new:
         audit.record(by, "personas.add", study, personas=len(new))
     return len(new) + len(changed)

@@ -112,7 +112,7 @@ def add(request: UserRequest, slug: str) -> HttpResponse:
         if study.personas.filter(external_id=key).exists():
             form.add_error("external_id", _("There is a persona of this id already."))
         else:
-            version = curate.save(study, key, form.cleaned_data["profile"], by=request.user)
+            version = curate.save_profile(study, key, form.cleaned_data["profile"], by=request.user)
             messages.success(request, _("%(name)s is saved.") % {"name": version.name})
             return redirect("persona", slug, version.persona_id)
     context = {"study": study, "form": form}
@@ -127,7 +127,9 @@ def persona(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     form = PersonaForm(request.POST if request.method == "POST" else None, persona=row)
     if request.method == "POST" and form.is_valid():
         before = row.current
-        version = curate.save(study, row.external_id, form.cleaned_data["profile"], by=request.user)
+        version = curate.save_profile(
+            study, row.external_id, form.cleaned_data["profile"], by=request.user
+        )
         if version == before:
             messages.info(request, _("Nothing was changed."))
         else:

@@ -39,7 +39,7 @@ PLAIN: dict[str, Any] = {
 
 
 @transaction.atomic
-def save(study: Study, external_id: str, *, by: User | None = None, **fields: Any) -> Query:
+def save_query(study: Study, external_id: str, *, by: User | None = None, **fields: Any) -> Query:
     """Return the current query of this id with these ``fields`` (FIELDS; PLAIN where left out).
 
     It is made where the study has none. Where its fields differ, it is rewritten as long as it has
@@ -108,7 +108,7 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
         if current is None:
             new.append(Query(study=study, external_id=record["id"], **fields))
         elif any(getattr(current, name) != fields[name] for name in FIELDS):
-            save(study, record["id"], by=by, **fields)
+            save_query(study, record["id"], by=by, **fields)
             changed += 1
     Query.objects.bulk_create(new)
     if new:

@@ -19,7 +19,7 @@ def newest(query: Query) -> GoldResponse | None:
     return query.gold_responses.order_by("-version").first()
 
 
-def save(
+def save_response(
     query: Query, author: User | None, text: str, *, source: UUID | None = None
 ) -> GoldResponse:
     """The gold response with the text ``text``: the newest one, or a new version where it differs.
@@ -35,7 +35,7 @@ def save(
         return _next(query, current, author, text, source)
 
 
-def again(response: GoldResponse, author: User) -> GoldResponse:
+def refine_response(response: GoldResponse, author: User) -> GoldResponse:
     """The next version of a query's newest response, with the same text and no claims yet."""
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=response.query_id)

@@ -83,10 +83,10 @@ def begin(study: Study, owner: User) -> Query:
             study.owner_queries,
         )
         raise Conflict(sentence % {"n": study.owner_queries}, code="enough_queries")
-    return empty or author.save(study, name, by=owner, **_fields(owner, "", {}, "", ""))
+    return empty or author.save_query(study, name, by=owner, **_fields(owner, "", {}, "", ""))
 
 
-def write(
+def write_query(
     query: Query,
     owner: User,
     *,
@@ -111,7 +111,7 @@ def write(
     same = all(getattr(query, name) == fields[name] for name in TEXTS)
     fields["ready"] = query.ready and same
     with transaction.atomic():
-        saved = author.save(query.study, query.external_id, by=owner, **fields)
+        saved = author.save_query(query.study, query.external_id, by=owner, **fields)
         if grounds is not None:
             _set_grounds(saved, owner, grounds)
     return saved
@@ -133,7 +133,7 @@ def finish(query: Query, owner: User) -> Query:
             audience=Message.Audience.CURATORS,
             body=_("A query of mine is ready to be answered."),
         )
-    return author.save(
+    return author.save_query(
         query.study, query.external_id, by=owner, **_fields_of(query) | {"ready": True}
     )
 
@@ -143,7 +143,7 @@ def change(query: Query, owner: User) -> Query:
     if not author.frozen(query):
         return query
     with transaction.atomic():
-        saved = author.save(
+        saved = author.save_query(
             query.study, query.external_id, by=owner, **_fields_of(query) | {"ready": False}
         )
         # A change that is asked for twice at once makes one version.

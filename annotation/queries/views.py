@@ -99,7 +99,7 @@ def add(request: UserRequest, slug: str) -> HttpResponse:
         if study.queries.filter(external_id=key).exists():
             form.add_error("external_id", _("There is a query of this id already."))
         else:
-            author.save(study, key, by=request.user, **form.fields_for_save())
+            author.save_query(study, key, by=request.user, **form.fields_for_save())
             messages.success(request, _("The query is saved."))
             return redirect("queries", slug)
     context = {"study": study, "form": form}
@@ -120,7 +120,9 @@ def query(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     if form.is_bound and current != shown:
         form.add_error(None, _("The query was changed meanwhile: compare before you save again."))
     if form.is_bound and form.is_valid():
-        saved = author.save(study, current.external_id, by=request.user, **form.fields_for_save())
+        saved = author.save_query(
+            study, current.external_id, by=request.user, **form.fields_for_save()
+        )
         messages.success(request, _("Saved as version %(n)d.") % {"n": saved.version})
         return redirect("query", slug, saved.pk)
     context = {"study": study, "form": form, "query": current, "versions": versions}
@@ -169,7 +171,7 @@ def own_query(request: UserRequest, slug: str, key: str) -> HttpResponse:
     if request.method == "GET":
         return _page(request, study, row, asked)
     try:
-        row = owner_queries.write(row, request.user, **_typed(request))
+        row = owner_queries.write_query(row, request.user, **_typed(request))
         if "done" in request.POST:
             owner_queries.finish(row, request.user)
             messages.success(request, _("Your query is ready to be answered."))

@@ -74,7 +74,7 @@ def recipients(study: Study) -> QuerySet[Membership]:
 
 
 @transaction.atomic
-def write(study: Study, sender: User, body: str, recipient: User | None = None) -> Message:
+def send_message(study: Study, sender: User, body: str, recipient: User | None = None) -> Message:
     """Send a message: from a curator to ``recipient`` (None: all annotators), else to the curators.
 
     Raises DomainError for an empty or too long text, NotFound where the recipient does not

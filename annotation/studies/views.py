@@ -110,7 +110,7 @@ def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
     shown = wording.stored(study, tasks, language)
     form = TextsForm(request.POST or None, tasks=tasks, language=language, initial=shown)
     if request.method == "POST" and form.is_valid():
-        wording.save(study, language, form.cleaned_data, request.user)
+        wording.save_wording(study, language, form.cleaned_data, request.user)
         messages.success(request, _("The texts are saved."))
         return redirect("settings", slug)
     context = {"form": form, "study": study, "name": endonym(language)}
@@ -211,7 +211,7 @@ def messages_(request: UserRequest, slug: str) -> HttpResponse:
     form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
-            study_messages.write(study, request.user, **form.cleaned_data)
+            study_messages.send_message(study, request.user, **form.cleaned_data)
             messages.success(request, _("The message is sent."))
             return redirect("messages", slug)
     rows = study_messages.visible(request.user, study).select_related("sender", "recipient")

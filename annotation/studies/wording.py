@@ -31,7 +31,7 @@ def stored(study: Study, tasks: Iterable[TaskDefinition], language: str) -> dict
 
 
 @transaction.atomic
-def save(study: Study, language: str, wording: dict[str, str], by: User) -> None:
+def save_wording(study: Study, language: str, wording: dict[str, str], by: User) -> None:
     """Store texts named as ``stored`` names them; an empty one takes the text away.
 
     A changed consent text or task becomes a new version: what somebody saw is never rewritten.

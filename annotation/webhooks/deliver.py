@@ -34,7 +34,7 @@ OVERLAP_MINUTES = 10
 
 
 @transaction.atomic
-def add(study: Study, url: str, events: list[str], *, by: User) -> Webhook:
+def add_webhook(study: Study, url: str, events: list[str], *, by: User) -> Webhook:
     """Make a webhook for ``events`` (names of EVENTS); DomainError where the address is refused."""
     outgoing.check_url(url)
     unknown = set(events) - set(EVENTS)
@@ -78,7 +78,7 @@ def test(webhook: Webhook) -> Delivery:
 def replay(delivery: Delivery) -> None:
     """Ask for the message once more, under the same id; its address waits no longer."""
     Webhook.objects.filter(pk=delivery.webhook_id).update(waits_until=None)
-    jobs.again(Delivery.objects.filter(pk=delivery.pk).exclude(status=Delivery.Status.RUNNING))
+    jobs.retry_jobs(Delivery.objects.filter(pk=delivery.pk).exclude(status=Delivery.Status.RUNNING))
 
 
 def collect() -> int:

@@ -43,7 +43,7 @@ def webhooks(request: UserRequest, slug: str) -> HttpResponse:
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form, "url"):
-            deliver.add(study, **form.cleaned_data, by=request.user)
+            deliver.add_webhook(study, **form.cleaned_data, by=request.user)
             return redirect("webhooks", slug)
     sent = Delivery.objects.filter(webhook__study=study).select_related("webhook")
     context = {

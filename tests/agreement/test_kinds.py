@@ -230,7 +230,9 @@ def test_an_items_page_has_the_votes_of_any_kind_with_their_reasons(computed, pa
 def test_an_items_page_shows_what_annotators_told_the_curators(computed, cast, page):
     ann = cast.person("Ann")
     slot = Slot.objects.get(item__external_id="i-m1", annotator=ann)
-    comments.write(computed, slot.pk, ann, "The question is **cut off**. <script>x</script>")
+    comments.write_comment(
+        computed, slot.pk, ann, "The question is **cut off**. <script>x</script>"
+    )
     text = page(f"results/matter/items/{slot.item_id}/").content.decode()
     assert f"user-{ann.pk}" in text
     assert "The question is <strong>cut off</strong>." in text

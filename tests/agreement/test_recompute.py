@@ -164,7 +164,7 @@ def test_the_page_and_a_release_take_the_same_items_for_closed(cast, tea):
     assert tiers == {"over": "medium", "full": "medium", "open": "pending"}
     closed = dict(AgreementResult.objects.values_list("task", "closed"))
     assert closed == {"over": True, "full": True, "open": False}
-    release = freeze.request(tea, "long", "", cast.person("Rui"))
+    release = freeze.request_release(tea, "long", "", cast.person("Rui"))
     released = {(one.task, one.closed) for one in Reading(release, lambda: None).items()}
     assert released == set(closed.items())
 

@@ -77,10 +77,10 @@ def test_votes_beyond_nine_count_only_where_an_item_was_topped_up(cast, tea, say
 
 
 def test_a_release_judges_by_the_votes_that_were_asked_for_before_it(tea, items, say):
-    before = freeze.request(tea, "long", "", None)
+    before = freeze.request_release(tea, "long", "", None)
     collection.top_up(tea, "better")
     say(items[0], "aaaa")
-    after = freeze.request(tea, "long", "", None)
+    after = freeze.request_release(tea, "long", "", None)
 
     def found(release):
         one = next(Reading(release, lambda: None).items())

@@ -17,7 +17,7 @@ from annotation.agreement.tiers.rules import (
     may_stop,
     new_panel_kappa,
     pool_kappa,
-    preview,
+    preview_rule,
     tier_of,
     tiers_report,
     unbiased_votes,
@@ -324,7 +324,7 @@ def test_one_label_alone_is_full_agreement_between_two_options():
 def test_the_effect_of_another_rule():
     votes = panel({f"s{i}": (7, 2) for i in range(3)} | {"m": (9, 0)})
     other = TierRule(hard_above=Fraction(1, 5))
-    found = preview(votes, 2, TierRule(), other)
+    found = preview_rule(votes, 2, TierRule(), other)
     assert found["moves"] == [{"from": "borderline", "to": "hard", "items": 3}]
     assert found["current"]["tiers"]["hard"]["items"] == 0
     assert found["other"]["tiers"]["hard"]["items"] == 3
@@ -333,7 +333,7 @@ def test_the_effect_of_another_rule():
 def test_the_bands_do_not_follow_the_rule():
     votes = panel({f"s{i:02}": (7, 2) for i in range(30)} | {f"m{i:02}": (9, 0) for i in range(30)})
     lenient = TierRule(hard_above=Fraction(1, 5), borderline_above=Fraction(0))
-    hard = preview(votes, 2, TierRule(), lenient)["other"]["tiers"]["hard"]
+    hard = preview_rule(votes, 2, TierRule(), lenient)["other"]["tiers"]["hard"]
     assert (hard["items"], hard["kappa"], hard["in_band"]) == (30, pytest.approx(2 / 9), False)
     assert hard["new_panel_in_band"] is False
     assert tiers_report(votes, rule=lenient)["tiers"]["hard"]["band"] == [0.4, 0.6]
@@ -341,7 +341,7 @@ def test_the_bands_do_not_follow_the_rule():
 
 def test_the_preview_checks_what_a_release_would_hold():
     votes = panel({f"h{i:02}": (8, 1) for i in range(30)} | {f"b{i:02}": (7, 2) for i in range(9)})
-    found = preview(votes, 2, TierRule(), TierRule(hard_fill=Fraction(1, 5)))
+    found = preview_rule(votes, 2, TierRule(), TierRule(hard_fill=Fraction(1, 5)))
     hard = found["other"]["tiers"]["hard"]
     assert (hard["items"], hard["filled"], hard["in_band"]) == (30, 7, True)
     assert hard["kappa"] == pytest.approx((30 * 5 + 7 * 2) / 9 / 37)

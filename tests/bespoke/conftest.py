@@ -40,7 +40,7 @@ def keep(owner, title, *texts):
 
 def ask(study, owner, text="Which train goes to the sea?", want=NEED):
     """A query of ``owner``, ready to be answered."""
-    query = owner_queries.write(
+    query = owner_queries.write_query(
         owner_queries.begin(study, owner), owner, text=text, guide={"want": want}
     )
     return owner_queries.finish(query, owner)
@@ -58,7 +58,7 @@ def bespoke(cast, tea, fake):  # noqa: F811
         study=tea, sources=["history", "documents"], strategies=["search", "search-aware-selected"]
     )
     lines = b'{"id": "d1", "title": "Lines", "text": "The night train reaches the sea at six."}\n'
-    documents.add(tea, "lines.jsonl", lines)
+    documents.add_documents(tea, "lines.jsonl", lines)
     ann, bo = cast.person("Ann"), cast.person("Bo")
     keep(ann, "Trains", "I love night trains. ANN-CANARY", "They are slow, and calm.")
     keep(bo, "Boats", "I love the sea and boats. BO-CANARY", "Take a ferry.")
@@ -75,7 +75,7 @@ def checked(kind, config):
 def answered(study, fake, *texts, strategies=()):  # noqa: F811
     """Ask for answers and have them written; the candidates."""
     fake.replies = [Reply(text) for text in texts or ["Take the night train."]]
-    rows = generate.request(study, endpoint="fake", strategies=strategies)
+    rows = generate.request_answers(study, endpoint="fake", strategies=strategies)
     for row in rows:
         pool.write_one(row.pk)
         row.refresh_from_db()

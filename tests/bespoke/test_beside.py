@@ -17,7 +17,7 @@ def shown(cast, bespoke, fake, login):
     ground = keep(ann, "Sleepers", "GROUND-CANARY of a sleeper")
     query = owner_queries.begin(bespoke, ann)
     said = {"text": "Which night train?", "guide": {"want": "Sleep."}, "grounds": [ground.pk]}
-    owner_queries.finish(owner_queries.write(query, ann, **said), ann)
+    owner_queries.finish(owner_queries.write_query(query, ann, **said), ann)
     answered(bespoke, fake, strategies=["search"])
     third = TaskDefinition.objects.create(
         study=bespoke, name="others", kind="feedback", overlap=1, config=checked("feedback", {})

@@ -66,7 +66,7 @@ def test_the_first_step_without_a_history_is_to_send_it_and_to_wait_while_it_is_
 
 def test_after_judging_come_the_gold_response_and_the_rubric(judged, bespoke, ann):
     assert current(ann, bespoke) == ("gold", "now")
-    response = gold.save(judged, ann, "The answer I wanted.")
+    response = gold.save_response(judged, ann, "The answer I wanted.")
     assert current(ann, bespoke) == ("claims", "now")
     gold.set_claims(response, ["It is calm."])
     gold.save_rubric(judged, "Calm.", author=ann)

@@ -83,5 +83,5 @@ def test_no_transaction_is_open_while_passages_are_embedded(cast, monkeypatch):
         return embed(texts)
 
     monkeypatch.setattr(documents, "embed", watched)
-    documents.add(tea, "x.md", b"# Tea\n\nSteep it.")
+    documents.add_documents(tea, "x.md", b"# Tea\n\nSteep it.")
     assert (in_transaction, DocumentPassage.objects.count()) == ([False], 1)

@@ -17,7 +17,7 @@ def titles(study):
 
 def test_json_lines_are_taken_and_bad_lines_named(tea):
     data = b'{"title": "A", "text": "alpha"}\nnot json\n{"title": "B"}\n{"text": " "}\n'
-    added = documents.add(tea, "all.jsonl", data)
+    added = documents.add_documents(tea, "all.jsonl", data)
     assert added == {
         "documents": 1,
         "unchanged": 0,
@@ -31,12 +31,14 @@ def test_json_lines_are_taken_and_bad_lines_named(tea):
 
 
 def test_a_text_in_json_may_hold_any_end_of_a_line(tea):
-    added = documents.add(tea, "all.jsonl", '{"text": "One\u2028two\x85three"}\r\n'.encode())
+    added = documents.add_documents(
+        tea, "all.jsonl", '{"text": "One\u2028two\x85three"}\r\n'.encode()
+    )
     assert (added["documents"], added["skipped"]) == (1, [])
 
 
 def test_emptying_the_collection_asks_first(cast, tea, login):
-    documents.add(tea, "x.md", b"# Tea")
+    documents.add_documents(tea, "x.md", b"# Tea")
     page = login(cast.person("Carol"))
     asked = page.post("/studies/tea/sources/clear/")
     assert "Delete 1 document?" in asked.content.decode()
@@ -47,21 +49,21 @@ def test_emptying_the_collection_asks_first(cast, tea, login):
 
 def test_html_loses_scripts_and_keeps_its_title(tea):
     page = b"<!doctype html><title>Tea</title><script>x()</script><p>Green tea.</p><p>Black.</p>"
-    documents.add(tea, "tea.html", page)
+    documents.add_documents(tea, "tea.html", page)
     stored = tea.documents.get()
     assert stored.title == "Tea"
     assert stored.text.split() == ["Green", "tea.", "Black."]
 
 
 def test_markdown_is_titled_by_its_first_line(tea):
-    documents.add(tea, "x.md", b"# On tea\n\nSteep it.")
+    documents.add_documents(tea, "x.md", b"# On tea\n\nSteep it.")
     assert titles(tea) == ["On tea"]
 
 
 def test_the_same_again_changes_nothing_and_a_changed_text_replaces(tea):
-    documents.add(tea, "x.md", b"# Tea\n\nold words")
-    assert documents.add(tea, "x.md", b"# Tea\n\nold words")["unchanged"] == 1
-    documents.add(tea, "x.md", b"# Tea\n\nnew words")
+    documents.add_documents(tea, "x.md", b"# Tea\n\nold words")
+    assert documents.add_documents(tea, "x.md", b"# Tea\n\nold words")["unchanged"] == 1
+    documents.add_documents(tea, "x.md", b"# Tea\n\nnew words")
     assert tea.documents.get().text == "# Tea\n\nnew words"
 
 
@@ -74,14 +76,14 @@ def test_the_same_again_changes_nothing_and_a_changed_text_replaces(tea):
     ],
 )
 def test_a_question_finds_its_document_in_three_languages(tea, text, question):
-    documents.add(tea, "other.md", b"Bread wants time and warmth.")
-    documents.add(tea, "right.md", text.encode())
+    documents.add_documents(tea, "other.md", b"Bread wants time and warmth.")
+    documents.add_documents(tea, "right.md", text.encode())
     found = retrieve.documents(tea, question, 1)
     assert [one.id for one in found] == ["right.md"]
 
 
 def test_another_studys_documents_are_not_found(tea, cast):
-    documents.add(cast.study("rain"), "x.md", b"The night train reaches the sea.")
+    documents.add_documents(cast.study("rain"), "x.md", b"The night train reaches the sea.")
     assert retrieve.documents(tea, "night train", 5) == []
 
 
@@ -90,7 +92,7 @@ def test_another_studys_documents_are_not_found(tea, cast):
 )
 def test_a_file_without_text_is_refused_with_a_sentence(tea, data):
     with pytest.raises(DomainError):
-        documents.add(tea, "x", data)
+        documents.add_documents(tea, "x", data)
     assert not tea.documents.exists()
 
 
@@ -101,7 +103,7 @@ def test_an_encrypted_pdf_is_named(tea):
     file = io.BytesIO()
     writer.write(file)
     with pytest.raises(DomainError, match="encrypted"):
-        documents.add(tea, "x.pdf", file.getvalue())
+        documents.add_documents(tea, "x.pdf", file.getvalue())
 
 
 @given(st.text(max_size=5000))

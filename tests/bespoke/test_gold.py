@@ -30,7 +30,7 @@ def test_the_best_scored_answer_comes_first(cast, judged):
 
 def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke, judged, fake):
     ann = cast.person("Ann")
-    response = gold.save(judged, ann, "Take the night train at ten. It has beds.")
+    response = gold.save_response(judged, ann, "Take the night train at ten. It has beds.")
     row = work.request_claims(response, endpoint="fake", by=ann)
     fake.replies = [Reply("Claims:\n1. The night train leaves at ten.\n- It has beds.\n\n* Cheap.")]
     pool.write_one(row.pk)
@@ -62,7 +62,7 @@ def split(cast, bespoke, judged, fake):
         assert work.pull() == 1
         return gold.newest(judged)
 
-    gold.save(judged, cast.person("Ann"), "Take the night train at ten. It has beds.")
+    gold.save_response(judged, cast.person("Ann"), "Take the night train at ten. It has beds.")
     return go
 
 
@@ -116,7 +116,9 @@ def test_a_split_that_cannot_be_asked_for_makes_no_version(cast, judged, split):
 
 
 def test_one_claim_for_many_sentences_is_split_by_sentences(cast, bespoke, judged, split):
-    gold.save(judged, cast.person("Ann"), "It leaves at ten. It has beds. 床が三つある。安い。")
+    gold.save_response(
+        judged, cast.person("Ann"), "It leaves at ten. It has beds. 床が三つある。安い。"
+    )
     claims = split("It leaves at ten and has three beds.").claims
     assert [claim.text for claim in claims.all()] == [
         *("It leaves at ten.", "It has beds.", "床が三つある。", "安い。")
@@ -152,7 +154,7 @@ def test_the_page_is_there_while_the_endpoints_are_configured_wrongly(
 
 def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
     ann = cast.person("Ann")
-    response = gold.save(judged, ann, "Take it.")
+    response = gold.save_response(judged, ann, "Take it.")
     gold.set_claims(response, ["One.", "Two."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
@@ -189,7 +191,7 @@ def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judg
     ann = cast.person("Ann")
     rows = [
         work.request_rubric(judged, ann, endpoint="fake"),
-        work.request_claims(gold.save(judged, ann, "Take it."), endpoint="fake"),
+        work.request_claims(gold.save_response(judged, ann, "Take it."), endpoint="fake"),
     ]
     fake.replies = [Reply("Tone: calm."), Reply("One.")]
     for row in rows:
@@ -201,7 +203,7 @@ def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judg
 
 def test_the_download_of_ones_data_has_own_questions_and_what_was_made_of_them(cast, judged, login):
     ann = cast.person("Ann")
-    gold.save(judged, ann, "Take the night train at ten.")
+    gold.save_response(judged, ann, "Take the night train at ten.")
     gold.save_rubric(judged, "Tone: calm.", author=ann)
     data = login(ann).get("/studies/tea/mine/download/").getvalue()
     given = json.loads(data)
@@ -220,7 +222,7 @@ def test_the_download_of_ones_data_has_own_questions_and_what_was_made_of_them(c
 def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake):
     ann = cast.person("Ann")
     work.request_rubric(judged, ann, endpoint="fake")
-    response = gold.save(judged, ann, "Take it.")
+    response = gold.save_response(judged, ann, "Take it.")
     work.request_claims(response, endpoint="fake")
     assert Candidate.objects.count() == 2
     assert Candidate.every.count() == 4
@@ -256,7 +258,7 @@ def test_an_empty_gold_response_is_refused_with_the_page(cast, bespoke, judged, 
 
 def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    gold.save(judged, ann, "Take the night train.")
+    gold.save_response(judged, ann, "Take the night train.")
     page = login(ann)
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
     page.post(
@@ -275,7 +277,7 @@ def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judge
 
 def test_claims_by_hand_need_a_line(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    gold.save(judged, ann, "Take the night train.")
+    gold.save_response(judged, ann, "Take the night train.")
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/claims/"
     answer = login(ann).post(url, {"by_hand": "1", "claims": " \n"}, follow=True)
     assert "Write at least one claim" in answer.content.decode()
@@ -284,7 +286,7 @@ def test_claims_by_hand_need_a_line(cast, bespoke, judged, login):
 
 def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    response = gold.save(judged, ann, "Take the night train.")
+    response = gold.save_response(judged, ann, "Take the night train.")
     gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     text = login(ann).get("/studies/tea/judge/").content.decode()
@@ -295,7 +297,7 @@ def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, lo
 
 def test_claims_with_other_words_are_dropped_at_once_without_a_script(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    response = gold.save(judged, ann, "Take the night train.")
+    response = gold.save_response(judged, ann, "Take the night train.")
     gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     page = login(ann)

@@ -43,7 +43,7 @@ def test_an_empty_query_is_begun_once(bespoke, ann):
     ],
 )
 def test_an_incomplete_query_is_not_ready(bespoke, ann, typed, sentence):
-    query = owner_queries.write(owner_queries.begin(bespoke, ann), ann, **typed)
+    query = owner_queries.write_query(owner_queries.begin(bespoke, ann), ann, **typed)
     with pytest.raises(DomainError, match=sentence):
         owner_queries.finish(query, ann)
 
@@ -51,11 +51,11 @@ def test_an_incomplete_query_is_not_ready(bespoke, ann, typed, sentence):
 def test_a_ready_query_stays_ready_until_its_words_change(bespoke, ann):
     query = ask(bespoke, ann)
     said = {"text": query.text, "guide": query.guide}
-    query = owner_queries.write(
+    query = owner_queries.write_query(
         query, ann, grounds=[keep(ann, "Sleepers", "In a sleeper").pk], **said
     )
     assert query.ready
-    assert not owner_queries.write(
+    assert not owner_queries.write_query(
         query, ann, **said | {"text": "Which boat goes to the sea?"}
     ).ready
 
@@ -110,11 +110,11 @@ def test_answers_freeze_the_query_and_a_change_is_a_new_version(bespoke, ann, fa
     query = ask(bespoke, ann)
     answered(bespoke, fake, strategies=["search"])
     with pytest.raises(Conflict):
-        owner_queries.write(query, ann, text="Other words")
+        owner_queries.write_query(query, ann, text="Other words")
     again = owner_queries.change(query, ann)
     assert (again.version, again.ready, again.text) == (2, False, query.text)
     owner_queries.finish(
-        owner_queries.write(again, ann, text="Other words", guide=again.guide), ann
+        owner_queries.write_query(again, ann, text="Other words", guide=again.guide), ann
     )
     versions = Query.objects.filter(external_id=query.external_id).order_by("version")
     assert [one.text for one in versions] == [query.text, "Other words"]
@@ -132,10 +132,12 @@ def test_a_change_that_is_asked_for_twice_makes_one_version(bespoke, ann, fake):
 def test_grounds_are_sessions_that_the_owner_keeps(bespoke, ann, cast):
     mine = keep(ann, "Sleepers", "In a sleeper")
     theirs = keep(cast.person("Bo"), "Ferries", "On a ferry")
-    query = owner_queries.write(owner_queries.begin(bespoke, ann), ann, text="x", grounds=[mine.pk])
+    query = owner_queries.write_query(
+        owner_queries.begin(bespoke, ann), ann, text="x", grounds=[mine.pk]
+    )
     assert [ground.session for ground in query.grounds.all()] == [mine]
     with pytest.raises(DomainError):
-        owner_queries.write(query, ann, text="x", grounds=[theirs.pk])
+        owner_queries.write_query(query, ann, text="x", grounds=[theirs.pk])
     assert [ground.session for ground in query.grounds.all()] == [mine]
 
 
@@ -161,7 +163,7 @@ def test_a_curator_cannot_rewrite_an_owners_query(bespoke, ann, cast):
     query = ask(bespoke, ann)
     said = {"persona_id": None, "text": "x", "need": "", "type": "general", "scenario": ""}
     with pytest.raises(Conflict):
-        author.save(bespoke, query.external_id, by=cast.person("Carol"), **said)
+        author.save_query(bespoke, query.external_id, by=cast.person("Carol"), **said)
     query.refresh_from_db()
     assert query.owner == ann
 

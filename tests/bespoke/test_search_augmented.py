@@ -36,7 +36,7 @@ def test_the_need_is_in_no_request_but_the_oracles(cast, bespoke, fake):
 
 def test_the_oracle_is_refused_where_the_study_is_no_such_experiment(cast, bespoke):
     ask(bespoke, cast.person("Ann"))
-    assert generate.request(bespoke, endpoint="fake", strategies=["search-oracle"]) == []
+    assert generate.request_answers(bespoke, endpoint="fake", strategies=["search-oracle"]) == []
 
 
 def test_a_history_goes_only_to_an_endpoint_that_its_owner_agreed_to(cast, bespoke, fake):
@@ -55,7 +55,7 @@ def test_a_history_goes_only_to_an_endpoint_that_its_owner_agreed_to(cast, bespo
 def test_consent_withdrawn_after_the_request_stops_the_answer(cast, bespoke, fake):
     ann = cast.person("Ann")
     ask(bespoke, ann)
-    (row,) = generate.request(bespoke, endpoint="fake", strategies=["search-raw"])
+    (row,) = generate.request_answers(bespoke, endpoint="fake", strategies=["search-raw"])
     consent.withdraw(ann, bespoke, SEND, "fake")
     pool.write_one(row.pk)
     row.refresh_from_db()
@@ -81,7 +81,7 @@ def test_an_endpoints_own_search_is_switched_on_and_its_sources_are_kept(cast, b
              ("Again", "https://example.org/a"), ("No page", "javascript:alert(1)")]  # fmt: skip
     with ScriptedEndpoint(lambda *_: "The night train.", sources=links) as searching:
         settings.ENDPOINTS = [searching.config(web_search={"web_search_options": {}})]
-        (row, alone) = generate.request(bespoke, strategies=["search-endpoint", "A3"])
+        (row, alone) = generate.request_answers(bespoke, strategies=["search-endpoint", "A3"])
         pool.write_one(row.pk)
         pool.write_one(alone.pk)
     row.refresh_from_db()
@@ -99,7 +99,7 @@ def test_an_endpoints_own_search_is_switched_on_and_its_sources_are_kept(cast, b
 
 def test_an_endpoint_without_a_search_of_its_own_is_not_asked_for_one(cast, bespoke):
     ask(bespoke, cast.person("Ann"))
-    assert generate.request(bespoke, endpoint="fake", strategies=["search-endpoint"]) == []
+    assert generate.request_answers(bespoke, endpoint="fake", strategies=["search-endpoint"]) == []
 
 
 def test_an_erased_history_leaves_prompts_and_sources_too(cast, bespoke, fake):
@@ -132,16 +132,16 @@ def test_one_erased_session_leaves_the_answers_it_was_shown_for(cast, bespoke, f
 def test_a_study_without_sources_asks_no_search_arm(cast, bespoke):
     ask(bespoke, cast.person("Ann"))
     Retrieval.objects.all().delete()
-    assert generate.request(bespoke, endpoint="fake", strategies=["search"]) == []
+    assert generate.request_answers(bespoke, endpoint="fake", strategies=["search"]) == []
 
 
 def test_a_query_that_is_still_written_is_not_answered(cast, bespoke):
     from annotation.queries import owner_queries
 
     ann = cast.person("Ann")
-    owner_queries.write(owner_queries.begin(bespoke, ann), ann, text="Half a thought")
+    owner_queries.write_query(owner_queries.begin(bespoke, ann), ann, text="Half a thought")
     with pytest.raises(DomainError, match="no queries"):
-        generate.request(bespoke, endpoint="fake")
+        generate.request_answers(bespoke, endpoint="fake")
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def busy(cast, tea):
         slot = queue.claim(tea, person)
         answers = present.show(slot, person).answers
         submit.submit(tea, slot, person, {"choice": min(answers)[0]}, key="k")
-        comments.write(tea, slot, person, "Answer 2 is **cut off**.")
+        comments.write_comment(tea, slot, person, "Answer 2 is **cut off**.")
         comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
     recompute(tea, "best")
     tea.languages = ["en", "ko"]
@@ -154,7 +154,7 @@ def test_the_results_of_every_kind_have_no_violation(page, check, cast, let_in, 
     addresses = ["/studies/mix/", "/studies/mix/raters/"]
     for task, name in tasks.items():
         slot = Slot.objects.filter(item__external_id=name, status="done").first()
-        comments.write(study, slot.pk, slot.annotator, "The answer is **cut off**.")
+        comments.write_comment(study, slot.pk, slot.annotator, "The answer is **cut off**.")
         addresses += [f"/studies/mix/results/{task}/"]
         addresses += [f"/studies/mix/results/{task}/items/{slot.item_id}/"]
     check(page, *addresses)
@@ -193,7 +193,7 @@ def test_the_page_of_a_gold_response_has_no_violation(page, check, cast, let_in,
     let_in(page, ann)
     url = f"/studies/tea/my-queries/{judged.external_id}/"
     check(page, url, f"{url}gold/")
-    response = gold.save(judged, ann, "The second, but better. And\n\na list.")
+    response = gold.save_response(judged, ann, "The second, but better. And\n\na list.")
     gold.save_rubric(judged, "Calm and short.", author=ann)
     page.goto(f"{url}gold/")
     page.get_by_text("What you changed").click()

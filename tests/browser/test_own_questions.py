@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.datasets import folders, freeze
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.release_import import import_release
 from annotation.judging.models import Answer, Judgment
 from annotation.studies.models import Study
@@ -86,11 +86,11 @@ def open_batch(page, name: str, study) -> None:
 
 def released(study, tmp_path) -> list[dict]:
     """The answers of a release, read by ``datasets``, and by a second study from the folder."""
-    release = freeze.request(study, "long", "", None)
+    release = freeze.request_release(study, "long", "", None)
     freeze.build(release.pk)
     release.refresh_from_db()
     folder = folders.folder_of(release)
-    assert check(folder) == []
+    assert check_release(folder) == []
     rows, _whole, _splits = load(folder, tmp_path)
     assert rows["judgments"] == Judgment.objects.filter(slot__study=study).count()
     report = import_release(folder, "again")

@@ -193,7 +193,7 @@ def write_all():
 
 
 def expand(tea, count=1, **options):
-    run = proposals.request(tea, "persona", {"count": count, **options})
+    run = proposals.request_proposals(tea, "persona", {"count": count, **options})
     write_all()
     return run
 

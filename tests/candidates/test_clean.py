@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from annotation.candidates.clean import (
     HOLDING,
     REASONS,
-    check,
+    check_answer,
     clean,
     count_words,
     identity,
@@ -135,7 +135,9 @@ CALM = "Take the river path before the town wakes up."
     ],
 )
 def test_what_is_looked_at_before_people_see_an_answer(text, codes):
-    found = check(text, question=QUESTION, name="Mina Park", attributes=["Dislikes crowded places"])
+    found = check_answer(
+        text, question=QUESTION, name="Mina Park", attributes=["Dislikes crowded places"]
+    )
     assert found == codes
     assert "mention" not in HOLDING | set(REASONS)
 

@@ -110,7 +110,7 @@ def test_a_killed_pool_loses_no_row_and_repeats_one_call_a_place(cast, settings)
 
     with ScriptedEndpoint(answer) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=4)]
-        generate.request(study, strategies=["A3"])
+        generate.request_answers(study, strategies=["A3"])
         worker = subprocess.Popen([sys.executable, "-c", WORK], env=_environment(settings))
         # A place is free again once its answer is stored: the seventh call follows three answers.
         while endpoint.calls < 7:

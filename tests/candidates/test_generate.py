@@ -20,7 +20,7 @@ from tests.candidates.conftest import KEY, PROFILE, Reply
 
 
 def one(study, strategy="A3"):
-    (candidate,) = generate.request(study, endpoint="fake", strategies=[strategy])
+    (candidate,) = generate.request_answers(study, endpoint="fake", strategies=[strategy])
     return candidate
 
 
@@ -42,7 +42,7 @@ def overdue(candidate):
 def test_three_answers_a_query_are_asked_for_once(asked, tea, cast):
     cast.query(tea, "general", None)
     carol = cast.person("Carol")
-    rows = generate.request(tea, endpoint="fake", by=carol)
+    rows = generate.request_answers(tea, endpoint="fake", by=carol)
     assert [(row.external_id, row.strategy, row.status) for row in rows] == [
         ("q1-A1-fake", "A1", "requested"),
         ("q1-A2-fake", "A2", "requested"),
@@ -51,7 +51,7 @@ def test_three_answers_a_query_are_asked_for_once(asked, tea, cast):
     ]
     version = asked.persona.current
     assert [row.persona_version for row in rows] == [version, version, None, None]
-    assert generate.request(tea, endpoint="fake", by=carol) == []
+    assert generate.request_answers(tea, endpoint="fake", by=carol) == []
     event = AuditEvent.objects.get(action="candidates.request")
     assert (event.actor, event.details) == (carol.pk, {"candidates": 4, "endpoint": "fake"})
 
@@ -62,7 +62,7 @@ def test_replaced_queries_and_dropped_personas_are_not_asked_about(asked, tea, c
     gone.dropped_at = timezone.now()
     gone.save()
     cast.query(tea, "of-dropped", gone)
-    rows = generate.request(tea, endpoint="fake")
+    rows = generate.request_answers(tea, endpoint="fake")
     assert {row.query_id for row in rows} == {asked.pk}
 
 
@@ -77,7 +77,7 @@ def test_a_new_version_of_a_query_gets_answers_of_its_own(asked, tea, cast):
 def test_long_ids_stay_within_the_column_and_apart(tea, cast, fake):
     cast.query(tea, "x" * 99 + "1", None)
     cast.query(tea, "x" * 99 + "2", None)
-    names = [row.external_id for row in generate.request(tea, endpoint="fake")]
+    names = [row.external_id for row in generate.request_answers(tea, endpoint="fake")]
     assert [len(name) for name in names] == [100, 100]
     assert len(set(names)) == 2
 
@@ -92,17 +92,17 @@ def test_long_ids_stay_within_the_column_and_apart(tea, cast, fake):
 )
 def test_what_cannot_be_asked_for_is_refused_with_a_sentence(asked, tea, options, sentence):
     with pytest.raises(DomainError, match=sentence):
-        generate.request(tea, **options)
+        generate.request_answers(tea, **options)
     assert not Candidate.objects.exists()
 
 
 def test_a_study_without_queries_and_an_id_already_taken_are_refused(tea, cast, fake):
     with pytest.raises(DomainError, match="no queries"):
-        generate.request(tea)
+        generate.request_answers(tea)
     query = cast.query(tea, "q1", None)
     Candidate.objects.create(study=tea, query=query, external_id="q1-A3-fake", text="imported")
     with pytest.raises(Conflict, match="another answer with the id q1-A3-fake"):
-        generate.request(tea)
+        generate.request_answers(tea)
 
 
 # --- Writing ----------------------------------------------------------------------------------
@@ -183,10 +183,10 @@ def test_a3_sends_the_question_alone(asked, tea, fake):
 
 def test_the_gold_need_is_in_no_request(asked, tea, cast, fake):
     fake.replies = [Reply("one two three <improved>x y z</improved><degraded>a b c</degraded>")]
-    for candidate in generate.request(tea, endpoint="fake"):
+    for candidate in generate.request_answers(tea, endpoint="fake"):
         assert written(candidate).status == "done"
     Candidate.objects.filter(strategy="A3").update(text="one two three")
-    for candidate in generate.request(tea, strategies=["improve", "degrade"], of="A3"):
+    for candidate in generate.request_answers(tea, strategies=["improve", "degrade"], of="A3"):
         assert written(candidate).status == "done"
     assert len(fake.requests) == 6
     used = {row.strategy.split("-")[0] for row in Candidate.objects.filter(status="done")}
@@ -208,21 +208,21 @@ def test_the_gold_need_is_in_no_request(asked, tea, cast, fake):
 )
 def test_the_answer_is_asked_for_in_the_querys_language(asked, tea, fake, question, asks):
     type(asked).objects.filter(pk=asked.pk).update(text=question)
-    for candidate in generate.request(tea, endpoint="fake"):
+    for candidate in generate.request_answers(tea, endpoint="fake"):
         written(candidate)
     assert all(asks in body["messages"][0]["content"] for body in fake.bodies())
 
 
 def test_writers_of_one_model_at_two_temperatures_have_two_names(asked, tea, fake, settings):
     settings.ENDPOINTS = [fake.config(), fake.config(name="warm", parameters={"temperature": 1})]
-    rows = [generate.request(tea, endpoint=name)[-1] for name in ("fake", "warm")]
+    rows = [generate.request_answers(tea, endpoint=name)[-1] for name in ("fake", "warm")]
     names = ["fake-7b-2026 (fake)", "fake-7b-2026 (warm)"]
     assert [written(row).model for row in rows] == names
     assert [row.run.endpoint for row in rows] == ["fake", "warm"]
 
 
 def test_a_small_model_gets_short_prompts(asked, tea, fake, settings):
-    candidates = generate.request(tea, endpoint="fake")
+    candidates = generate.request_answers(tea, endpoint="fake")
     settings.ENDPOINTS = [fake.config(embedded=True)]
     assert [written(one).template for one in candidates] == [
         "personal-small/1", "personal-small/1", "plain-small/1"
@@ -234,8 +234,8 @@ def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
     fake.replies = [Reply("one two three four five")]
     source = written(one(tea))
     assert source.strategy == "A3"
-    (better,) = generate.request(tea, strategies=["improve"], of="A3")
-    assert generate.request(tea, strategies=["improve"], of="A3") == []
+    (better,) = generate.request_answers(tea, strategies=["improve"], of="A3")
+    assert generate.request_answers(tea, strategies=["improve"], of="A3") == []
     fake.replies = [
         Reply("<improved>far too short</improved>"),
         Reply("no tags at all, which is no answer"),
@@ -247,7 +247,7 @@ def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
     assert better.template == "improve/1"
     one(tea, "A2")
     with pytest.raises(DomainError, match="Only answers that are written"):
-        generate.request(tea, strategies=["degrade"], of="A2")
+        generate.request_answers(tea, strategies=["degrade"], of="A2")
 
 
 # --- Failing ----------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_a_final_cause_is_not_tried_again_until_somebody_asks(asked, tea, cast, 
 
 def test_retry_after_is_the_least_pause_and_holds_the_endpoint(asked, tea, fake):
     fake.replies = [Reply(status=429, body=b"{}", headers={"Retry-After": "300"}), Reply("Walk.")]
-    first, second, _ = generate.request(tea, endpoint="fake")
+    first, second, _ = generate.request_answers(tea, endpoint="fake")
     written(first)
     assert first.error_code == "rate_limit"
     assert first.next_try_at - timezone.now() > timedelta(seconds=2 * calls.LONGEST_BACKOFF)
@@ -307,7 +307,7 @@ def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monk
     monkeypatch.setattr(calls.random, "uniform", lambda low, high: high)
     cast.query(tea, "q2", None)
     fake.replies = [Reply(status=503, body=b"{}")]
-    *failing, last = generate.request(tea, endpoint="fake")
+    *failing, last = generate.request_answers(tea, endpoint="fake")
     for candidate in failing:
         written(candidate)
     assert pool.write_one(last.pk) is None
@@ -340,7 +340,7 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
-    generate.write(twin)
+    generate.write_answer(twin)
     calls.put_off(twin, generate.CallFailed("timeout"))
     candidate.refresh_from_db()
     assert (candidate.status, candidate.text) == ("done", "The second attempt's.")
@@ -365,7 +365,7 @@ def test_a_retry_gives_three_tries_more(asked, tea, fake):
 @pytest.mark.django_db(transaction=True)
 def test_claims_at_once_never_exceed_the_endpoints_places(asked, tea, fake, settings):
     settings.ENDPOINTS = [fake.config(concurrency=2)]
-    candidates = generate.request(tea, endpoint="fake")
+    candidates = generate.request_answers(tea, endpoint="fake")
     start, got = threading.Barrier(6), []
 
     def race(pk):
@@ -385,7 +385,7 @@ def test_claims_at_once_never_exceed_the_endpoints_places(asked, tea, fake, sett
 
 
 def test_a_poison_row_is_parked_after_three_lost_workers(asked, tea, fake):
-    poison, other, _ = generate.request(tea, endpoint="fake")
+    poison, other, _ = generate.request_answers(tea, endpoint="fake")
     for attempt in (1, 2, 3):
         assert calls.claim(poison.pk).attempts == attempt
         Candidate.objects.filter(pk=poison.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
@@ -419,13 +419,13 @@ def bells(monkeypatch):
 
 def test_a_request_rings_after_its_commit(asked, tea, bells, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
-        rows = generate.request(tea, endpoint="fake")
+        rows = generate.request_answers(tea, endpoint="fake")
         assert bells == []
     assert bells == [str(row.pk) for row in rows[:2]]  # two places, and each rings for the next
 
 
 def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
-    rows = generate.request(tea, endpoint="fake")
+    rows = generate.request_answers(tea, endpoint="fake")
     tasks.notify_due()
     assert bells == [str(row.pk) for row in rows[:2]]
     calls.claim(rows[0].pk)
@@ -442,7 +442,7 @@ def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
 def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
     asked, tea, bells, monkeypatch
 ):
-    rows = generate.request(tea, endpoint="fake")
+    rows = generate.request_answers(tea, endpoint="fake")
     bells.clear()
     monkeypatch.setattr(pool, "work", lambda: None)
     tasks.write(str(rows[0].pk))
@@ -460,7 +460,7 @@ def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
 
 def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
     cast.candidates(asked, 3)  # imported answers take no part
-    a1, a2, a3 = generate.request(tea, endpoint="fake")
+    a1, a2, a3 = generate.request_answers(tea, endpoint="fake")
     fake.replies = [Reply("Walk."), Reply(status=404, body=b"{}")]
     written(a3)
     written(a2)
@@ -481,7 +481,7 @@ def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
 
 
 def test_what_waits_is_cancelled_and_asked_for_again(asked, tea, cast, fake):
-    a1, a2, _a3 = generate.request(tea, endpoint="fake")
+    a1, a2, _a3 = generate.request_answers(tea, endpoint="fake")
     calls.claim(a1.pk)
     carol = cast.person("Carol")
     assert generate.cancel(tea, by=carol) == 2
@@ -501,7 +501,7 @@ def test_what_waits_is_cancelled_and_asked_for_again(asked, tea, cast, fake):
 def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
     asked, tea, cast, fake, login
 ):
-    rows = generate.request(tea, endpoint="fake")
+    rows = generate.request_answers(tea, endpoint="fake")
     asked.owner = cast.person("Ann")
     asked.save()
     leaving.withdraw(tea, asked.owner)
@@ -516,7 +516,7 @@ def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
 
 
 def test_an_answer_from_attributes_sees_these_and_nothing_else(asked, tea, fake):
-    assert generate.request(tea, strategies=["attributes"]) == []
+    assert generate.request_answers(tea, strategies=["attributes"]) == []
     Attribute.objects.create(persona=asked.persona, external_id="a1", text="Walks before dawn.")
     candidate = written(one(tea, "attributes"))
     (body,) = fake.bodies()
@@ -542,7 +542,7 @@ def test_what_does_not_hold_when_it_is_asked_is_not_shown(asked, tea, fake, stra
 
 
 def test_a_mismatch_is_written_for_another_persona_and_shown_with_its_own(asked, cast, tea, fake):
-    assert generate.request(tea, strategies=["mismatch"]) == []
+    assert generate.request_answers(tea, strategies=["mismatch"]) == []
     other = cast.persona(tea, "p2", Demographics={"Career_Information": "diver"})
     dropped = cast.persona(tea, "p3", Demographics={"Career_Information": "miner"})
     curate.drop(dropped, "stereotyped")
@@ -555,7 +555,7 @@ def test_a_mismatch_is_written_for_another_persona_and_shown_with_its_own(asked,
 def test_rewrites_are_one_strategy_with_their_source_beside_it(asked, tea, fake):
     fake.replies = [Reply("one two three four five six seven eight nine ten")]
     sources = [written(one(tea, name)) for name in ("A1", "A2")]
-    rows = [generate.request(tea, strategies=["degrade"], of=of)[0] for of in ("A1", "A2")]
+    rows = [generate.request_answers(tea, strategies=["degrade"], of=of)[0] for of in ("A1", "A2")]
     assert [(row.strategy, row.source) for row in rows] == [("degrade", one) for one in sources]
     fake.replies = [Reply("<degraded>one two three four five six seven eight</degraded>")]
     assert written(rows[0]).error_code == "length"  # 20 % off, 10 % are allowed
@@ -565,16 +565,16 @@ def test_rewrites_are_one_strategy_with_their_source_beside_it(asked, tea, fake)
 
 def test_at_most_so_many_are_asked_for_and_the_run_has_the_plan(asked, cast, tea, fake):
     cast.query(tea, "q2", None)
-    rows = generate.request(tea, strategies=["A3"], limit=1)
+    rows = generate.request_answers(tea, strategies=["A3"], limit=1)
     assert len(rows) == 1
     assert (rows[0].run.planned["calls"], rows[0].run.options) == (1, {"strategies": ["A3"]})
 
 
 def test_answers_are_asked_for_in_the_studys_own_words_of_the_runs_start(asked, tea, fake):
-    wording.save(tea, "plain", "Answer in one line.", "Q: {question}")
+    wording.save_prompt(tea, "plain", "Answer in one line.", "Q: {question}")
     first = one(tea)
-    wording.save(tea, "plain", "Answer in two lines.", "Q: {question}")
-    wording.save(tea, "profiler", "Guess. {language}", "{person}{memories} asks {question}")
+    wording.save_prompt(tea, "plain", "Answer in two lines.", "Q: {question}")
+    wording.save_prompt(tea, "profiler", "Guess. {language}", "{person}{memories} asks {question}")
     assert [written(row).template for row in (first, one(tea, "A1"))] == [
         "plain/tea-1",
         "personal/1",
@@ -599,7 +599,7 @@ def test_answers_are_asked_for_in_the_studys_own_words_of_the_runs_start(asked, 
 )
 def test_a_prompt_of_answers_cannot_do_without_what_it_is_for(tea, name, system, user, missing):
     with pytest.raises(DomainError, match=f"must name {missing}"):
-        wording.save(tea, name, system, user)
+        wording.save_prompt(tea, name, system, user)
 
 
 def test_answers_that_are_held_wait_for_a_curator(asked, tea, fake):

@@ -20,7 +20,7 @@ def test_a_pool_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
         cast.query(study, f"q{n}", persona, text=f"Where shall I walk on day {n}?")
     with ScriptedEndpoint(latency=0.3) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
-        generate.request(study, strategies=["A3"])
+        generate.request_answers(study, strategies=["A3"])
         pool.work(study=study)
         assert (endpoint.calls, endpoint.most_at_once) == (9, 3)
     assert Candidate.objects.filter(status="done").count() == 9
@@ -36,7 +36,7 @@ def test_a_worker_gives_signs_while_models_write(cast, settings, monkeypatch):
     monkeypatch.setattr(jobs, "pulse", lambda: lambda: signs.append(1))
     with ScriptedEndpoint(latency=1) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=2)]
-        generate.request(study, strategies=["A3"])
+        generate.request_answers(study, strategies=["A3"])
         pool.work(study=study)
     assert Candidate.objects.filter(status="done", attempts=1).count() == 2
     assert len(signs) > 5
@@ -59,7 +59,7 @@ def test_a_row_that_breaks_the_writer_keeps_its_lease_and_the_others_are_written
     monkeypatch.setitem(pool.WRITE, Candidate, write)
     with ScriptedEndpoint() as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
-        generate.request(study, strategies=["A3"])
+        generate.request_answers(study, strategies=["A3"])
         pool.work(study=study)
     rows = Candidate.objects.order_by("query__external_id")
     assert list(rows.values_list("status", flat=True)) == ["done", "running", "done"]
@@ -72,7 +72,7 @@ def test_studies_take_turns_however_much_each_asks_for(cast, settings):
     with ScriptedEndpoint() as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=5)]
         for slug in ("tea", "rain"):
-            generate.request(cast.study(slug), strategies=["A3"])
+            generate.request_answers(cast.study(slug), strategies=["A3"])
         slugs = [Candidate.objects.get(pk=pk).study.slug for pk in calls.calls_due()]
     assert len(slugs) == 5
     assert set(slugs[:2]) == set(slugs[2:4]) == {"tea", "rain"}

@@ -63,7 +63,7 @@ def test_memories_that_were_there_before_stay_when_a_decision_is_taken_back(
     before = list(mina.memories.order_by("pk"))
     script.values = [lambda request: {"numbers": [1, 2, 3]}]
     for _time in range(2):
-        proposals.request(tea, "memory", {"texts": texts})
+        proposals.request_proposals(tea, "memory", {"texts": texts})
         write_all()
     first, second = Proposal.objects.order_by("created_at")
     for row in (first, second):
@@ -80,7 +80,7 @@ def test_a_feature_stays_while_people_judge_an_answer_written_from_it(
 ):
     carol = cast.person("Carol")
     script.values = [{"features": [{"text": "Likes night trains.", "evidence": [1]}]}]
-    proposals.request(tea, "feature", {"size": 3})
+    proposals.request_proposals(tea, "feature", {"size": 3})
     write_all()
     (row,) = Proposal.objects.filter(step="feature")
     review.decide(tea, "feature", [row.pk], accepts=True, by=carol)
@@ -99,11 +99,11 @@ def test_the_same_person_twice_is_flagged_with_the_other_beside_it(tea, mina, mo
     assert second.similarity == pytest.approx(1, abs=0.01)
     carol = User.objects.get(email="carol@example.org")
     assert list(review.near_duplicates(tea, "persona", carol, 0.9)) == [second]
-    assert review.preview(tea, "persona", carol)[-1] == (0.95, 1)
+    assert review.preview_threshold(tea, "persona", carol)[-1] == (0.95, 1)
     GenerationRules.objects.create(study=tea, reviewers=2)
     review.decide(tea, "persona", [second.pk], accepts=True, by=carol)
     assert list(review.near_duplicates(tea, "persona", carol, 0.9)) == []
-    assert review.preview(tea, "persona", carol)[-1] == (0.95, 0)
+    assert review.preview_threshold(tea, "persona", carol)[-1] == (0.95, 0)
 
 
 def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, model, script):
@@ -112,7 +112,7 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
         {"text": "Likes to travel by night train.", "evidence": [1, 9]},
         {"text": "Nothing shows this.", "evidence": [99]},
     ]}]  # fmt: skip
-    proposals.request(tea, "feature", {"size": 3})
+    proposals.request_proposals(tea, "feature", {"size": 3})
     write_all()
     (row,) = Proposal.objects.filter(step="feature")
     assert [one["text"] for one in row.output["features"]] == ["Likes to travel by night train."]
@@ -125,7 +125,7 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
     feature.since = date(2026, 5, 1)
     feature.save()
     with pytest.raises(DomainError, match="Infer features"):
-        proposals.request(tea, "question", {"asked_on": "2026-04-30"})
+        proposals.request_proposals(tea, "question", {"asked_on": "2026-04-30"})
     example = {"external_id": "e1", "person": "r1", "text": "Which lamp?", "memories": ["Reads."]}
     tea.examples.create(**example)
     leaky = "As a baker of 31, which night train shall I take in winter?"
@@ -134,7 +134,7 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
         lambda request: {"scenario": scenario_of(request), "question": leaky},
         {"leaked": ["31"], "rewrite": False, "question": plain},
     ]
-    run = proposals.request(tea, "question", {"per_persona": 1, "asked_on": "2026-05-01"})
+    run = proposals.request_proposals(tea, "question", {"per_persona": 1, "asked_on": "2026-05-01"})
     assert run.options == {"per_persona": 1, "language": "English", "asked_on": "2026-05-01"}
     write_all()
     (row,) = Proposal.objects.filter(step="question")
@@ -163,26 +163,26 @@ def test_a_general_pool_is_filtered_matched_and_validated(tea, mina, cast, model
         {"subjective": True, "open_ended": True, "understandable": True},
         {"subjective": False, "open_ended": False, "understandable": True},
     ]
-    proposals.request(tea, "general", {"texts": [good, fact, "Hi?", good]})
+    proposals.request_proposals(tea, "general", {"texts": [good, fact, "Hi?", good]})
     write_all()
     good_row, dropped = Proposal.objects.filter(step="general").order_by("number")
     assert (good_row.flags, dropped.flags) == ([], ["subjective", "open_ended"])
     review.decide(tea, "general", [good_row.pk], accepts=True, by=carol)
     review.decide(tea, "general", [dropped.pk], accepts=False, reason="factual", by=carol)
     script.values = [{"fits": False, "why": "She dislikes Sundays."}]
-    proposals.request(tea, "match", {"per_persona": 3})
+    proposals.request_proposals(tea, "match", {"per_persona": 3})
     write_all()
     (match,) = Proposal.objects.filter(step="match")
     assert (match.persona, match.flags) == (mina, ["misfit"])
     review.decide(tea, "match", [match.pk], accepts=True, by=carol)
     assert Query.objects.get(persona=mina).type == "general"
     with pytest.raises(DomainError, match="nothing new"):
-        proposals.request(tea, "match", {"per_persona": 3})
+        proposals.request_proposals(tea, "match", {"per_persona": 3})
 
 
 def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
     script.values = [person()]
-    run = proposals.request(tea, "persona", {"count": 3})
+    run = proposals.request_proposals(tea, "persona", {"count": 3})
     pool.write_one(calls.calls_due()[0])
     assert proposals.cancel(run) == 2
     write_all()
@@ -194,7 +194,7 @@ def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
 
 def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
     script.values = [GARBAGE, "no JSON at all", person()]
-    run = proposals.request(tea, "persona", {"count": 1})
+    run = proposals.request_proposals(tea, "persona", {"count": 1})
     for code in ("unparsable", "schema"):
         (pk,) = calls.calls_due() or Proposal.objects.values_list("pk", flat=True)
         Proposal.objects.update(next_try_at=None)
@@ -227,7 +227,7 @@ def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
         ("nonsense", {}, "Choose among"),
     ]:
         with pytest.raises(DomainError, match=words):
-            proposals.request(tea, step, options)
+            proposals.request_proposals(tea, step, options)
 
 
 @pytest.mark.parametrize(
@@ -256,12 +256,14 @@ def test_traits_that_a_question_names(text, traits):
 def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
     for bad, words in [("", "from 1"), ("None", "must name"), ("{question} {x}", "cannot name")]:
         with pytest.raises(DomainError, match=words):
-            wording.save(tea, "general", "Judge.", bad)
+            wording.save_prompt(tea, "general", "Judge.", bad)
     for system, version in [("Judge.", 1), ("Judge.", 1), ("Judge it.", 2)]:
-        saved = wording.save(tea, "general", system, "Q: {question}")
+        saved = wording.save_prompt(tea, "general", system, "Q: {question}")
         assert saved.id == f"general/tea-{version}"
     script.values = [{"subjective": True, "open_ended": True, "understandable": True}]
-    proposals.request(tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]})
+    proposals.request_proposals(
+        tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]}
+    )
     write_all()
     assert Proposal.objects.get().template == "general/tea-2"
     assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"

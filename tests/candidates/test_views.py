@@ -29,7 +29,7 @@ def test_a_curator_starts_and_sees_how_far_it_is(carol, fake):
 
 
 def test_a_plan_of_answers_and_rewrites_says_what_they_take_and_asks_for_nothing(carol, tea, fake):
-    (source,) = generate.request(tea, strategies=["A1"])
+    (source,) = generate.request_answers(tea, strategies=["A1"])
     pool.write_one(source.pk)
     data = {"endpoint": "fake", "strategies": ["A3", "improve"], "do": "plan"}
     page = carol.post(PAGE, data).content.decode()
@@ -46,7 +46,7 @@ def test_a_plan_of_answers_and_rewrites_says_what_they_take_and_asks_for_nothing
 
 
 def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
-    (candidate,) = generate.request(tea, strategies=["A3"])
+    (candidate,) = generate.request_answers(tea, strategies=["A3"])
     part = carol.get(PAGE, headers=HTMX)
     assert part.content.decode().strip().startswith('<section id="progress"')
     assert "<html" not in part.content.decode()
@@ -60,7 +60,7 @@ def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
 
 def test_failures_are_named_and_tried_again(carol, tea, fake):
     fake.replies = [Reply(status=402, body=b"BODY-CANARY")]
-    (candidate,) = generate.request(tea, strategies=["A3"])
+    (candidate,) = generate.request_answers(tea, strategies=["A3"])
     pool.write_one(candidate.pk)
     page = carol.get(PAGE).content.decode()
     assert "The account at “fake” has no credit or quota left." in page

@@ -67,7 +67,7 @@ def test_three_lost_workers_exhaust_a_row_until_somebody_asks_again(job):
         lapse(job)
     assert list(jobs.exhausted(ROWS())) == [job]
     assert not jobs.take(ROWS(), job.pk)
-    assert jobs.again(ROWS()) == 1
+    assert jobs.retry_jobs(ROWS()) == 1
     attempt = taken(job)
     assert (attempt.attempts, attempt.tries) == (4, 1)
 

@@ -14,7 +14,7 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00
 
 
 def rows(data: bytes, **options):
-    return list(records.read(io.BytesIO(data), **options))
+    return list(records.read_records(io.BytesIO(data), **options))
 
 
 def test_json_lines_and_csv_give_the_same_records():

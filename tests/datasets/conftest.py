@@ -110,7 +110,7 @@ def built(_data, tea):
     """built("long", format="csv"): a finished release of "tea"."""
 
     def built_(layout, format="", **options):
-        release = freeze.request(tea, layout, format, None, **options)
+        release = freeze.request_release(tea, layout, format, None, **options)
         freeze.build(release.pk)
         release.refresh_from_db()
         return release

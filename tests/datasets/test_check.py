@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.core.errors import DomainError
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.writers import VOTES, Table, Tables, describe
 
 PATHS = ("data/general/easy.jsonl", "data/specific/hard.jsonl")
@@ -37,19 +37,19 @@ def entry(files, path):
 
 
 def test_one_flipped_byte_is_found(folder):
-    assert check(folder) == []
+    assert check_release(folder) == []
     path = folder / "votes.csv"
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
-    assert check(folder) == [{"path": "votes.csv", "reason": "has changed"}]
+    assert check_release(folder) == [{"path": "votes.csv", "reason": "has changed"}]
 
 
 def test_missing_and_additional_files_are_found(folder):
     (folder / "data/general/easy.jsonl").unlink()
     (folder / "data/notes.txt").write_text("hello")
     (folder / "data/link").symlink_to("/etc")
-    assert check(folder) == [
+    assert check_release(folder) == [
         {"path": "data/general/easy.jsonl", "reason": "is missing"},
         {"path": "data/link", "reason": "is not in the manifest"},
         {"path": "data/notes.txt", "reason": "is not in the manifest"},
@@ -60,12 +60,12 @@ def test_what_python_leaves_beside_tasks_that_were_run_is_no_addition(folder):
     cache = folder / "harness/lm_eval/__pycache__"
     cache.mkdir(parents=True)
     (cache / "verdict.cpython-313.pyc").write_bytes(b"x")
-    assert check(folder) == []
+    assert check_release(folder) == []
 
 
 def test_a_wrong_number_of_rows_is_found(folder):
     relist(folder, lambda files: entry(files, "votes.csv").update(rows=17))
-    assert check(folder) == [{"path": "votes.csv", "reason": "has 18 rows, not as listed"}]
+    assert check_release(folder) == [{"path": "votes.csv", "reason": "has 18 rows, not as listed"}]
 
 
 def test_a_link_to_elsewhere_is_not_followed(folder, tmp_path):
@@ -73,7 +73,7 @@ def test_a_link_to_elsewhere_is_not_followed(folder, tmp_path):
     (folder / "votes.csv").symlink_to(tmp_path / "votes.csv")
     shutil.move(folder / "data", tmp_path / "data")
     (folder / "data").symlink_to(tmp_path / "data")
-    reasons = {fault["path"]: fault["reason"] for fault in check(folder)}
+    reasons = {fault["path"]: fault["reason"] for fault in check_release(folder)}
     assert reasons["votes.csv"] == "is a link"
     assert reasons["data/specific/hard.jsonl"] == "is a link"
 
@@ -86,7 +86,7 @@ def test_a_link_to_elsewhere_is_not_followed(folder, tmp_path):
 def test_a_path_that_leads_outside_is_refused(folder, path):
     relist(folder, lambda files: files.append({"path": path, "rows": 0, "bytes": 0, "sha256": ""}))
     with pytest.raises(DomainError, match=r"manifest\.json: file 4 "):
-        check(folder)
+        check_release(folder)
 
 
 @pytest.mark.parametrize(
@@ -96,20 +96,20 @@ def test_a_path_that_leads_outside_is_refused(folder, path):
 def test_a_manifest_that_is_none_is_refused_with_a_sentence(folder, text):
     (folder / "manifest.json").write_text(text)
     with pytest.raises(DomainError, match="manifest"):
-        check(folder)
+        check_release(folder)
 
 
 def test_a_file_listed_twice_is_refused(folder):
     relist(folder, lambda files: files.append(files[0]))
     with pytest.raises(DomainError, match="is listed twice"):
-        check(folder)
+        check_release(folder)
 
 
 def test_damaged_parquet_under_a_matching_digest_is_a_sentence(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"no parquet")
     files = {"files": [describe(tmp_path, "x.parquet", 1)]}
     (tmp_path / "manifest.json").write_text(json.dumps(files))
-    assert check(tmp_path) == [{"path": "x.parquet", "reason": "is not a Parquet file"}]
+    assert check_release(tmp_path) == [{"path": "x.parquet", "reason": "is not a Parquet file"}]
 
 
 def test_the_command_prints_json_and_ends_with_1_where_files_differ(folder, capsys, tmp_path):

@@ -80,7 +80,7 @@ def test_messages_come_back_as_the_texts_and_people_they_were_made_from(divided,
     assert sorted(asked, key=str) == sorted((("A drink?", PROFILES[n]) for n in PROFILES), key=str)
     for item in again.items.select_related("query__persona"):
         assert set(item.options.values_list("candidate__text", flat=True)) == {TEA, COFFEE}
-    benchmark = pairs.read(folder)
+    benchmark = pairs.read_pairs(folder)
     assert {(pair.question, pair.chosen, pair.reject) for pair in benchmark.pairs} == {
         ("A drink?", TEA, COFFEE), ("A drink?", COFFEE, TEA)
     }  # fmt: skip
@@ -91,5 +91,5 @@ def test_a_prompt_of_several_turns_is_its_transcript(tmp_path):
     turns = said("user", "A drink?") + said("assistant", TEA) + said("user", "And now?")
     row = {"prompt": turns, "chosen": said("assistant", TEA), "rejected": COFFEE}
     (tmp_path / "pairs.jsonl").write_text(json.dumps(row) + "\n")
-    (pair,) = pairs.read(tmp_path).pairs
+    (pair,) = pairs.read_pairs(tmp_path).pairs
     assert pair.question == f"**User:** A drink?\n\n**Assistant:** {TEA}\n\n**User:** And now?"

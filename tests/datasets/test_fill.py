@@ -66,9 +66,9 @@ def test_the_filled_release_comes_out_the_same_again(judged, built, tmp_path):
 
 def test_a_share_that_cannot_be_is_refused_before_anything_is_frozen(judged, tea):
     with pytest.raises(DomainError, match=r"hard_fill must lie between 0 and 0\.4"):
-        freeze.request(tea, "dpo", "", None, hard_fill=HALF)
+        freeze.request_release(tea, "dpo", "", None, hard_fill=HALF)
     with pytest.raises(DomainError, match="“long” has no tiers"):
-        freeze.request(tea, "long", "", None, hard_fill=FIFTH)
+        freeze.request_release(tea, "long", "", None, hard_fill=FIFTH)
     assert not Release.objects.exists()
 
 

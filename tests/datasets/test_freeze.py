@@ -18,7 +18,7 @@ from annotation.agreement.tiers import collection
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import worker_alive
 from annotation.datasets import folders, freeze, layouts, tasks
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.models import Release
 from annotation.datasets.records import workers
 from annotation.judging.imports import turns
@@ -320,7 +320,7 @@ def test_a_tier_outside_its_band_blocks_the_release_with_the_reason(items, vote,
         vote(item, "111111112")
     for item in made[30:]:
         vote(item, "111112222")
-    blocked = freeze.request(tea, "personafeedback", "", None)
+    blocked = freeze.request_release(tea, "personafeedback", "", None)
     with pytest.raises(DomainError, match=r"hard of better v1: a new panel's kappa of 0\.364"):
         freeze.build(blocked.pk)
     blocked.refresh_from_db()
@@ -328,7 +328,7 @@ def test_a_tier_outside_its_band_blocks_the_release_with_the_reason(items, vote,
     assert blocked.error.startswith("The tiers are not in their bands")
     assert list(folders.folder_of(blocked).parent.iterdir()) == []
     # Raw votes claim no tier: their release is what shows the reason.
-    raw = freeze.request(tea, "long", "", None)
+    raw = freeze.request_release(tea, "long", "", None)
     hard = freeze.build(raw.pk)["agreement"]["better v1"]["tiers"]["hard"]
     assert (hard["in_band"], hard["new_panel_in_band"]) == (True, False)
 
@@ -513,7 +513,7 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
         assert (entry["bytes"], entry["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
     rows = {entry["path"]: entry["rows"] for entry in manifest["files"]}
     assert (rows["votes.csv"], rows["data/specific/medium.jsonl"], rows["README.md"]) == (18, 2, 0)
-    assert check(folders.folder_of(release)) == []
+    assert check_release(folders.folder_of(release)) == []
 
 
 def test_the_card_says_what_it_is_and_takes_no_markup_from_people(tea, items, vote, built):
@@ -607,7 +607,7 @@ def test_a_layout_that_cannot_be_is_refused_before_anything_is_frozen(
     tea, layout, format, sentence
 ):
     with pytest.raises(DomainError, match=sentence):
-        freeze.request(tea, layout, format, None)
+        freeze.request_release(tea, layout, format, None)
     assert Release.objects.count() == 0
 
 
@@ -616,7 +616,7 @@ def test_a_killed_build_is_taken_up_after_its_lease_and_leaves_nothing_half_done
 ):
     for item in items(2):
         vote(item, "1" * 9)
-    release = freeze.request(tea, "long", "", None, start=True)
+    release = freeze.request_release(tea, "long", "", None, start=True)
     # What a kill -9 leaves: a leased row and half a folder.
     half = folders.folder_of(release).parent / ".v1-1"
     half.mkdir(parents=True)
@@ -633,7 +633,7 @@ def test_a_killed_build_is_taken_up_after_its_lease_and_leaves_nothing_half_done
 
 
 def test_a_release_that_never_finishes_is_given_up_after_three_attempts(tea):
-    release = freeze.request(tea, "long", "", None)
+    release = freeze.request_release(tea, "long", "", None)
     past = timezone.now() - timedelta(seconds=1)
     Release.objects.update(status="running", attempts=3, lease_expires_at=past)
     assert freeze.due() == []
@@ -646,7 +646,7 @@ def test_a_release_that_never_finishes_is_given_up_after_three_attempts(tea):
 
 def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, items, vote, _data, monkeypatch):
     vote(items(1)[0], "1")
-    release = freeze.request(tea, "long", "", None)
+    release = freeze.request_release(tea, "long", "", None)
     write = freeze.write
 
     def taken_over_meanwhile(release, folder, alive):
@@ -662,7 +662,7 @@ def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, items, vote, _dat
 
 def test_a_disk_that_refuses_is_said_in_words(tea, items, _data):
     items(1)
-    release = freeze.request(tea, "long", "", None)
+    release = freeze.request_release(tea, "long", "", None)
     (_data / "releases").write_text("a file where the folder should be")
     with pytest.raises(DomainError, match="could not be written"):
         freeze.build(release.pk)
@@ -672,7 +672,7 @@ def test_a_disk_that_refuses_is_said_in_words(tea, items, _data):
 
 def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, vote, _data, settings):
     vote(items(1)[0], "1")
-    release = freeze.request(tea, "long", "", None)
+    release = freeze.request_release(tea, "long", "", None)
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.delete("releases")
         tasks.notify_due()
@@ -687,7 +687,7 @@ def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, vote, _data
 def test_the_task_leaves_a_refusal_in_the_row(tea, items, vote, _data):
     (item,) = items(1)
     vote(item, "ttttttttt")  # a vote that the task does not offer
-    release = freeze.request(tea, "dpo", "", None)
+    release = freeze.request_release(tea, "dpo", "", None)
     tasks.build(release.pk)
     release.refresh_from_db()
     assert release.error == (
@@ -709,11 +709,11 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
             cursor.execute("BEGIN")
             cursor.execute("LOCK TABLE judging_judgment IN ROW EXCLUSIVE MODE")
             with pytest.raises(Conflict, match="being imported"):
-                freeze.request(tea, "long", "", None)
+                freeze.request_release(tea, "long", "", None)
             assert pauses == [freeze.FREEZE_PAUSE_SECONDS] * freeze.WAITS
             # The votes are stored during the pause.
             monkeypatch.setattr(freeze.time, "sleep", lambda seconds: cursor.execute("COMMIT"))
-            assert freeze.request(tea, "long", "", None).frozen["judgment"] > 0
+            assert freeze.request_release(tea, "long", "", None).frozen["judgment"] > 0
     finally:
         other.close()
 
@@ -743,9 +743,9 @@ def test_only_an_import_into_the_study_itself_keeps_a_release_waiting(
             assert taken.wait(20)
             if refused:
                 with pytest.raises(Conflict, match="being imported"):
-                    freeze.request(tea, "long", "", None)
+                    freeze.request_release(tea, "long", "", None)
             else:
-                assert freeze.request(tea, "long", "", None).frozen["judgment"] > 0
+                assert freeze.request_release(tea, "long", "", None).frozen["judgment"] > 0
         finally:
             released.set()
             thread.join()
@@ -761,7 +761,7 @@ def test_a_study_that_is_being_imported_is_not_waited_for_without_end(tea, monke
             cursor.execute("BEGIN")
             cursor.execute("SELECT 1 FROM studies_study FOR NO KEY UPDATE")
             with pytest.raises(Conflict, match="being imported"):
-                freeze.request(tea, "long", "", None)
+                freeze.request_release(tea, "long", "", None)
     finally:
         other.close()
     assert not Release.objects.exists()
@@ -769,15 +769,15 @@ def test_a_study_that_is_being_imported_is_not_waited_for_without_end(tea, monke
 
 def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items, vote):
     vote(items(1)[0], "1")
-    freeze.build(freeze.request(tea, "long", "", None).pk)
+    freeze.build(freeze.request_release(tea, "long", "", None).pk)
     assert not worker_alive()  # here a command wrote it
-    tasks.build.apply([freeze.request(tea, "long", "", None).pk], throw=True)
+    tasks.build.apply([freeze.request_release(tea, "long", "", None).pk], throw=True)
     assert worker_alive()
 
 
 @pytest.mark.django_db(transaction=True)
 def test_releases_are_numbered_one_by_one(tea):
-    numbers = [freeze.request(tea, "long", "", None).version for _ in range(3)]
+    numbers = [freeze.request_release(tea, "long", "", None).version for _ in range(3)]
     assert numbers == [1, 2, 3]
     with transaction.atomic():
         assert not connection.needs_rollback

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.core.learned import ModelError
 from annotation.datasets import choices, folders, freeze
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.release_import import import_release
 from annotation.evaluation import training
 from annotation.judging.models import Adjudication, Item, Slot
@@ -25,10 +25,10 @@ def mix(cast, tmp_path):
 @pytest.fixture
 def release_of(mix, _data):
     def release_of_(layout, format="", **options):
-        release = freeze.request(mix, layout, format, None, **options)
+        release = freeze.request_release(mix, layout, format, None, **options)
         freeze.build(release.pk)
         release.refresh_from_db()
-        assert check(folders.folder_of(release)) == []
+        assert check_release(folders.folder_of(release)) == []
         return release
 
     return release_of_

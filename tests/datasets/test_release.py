@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from annotation.datasets import folders
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.models import Release
 
 
@@ -26,10 +26,10 @@ def test_it_writes_a_folder_that_checks_and_prints_its_manifest(judged, tmp_path
     manifest = json.loads(capsys.readouterr().out)
     assert manifest == json.loads((out / "manifest.json").read_text())
     assert (manifest["study"], manifest["version"]) == ("tea", 1)
-    assert check(out) == []
+    assert check_release(out) == []
     done = Release.objects.get()
     assert (done.status, done.manifest) == ("done", manifest)
-    assert check(folders.folder_of(done)) == []
+    assert check_release(folders.folder_of(done)) == []
 
 
 def test_a_summary_is_printed_without_json(judged, tmp_path, capsys):

@@ -31,7 +31,7 @@ CLAIMS = ["It is calm.", "It is near.", "It is free."]
 def claims_item(study):
     """An item about the claims of a gold response."""
     query = study.queries.get()
-    response = gold.save(query, None, "A calm walk that is near.")
+    response = gold.save_response(query, None, "A calm walk that is near.")
     gold.set_claims(response, CLAIMS)
     task = TaskDefinition.objects.create(study=study, name="check", kind="claims")
     row = {"external_id": "i-claims", "query": query, "gold": response, "overlap": 1}
@@ -111,7 +111,7 @@ def settings(study):
 
 
 def released(study, layout="long", format="jsonl", **more):
-    release = freeze.request(study, layout, format, None, **more)
+    release = freeze.request_release(study, layout, format, None, **more)
     freeze.build(release.pk)
     return folders.folder_of(release)
 

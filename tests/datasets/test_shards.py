@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from annotation.core.errors import DomainError
 from annotation.datasets import choices, folders, freeze, writers
-from annotation.datasets.check import check, compare
+from annotation.datasets.check import check_release, compare
 from annotation.datasets.models import Release
 from annotation.datasets.release_import import import_release
 from annotation.datasets.shards import JOURNAL, Journal
@@ -51,7 +51,7 @@ def test_a_table_goes_on_in_another_file_and_opens_as_one(judged, built, tmp_pat
     rows = {entry["path"]: entry["rows"] for entry in release.manifest["files"]}
     assert [rows[name] for name in shards(folder, "judgments")] == [7, 7, 7, 7, 2]
     assert (rows["votes.csv"], release.manifest["rules"]["shard_rows"]) == (30, 7)
-    assert check(folder) == []
+    assert check_release(folder) == []
     assert not (folder / JOURNAL).exists()
     opened, whole, _splits = load(folder, tmp_path)
     expected = {"judgments": 30, "items": 4, "candidates": 8, "personas": 1, "soft_labels": 4}
@@ -79,12 +79,12 @@ def test_a_release_in_shards_becomes_a_study_and_a_benchmark(judged, built, tmp_
     assert (counts["items"], counts["votes"], counts["rejected"]) == (4, 30, [])
     folder = folders.folder_of(built("dpo", "jsonl", shard_rows=1, rule="majority"))
     assert shards(folder, "pairs") == [f"pairs-0000{n}.jsonl" for n in range(4)]
-    benchmark = pairs.read(folder)
+    benchmark = pairs.read_pairs(folder)
     assert (len(benchmark.pairs), benchmark.layout) == (4, "pairs")
     (folder / "pairs-00001.jsonl").write_text("[]\n")
     with pytest.raises(DomainError, match=r"pairs-00001\.jsonl, line 1"):
-        pairs.read(folder)
-    assert check(folder) == [{"path": "pairs-00001.jsonl", "reason": "has changed"}]
+        pairs.read_pairs(folder)
+    assert check_release(folder) == [{"path": "pairs-00001.jsonl", "reason": "has changed"}]
 
 
 def test_published_tables_in_shards_are_read_as_one(judged, built, tmp_path):
@@ -94,15 +94,15 @@ def test_published_tables_in_shards_are_read_as_one(judged, built, tmp_path):
     assert sorted(path.name for path in (folder / "data/specific").glob("majority*")) == names
     # A persona's id is the number of its line.
     assert [path.name for path in (folder / "persona").glob("all_*")] == ["all_personas.jsonl"]
-    assert check(folder) == []
+    assert check_release(folder) == []
     opened, whole, _splits = load(folder, tmp_path)
     assert opened == whole
     assert (opened["specific"], opened["personas"]) == (4, 1)
     release.frozen["choices"]["shard_rows"] = 0
     folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))
-    benchmark = pairs.read(folder)
+    benchmark = pairs.read_pairs(folder)
     assert len(benchmark.pairs) == 4
-    assert benchmark.pairs == pairs.read(folder.parent / "whole").pairs
+    assert benchmark.pairs == pairs.read_pairs(folder.parent / "whole").pairs
     counts = import_release(folder, "again")
     assert (counts["items"], counts["rejected"]) == (4, [])
 
@@ -131,7 +131,7 @@ def half(judged, _data):
         writers._File.__exit__ = end_or_die
         freeze.build(release.pk)
 
-    release = freeze.request(judged, "long", "parquet", None, shard_rows=7)
+    release = freeze.request_release(judged, "long", "parquet", None, shard_rows=7)
     killed(die_in_the_third_file)
     Release.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
     release.refresh_from_db()
@@ -145,7 +145,7 @@ def finish(release):
     assert (release.status, release.attempts) == ("done", 2)
     folder = folders.folder_of(release)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["v1", "v1.zip"]
-    assert check(folder) == []
+    assert check_release(folder) == []
     folders.place(folder.parent / "again", lambda place: freeze.write(release, place))
     assert written(folder) == written(folder.parent / "again")
     return {path.name: identity(path) for path in folder.iterdir()}

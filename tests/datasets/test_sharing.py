@@ -168,17 +168,17 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
 def test_web_and_worker_start_only_with_the_same_files(machine, request, stored):
     if stored:
         request.getfixturevalue("bucket")
-    installation.check()  # nothing was prepared yet
+    installation.check_installation()  # nothing was prepared yet
     installation.establish()
     installation.establish()
-    installation.check()
+    installation.check_installation()
     machine("two")
     if stored:
-        installation.check()
+        installation.check_installation()
         return
     with pytest.raises(SystemExit, match="another installation than ATTUNE_DATA"):
-        installation.check()
+        installation.check_installation()
     with pytest.raises(DomainError, match="--new-files"):
         installation.establish()
     installation.establish(anew=True)
-    installation.check()
+    installation.check_installation()

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.core.errors import DomainError
 from annotation.datasets import signature
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 
 
 @pytest.fixture
@@ -25,14 +25,14 @@ def test_a_signature_names_the_key_that_made_it_and_the_same_secret_makes_the_sa
     assert len(base64.b64decode(text.splitlines()[1])) == 2 + 8 + 64
     signature.sign(folder, "release 1 of tea")
     assert (folder / signature.SIGNATURE).read_text() == text
-    assert check(folder, signature.public_key()) == []
+    assert check_release(folder, signature.public_key()) == []
 
 
 def test_another_installations_key_is_another(folder, settings):
     settings.SECRET_KEY = "of another installation"
-    (fault,) = check(folder, signature.public_key())
+    (fault,) = check_release(folder, signature.public_key())
     assert fault == {"path": signature.SIGNATURE, "reason": "is not of the key that was named"}
-    assert check(folder) == []
+    assert check_release(folder) == []
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_manifest_that_was_changed_is_refused_and_one_without_signature_where_
     folder,
 ):
     (folder / "manifest.json").write_text('{"files": [ ]}')
-    (fault,) = check(folder)
+    (fault,) = check_release(folder)
     assert fault["reason"] == "is not the signature of this manifest.json"
     (folder / signature.SIGNATURE).unlink()
-    assert check(folder) == []
-    assert len(check(folder, signature.public_key())) == 1
+    assert check_release(folder) == []
+    assert len(check_release(folder, signature.public_key())) == 1

@@ -80,7 +80,7 @@ def test_a_file_that_cannot_be_imported_leaves_a_sentence_and_no_study(
 ):
     monkeypatch.setattr(uploads, "CONTENT_LIMIT", 1_000_000)
     file = packed(files) if files else SimpleUploadedFile("r.zip", b"PK\x03\x04 no zip")
-    job = uploads.request(file, "brought", cast.person("Carol"))
+    job = uploads.request_import(file, "brought", cast.person("Carol"))
     tasks.import_upload(job.pk)
     job.refresh_from_db()
     assert (job.status, sentence in job.error) == ("failed", True)
@@ -129,7 +129,7 @@ def test_a_full_disk_is_a_sentence_where_the_request_is_read_too(cast, tea, logi
 
 
 def test_an_upload_that_had_every_attempt_is_closed_and_its_file_deleted(cast, tea, _data):
-    job = uploads.request(packed(GOOD), "brought", cast.person("Carol"))
+    job = uploads.request_import(packed(GOOD), "brought", cast.person("Carol"))
     ReleaseImport.objects.update(attempts=jobs.TRIES)
     assert uploads.due() == []
     job.refresh_from_db()

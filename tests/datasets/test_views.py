@@ -58,9 +58,9 @@ def test_the_form_proposes_the_layout_that_suits_the_study(cast, tea, items, log
 def test_the_list_asks_for_itself_only_while_a_release_is_written(cast, tea, items, _data, login):
     items(1)
     browser = login(cast.person("Rui"))
-    freeze.build(freeze.request(tea, "long", "", None).pk)
+    freeze.build(freeze.request_release(tea, "long", "", None).pk)
     assert "hx-trigger" not in browser.get(URL).content.decode()
-    waiting = freeze.request(tea, "long", "", None)
+    waiting = freeze.request_release(tea, "long", "", None)
     assert 'hx-trigger="every 2s"' in browser.get(URL).content.decode()
     part = browser.get(URL, headers={"HX-Request": "true"})
     assert part.content.decode().strip().startswith('<section id="releases"')
@@ -80,13 +80,13 @@ def test_releases_stand_above_the_form_unless_there_is_none_or_the_form_was_refu
         return page.index('id="releases"') < page.index('name="layout"')
 
     assert list_is_first(browser.get(URL)) is False
-    freeze.request(tea, "long", "", None)
+    freeze.request_release(tea, "long", "", None)
     assert list_is_first(browser.get(URL)) is True
     assert list_is_first(browser.post(URL, {"layout": "none"})) is False
 
 
 def test_the_page_says_when_no_worker_is_running(cast, tea, login):
-    freeze.request(tea, "long", "", None)
+    freeze.request_release(tea, "long", "", None)
     browser = login(cast.person("Rui"))
     assert "No worker is running" in browser.get(URL).content.decode()
     Heartbeat.objects.create(name="worker", at=Now())
@@ -94,7 +94,7 @@ def test_the_page_says_when_no_worker_is_running(cast, tea, login):
 
 
 def test_a_failure_is_shown_in_words_and_harmless(cast, tea, login):
-    freeze.request(tea, "long", "", None)
+    freeze.request_release(tea, "long", "", None)
     Release.objects.update(status="failed", error="<b>The disk</b> is full.")
     page = login(cast.person("Rui")).get(URL).content.decode()
     assert "&lt;b&gt;The disk&lt;/b&gt; is full." in page
@@ -136,12 +136,12 @@ def test_the_page_takes_the_same_queries_for_many_releases(
 ):
     items(1)
     browser = login(cast.person("Rui"))
-    freeze.build(freeze.request(tea, "long", "", None).pk)
+    freeze.build(freeze.request_release(tea, "long", "", None).pk)
     browser.get(URL)
     with django_assert_num_queries(7):
         browser.get(URL)
     for _ in range(3):
-        freeze.build(freeze.request(tea, "long", "", None).pk)
+        freeze.build(freeze.request_release(tea, "long", "", None).pk)
     with django_assert_num_queries(7):
         browser.get(URL)
 
@@ -212,7 +212,7 @@ def test_a_release_that_nobody_fetched_is_deleted_with_its_files(
     cast, tea, items, _data, login, django_capture_on_commit_callbacks
 ):
     items(1)
-    release = freeze.request(tea, "long", "", None)
+    release = freeze.request_release(tea, "long", "", None)
     freeze.build(release.pk)
     files = folders.folder_of(release), folders.zip_of(release)
     assert all(path.exists() for path in files)
@@ -230,7 +230,7 @@ def test_a_release_that_nobody_fetched_is_deleted_with_its_files(
 
 def test_a_fetched_release_stays_with_a_sentence(cast, tea, items, _data, login):
     items(1)
-    release = freeze.request(tea, "long", "", None)
+    release = freeze.request_release(tea, "long", "", None)
     freeze.build(release.pk)
     browser = login(cast.person("Carol"))
     assert browser.get(f"{URL}1/download/").status_code == 200

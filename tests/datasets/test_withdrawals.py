@@ -72,7 +72,7 @@ def test_no_word_of_who_withdraws_stays_in_any_row(cast, tea, raters, voted):
     Handback.objects.create(
         slot=slot, item=slot.item, annotator=last, cause="skipped", reason=CANARY
     )
-    messages.write(study_for(last, "tea", policies.message.may_read), last, CANARY)
+    messages.send_message(study_for(last, "tea", policies.message.may_read), last, CANARY)
     slot.judgments.update(marks=[{"comment": CANARY}])
     assert everything().count(CANARY) == 4
     leaving.withdraw(tea, last)
@@ -118,7 +118,7 @@ def test_a_fetched_release_is_written_anew_under_a_number_that_names_the_old_one
         old_text = packed.read("tea-v1/manifest.json")
     old = hashlib.sha256(old_text).hexdigest()
     events = ["release.revised"]
-    hook = deliver.add(tea, "https://example.org/hook", events, by=cast.person("Carol"))
+    hook = deliver.add_webhook(tea, "https://example.org/hook", events, by=cast.person("Carol"))
     with django_capture_on_commit_callbacks(execute=True):
         leaving.withdraw(tea, raters[8])
     assert client.get(DOWNLOAD).status_code == 404

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.writers import ROW_GROUP, Table, Tables, json_text
 
 COLUMNS = {
@@ -63,7 +63,7 @@ def test_json_lines_give_back_every_row(folder, rows):
     entry, data = write(folder / "jsonl", "jsonl", rows)
     assert [json.loads(line) for line in data.decode("utf-8").split("\n")[:-1]] == rows
     assert entry["rows"] == len(rows)
-    assert check(folder / "jsonl") == []
+    assert check_release(folder / "jsonl") == []
 
 
 @few
@@ -79,7 +79,7 @@ def test_csv_gives_back_every_cell_exactly(folder, rows):
     ]
     assert cells(data) == [list(COLUMNS), *expected]
     assert entry["rows"] == len(rows)
-    assert check(folder / "csv") == []
+    assert check_release(folder / "csv") == []
 
 
 @few
@@ -89,7 +89,7 @@ def test_parquet_gives_back_every_row(folder, rows):
     back = pq.read_table(folder / "parquet" / "t.parquet").to_pylist()
     assert [r | {"any": json.loads(r["any"])} for r in back] == rows
     assert entry["rows"] == len(rows)
-    assert check(folder / "parquet") == []
+    assert check_release(folder / "parquet") == []
 
 
 @few

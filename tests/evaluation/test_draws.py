@@ -223,7 +223,7 @@ def test_the_api_and_the_command_draw_alike(pool, cast, login, capsys):
 def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, cast, _data):  # noqa: F811
     draws.draw(pool, draws.Round("better", votes=24, rule="equal", panel=2))
     judge_all(pool, *cast.members(pool, {"Ann": "annotator", "Bo": "annotator"}))
-    before, release = chances(), freeze.request(pool, "long", "", None)
+    before, release = chances(), freeze.request_release(pool, "long", "", None)
     draws.draw(pool, draws.Round("better", votes=24, rule="equal", panel=2))
     assert chances() != before
     freeze.build(release.pk)

@@ -71,17 +71,17 @@ def test_pairs_of_one_file_are_asked_with_the_personas_in_their_rows(capsys, tmp
 
 def test_pairs_in_parquet_are_those_of_the_same_release_in_json_lines(tmp_path):
     folder = alone(tmp_path / "dpo", {"Name": "Ann", "Preference": {"tea": ["green", "black"]}})
-    lines = pairs.read(folder)
+    lines = pairs.read_pairs(folder)
     rows = [json.loads(line) for line in (folder / "pairs.jsonl").read_text().splitlines()]
     (folder / "pairs.jsonl").unlink()
     # As our releases hold a profile in Parquet.
     cells = [row | {"persona": json.dumps(row["persona"])} for row in rows]
     pq.write_table(pa.Table.from_pylist(cells), folder / "pairs.parquet")
-    parquet = pairs.read(folder)
+    parquet = pairs.read_pairs(folder)
     assert (parquet.pairs, parquet.personas) == (lines.pairs, lines.personas)
     (folder / "pairs.parquet").write_bytes(b"")
     with pytest.raises(pairs.BenchmarkError, match=r"pairs\.parquet cannot be read as Parquet"):
-        pairs.read(folder)
+        pairs.read_pairs(folder)
 
 
 def test_pairs_of_nobody_are_asked_without_a_persona_only(capsys, tmp_path, server):

@@ -185,7 +185,7 @@ def test_a_file_that_names_people_without_their_profiles_trains_no_model(tmp_pat
     rows = [{"prompt": f"P {n}?", "chosen": f"yes {n}", "rejected": "no", "persona": f"p{n % 4}"}
             for n in range(12)]  # fmt: skip
     write_lines(tmp_path / "pairs.jsonl", rows)
-    assert {pair.user_id for pair in pairs.read(tmp_path).pairs} == {"p0", "p1", "p2", "p3"}
+    assert {pair.user_id for pair in pairs.read_pairs(tmp_path).pairs} == {"p0", "p1", "p2", "p3"}
     with pytest.raises(CommandError, match="Of the person “p0” there is no profile"):
         train("reward", tmp_path, tmp_path / "rm.npz")
 
@@ -194,7 +194,7 @@ def test_rows_with_a_profile_and_no_name_are_one_person_for_each_profile(tmp_pat
     rows = [{"prompt": f"P {n}?", "chosen": f"yes {n}", "rejected": "no", "persona": {"A": n % 4}}
             for n in range(12)]  # fmt: skip
     write_lines(tmp_path / "pairs.jsonl", rows)
-    source = pairs.read(tmp_path)
+    source = pairs.read_pairs(tmp_path)
     assert [source.personas[pair.user_id] for pair in source.pairs] == [r["persona"] for r in rows]
     persons = training.persons_of(source, source.pairs)
     assert (len(set(persons)), persons[0] == persons[4] != persons[1]) == (4, True)
@@ -210,7 +210,7 @@ def test_bm25_ranks_as_the_words_that_are_shared_and_rare():
     order = TfidfVectorizer().fit(documents)
     near = (order.transform(documents) @ order.transform(["green tea"]).T).toarray().ravel()
     assert np.argsort(scores).tolist() == np.argsort(near).tolist()
-    assert training.words("我爱喝茶 and Tea 3") == ["我", "爱", "喝", "茶", "and", "tea", "3"]
+    assert training.words_of("我爱喝茶 and Tea 3") == ["我", "爱", "喝", "茶", "and", "tea", "3"]
 
 
 def rated(prompt, *answers):

@@ -74,7 +74,7 @@ def test_an_erased_file_comes_back_only_when_its_owner_says_so(filled, bring, se
     erase.forget(filled)
     upload = bring(filled, chat("c-1", "hello"), name=b"one")
     assert (upload.status, Session.objects.count()) == ("erased_before", 0)
-    receive.again(filled, upload.pk)
+    receive.retry_upload(filled, upload.pk)
     assert ingest.run(upload.pk).status == "done"
     assert Session.objects.count() == 1
     assert list((settings.DATA / "histories").iterdir()) == []

@@ -33,7 +33,7 @@ def holds_up_nobody(*studies):
 
 def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, tea, monkeypatch):
     row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
-    run.request(row, COLUMNS)
+    run.request_import(row, COLUMNS)
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
 
     def work():
@@ -55,7 +55,7 @@ def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, te
     assert not tea.slots.filter(status="open").exists()  # nobody is given what the file answers
     elsewhere = cast.study("elsewhere")
     holds_up_nobody(tea, elsewhere)
-    assert freeze.request(elsewhere, "long", "", None).frozen["judgment"] > 0
+    assert freeze.request_release(elsewhere, "long", "", None).frozen["judgment"] > 0
     assert run.due() == []
     DataImport.objects.update(lease_expires_at="2020-01-01T00:00Z")
     assert run.due() == [row.pk]
@@ -79,10 +79,10 @@ def test_a_long_file_with_a_fault_in_its_last_vote_stores_nothing(cast, tea, mon
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
     text = PAIRS + "Why 3?,x3,y3,B,ann\n"
     row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", text.encode()))
-    run.request(row, COLUMNS)
+    run.request_import(row, COLUMNS)
     assert run.run(row.pk).status == "failed"
     assert (tea.queries.count(), Judgment.objects.count()) == (0, 0)
-    run.request(row, COLUMNS, skip_faults=True)
+    run.request_import(row, COLUMNS, skip_faults=True)
     done = run.run(row.pk)
     assert (done.status, done.counts["votes"], done.rejected) == ("done", 8, 1)
     assert list(done.faults.values_list("line", flat=True)) == [10]

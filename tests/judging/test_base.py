@@ -113,7 +113,7 @@ def test_an_answer_is_the_same_by_every_way_to_it(judged, code):
 def test_a_label_has_words_a_form_and_an_export(judged, code):
     for judgment, answer, kind, config in given(judged, code):
         item = Item.objects.select_related("batch__task").get(slots=judgment.slot_id)
-        assert labels.words(item, answer.label) and all(kind.words(answer, config))
+        assert labels.label_words(item, answer.label) and all(kind.words(answer, config))
         assert all(kind.words(kind.as_shown(answer, judgment.shown, config), config))
         # Nobody knows the order in which an imported judgment was made.
         unknown = kind.as_shown(answer, [], config)
@@ -122,7 +122,7 @@ def test_a_label_has_words_a_form_and_an_export(judged, code):
         fields = labels.fields(item)
         assert {field.part for field in fields} == set(parts)
         data = {f"label-{name}" if name else "label": str(n) for name, n in parts.items()}
-        assert labels.read(item, data) == answer.label
+        assert labels.read_label(item, data) == answer.label
         ids = {option.number: f"id-{option.number}" for option in item.options.all()}
         assert kind.answer_json(answer, ids, config)
         assert kind.label_json(answer.label, ids, config)

@@ -20,7 +20,7 @@ def slot(cast, tea):
     """A slot of three open items that Ann has judged and commented on."""
     cast.open(tea, items=3, overlap=2)
     slot = judge(tea, cast.person("Ann"))
-    comments.write(tea, slot, cast.person("Ann"), "Answer 2 is **cut off**.")
+    comments.write_comment(tea, slot, cast.person("Ann"), "Answer 2 is **cut off**.")
     return slot
 
 
@@ -87,9 +87,9 @@ def test_an_annotator_answers_back_at_the_item(cast, tea, slot, login):
 def test_threads_that_wait_for_an_answer_come_first(cast, tea, slot):
     ann, carol = cast.person("Ann"), cast.person("Carol")
     second, third = judge(tea, ann), judge(tea, ann)
-    comments.write(tea, second, ann, "Odd.")
+    comments.write_comment(tea, second, ann, "Odd.")
     comments.answer(tea, second, carol, "Why?")
-    comments.write(tea, third, ann, "Fine.")
+    comments.write_comment(tea, third, ann, "Fine.")
     rows = [(str(row.pk), row.waits) for row in comments.commented(tea)]
     assert rows == [(str(third), True), (str(slot), True), (str(second), False)]
 
@@ -152,7 +152,7 @@ def test_three_threads_take_as_many_statements_as_one(cast, tea, slot, login, ad
     for more in (0, 2):
         for number in range(more):
             other = judge(tea, ann)
-            comments.write(tea, other, ann, f"Number {number}.")
+            comments.write_comment(tea, other, ann, f"Number {number}.")
         for row in Slot.objects.filter(annotator=ann, status="done"):
             comments.answer(tea, row.pk, carol, "So it is.")
         client.get(address)

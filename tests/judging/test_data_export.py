@@ -24,12 +24,12 @@ def canaries(cast, tea, ann):
         slot = judge(tea, person, data={"reason": f"{sign}-reason"}, seconds=7)
         again = choose(slot, 2) | {"reason": f"{sign}-change"}
         submit.revise(tea, slot, person, again, key="k2", seconds=1)
-        comments.write(tea, slot, person, f"{sign}-comment")
+        comments.write_comment(tea, slot, person, f"{sign}-comment")
         queue.hand_back(queue.claim(tea, person), person, "skipped", f"{sign}-skip")
         held = queue.claim(tea, person)
         Draft.objects.create(slot_id=held, annotator=person, data={"reason": [f"{sign}-draft"]})
-        messages.write(as_role(tea, "annotator"), person, f"{sign}-message")
-    messages.write(as_role(tea, "curator"), cast.person("Carol"), "canary-carol")
+        messages.send_message(as_role(tea, "annotator"), person, f"{sign}-message")
+    messages.send_message(as_role(tea, "curator"), cast.person("Carol"), "canary-carol")
     return tea
 
 

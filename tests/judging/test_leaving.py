@@ -32,7 +32,7 @@ def test_who_takes_their_judgments_out_leaves_nothing_that_counts(cast, tea, ann
     slots = [judge(tea, ann), judge(tea, ann)]
     held = queue.claim(tea, ann)
     Draft.objects.create(slot_id=held, annotator=ann, data={"reason": ["half a thought"]})
-    comments.write(tea, slots[0], ann, "Odd.")
+    comments.write_comment(tea, slots[0], ann, "Odd.")
     comments.answer(tea, slots[0], cast.person("Carol"), "Why?")
     answer = page.post(LEAVE, {"choice": "withdraw"}, follow=True)
     assert "your 2 judgments are taken out" in answer.content.decode()

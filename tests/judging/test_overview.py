@@ -84,7 +84,9 @@ def test_the_desk_takes_as_many_statements_for_three_studies_as_for_one(cast, te
             cast.member("Ann", other, "annotator")
             cast.open(other, items=2)
             judge(other, ann)
-            messages.write(as_role(other, "curator"), cast.person("Carol"), f"Welcome to {slug}.")
+            messages.send_message(
+                as_role(other, "curator"), cast.person("Carol"), f"Welcome to {slug}."
+            )
         with CaptureQueriesContext(connection) as queries:
             html = page.get("/").content.decode()
         counts.append(len(queries))
@@ -152,7 +154,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, lo
     mix = Study.objects.filter(pk=mix.pk).with_membership(ann).get()
     told = {
         one["judgment"].slot.item.external_id: one["words"]
-        for one in overview.rows(mix, overview.judgments(mix, ann))
+        for one in overview.judgment_rows(mix, overview.judgments(mix, ann))
     }
     given = Judgment.objects.filter(annotator=ann).in_bulk(field_name="pk").values()
     # Where the answers called own, generic and sea in the files were shown.
@@ -208,7 +210,7 @@ def test_a_tie_and_none_have_their_own_words(cast, tea, ann):
     for outcome in ("tie", "none"):
         slot = queue.claim(tea, ann)
         submit.submit(tea, slot, ann, {"choice": outcome}, key=outcome)
-    rows = overview.rows(tea, overview.judgments(tea, ann))
+    rows = overview.judgment_rows(tea, overview.judgments(tea, ann))
     assert [row["words"] for row in rows] == [["None meets the need"], ["Equally good"]]
 
 
@@ -292,7 +294,7 @@ def test_there_is_no_comment_on_what_one_has_not_judged(cast, tea, ann, whose):
         "none": "00000000-0000-4000-8000-000000000000",
     }
     with pytest.raises(NotFound):
-        comments.write(tea, slots[whose], ann, "Hello.")
+        comments.write_comment(tea, slots[whose], ann, "Hello.")
 
 
 def test_a_comment_without_a_slot_is_refused(page):
@@ -301,9 +303,9 @@ def test_a_comment_without_a_slot_is_refused(page):
 
 def test_messages_that_the_desk_does_not_show_are_not_marked_as_read_there(cast, tea, ann, page):
     for n in range(3):
-        messages.write(as_role(tea, "curator"), cast.person("Carol"), f"News {n}")
+        messages.send_message(as_role(tea, "curator"), cast.person("Carol"), f"News {n}")
     assert "I have read them all" in page.get("/").content.decode()
-    messages.write(as_role(tea, "curator"), cast.person("Carol"), "News 3")
+    messages.send_message(as_role(tea, "curator"), cast.person("Carol"), "News 3")
     html = page.get("/").content.decode()
     assert "News 0" not in html
     assert "I have read them all" not in html

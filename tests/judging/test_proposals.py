@@ -135,7 +135,9 @@ def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_
     page = login(cast.person("Carol")).get(f"/studies/tea/results/{task.name}/")
     assert "3 judgments began from a proposal." in page.content.decode()
     for without, judgments, said in ((False, 6, "among them"), (True, 3, "left out")):
-        release = freeze.request(tea, "long", "jsonl", None, without_proposals=without, start=True)
+        release = freeze.request_release(
+            tea, "long", "jsonl", None, without_proposals=without, start=True
+        )
         manifest = freeze.build(release.pk, started=True)
         assert manifest["proposals"] == {"judgments": 3, "left_out": without}
         assert manifest["counts"]["judgments"] == judgments

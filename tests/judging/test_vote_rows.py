@@ -215,7 +215,7 @@ def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
 )
 def test_votes_on_claims_name_the_verdicts_in_order_or_by_number(votes, walk, label, verdicts):
     query = walk.queries.get(external_id="q1")
-    response = gold.save(query, None, "Near and free.")
+    response = gold.save_response(query, None, "Near and free.")
     gold.set_claims(response, ["It is near.", "It is free."])
     task = TaskDefinition.objects.create(study=walk, name="check", kind="claims")
     add_items(walk, task, [{"external_id": "g1", "query": query, "gold": response, "overlap": 1}])

@@ -36,7 +36,9 @@ def live(cast, tea, models):
     cast.task(tea, "three", options=3, overlap=1)
 
     def save(**fields):
-        live_settings.save(tea, Live(**{"tasks": ["served"], "endpoints": ["oak", "elm"]} | fields))
+        live_settings.save_live(
+            tea, Live(**{"tasks": ["served"], "endpoints": ["oak", "elm"]} | fields)
+        )
 
     return save
 

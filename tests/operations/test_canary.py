@@ -118,7 +118,7 @@ def judge_own(study, person, fake, canary: str):  # noqa: F811
     while (slot := queue.claim(study, person)) is not None:
         body = scores(slot, 4, canary)
         submit.submit(study, slot, person, body, key=f"{person.pk}-{slot}")
-    gold.set_claims(gold.save(query, person, f"{canary} gold"), [f"{canary} claim"])
+    gold.set_claims(gold.save_response(query, person, f"{canary} gold"), [f"{canary} claim"])
     gold.save_rubric(query, f"{canary} rubric", author=person)
 
 
@@ -132,7 +132,7 @@ def write_everywhere(cast, study, ann) -> None:
     ItemComment.objects.create(slot_id=slot, author=ann, text=ANN)
     queue.hand_back(queue.claim(study, ann), ann, "skipped", ANN)
     submit.save_draft(study, queue.claim(study, ann), ann, {"reason": ANN})
-    messages.write(study_for(ann, study.slug, policies.message.may_read), ann, ANN)
+    messages.send_message(study_for(ann, study.slug, policies.message.may_read), ann, ANN)
     for person in ("Bo", "Chen"):
         other = cast.person(person)
         slot = queue.claim(study, other)
@@ -157,7 +157,7 @@ def before(data, log, cast, bespoke, fake):  # noqa: F811
     write_everywhere(cast, bespoke, ann)
     recompute.recompute(bespoke, "best")
     for layout in ("long", "bespoke"):
-        freeze.build(freeze.request(bespoke, layout, "jsonl", None).pk)
+        freeze.build(freeze.request_release(bespoke, layout, "jsonl", None).pk)
     return SimpleNamespace(study=bespoke, ann=ann, bo=bo, data=data, log=log)
 
 
@@ -228,7 +228,7 @@ def releases(study) -> dict[str, str]:
     texts = {}
     for layout in ("long", "bespoke"):
         try:
-            release = freeze.request(study, layout, "jsonl", None)
+            release = freeze.request_release(study, layout, "jsonl", None)
             freeze.build(release.pk)
         except DomainError:
             continue  # nothing is left to publish

@@ -6,7 +6,7 @@ import io
 import pytest
 
 from annotation.core.lists import Listing
-from annotation.personas.curate import save
+from annotation.personas.curate import save_profile
 from annotation.queries.models import Query
 
 PAGES = ("queries", "personas", "candidates", "people")
@@ -18,7 +18,7 @@ FOUND = {"queries": ("RAIN", "q2"), "personas": ("p2", "p2"), "candidates": ("to
 @pytest.fixture
 def filled(cast, tea):
     for n in (1, 2, 3):
-        save(tea, f"p{n}", {"Name": f"Mina {n}"}, by=cast.person("Carol"))
+        save_profile(tea, f"p{n}", {"Name": f"Mina {n}"}, by=cast.person("Carol"))
         cast.candidates(cast.query(tea, f"q{n}"), 1)
     Query.objects.filter(external_id="q2").update(text="Where to go in rain?")
     cast.member("Bo", tea, "annotator")

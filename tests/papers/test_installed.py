@@ -18,7 +18,7 @@ from django.core.management import call_command
 
 from annotation.api.releases import ReleaseBody
 from annotation.datasets import folders, freeze, papers, release_import
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.judging.batches.open import open_batch
 from annotation.judging.curator import recipes
 from annotation.judging.models import Judgment
@@ -75,7 +75,7 @@ def rankings(folder) -> list[dict]:
 
 
 def released(study) -> Path:
-    release = freeze.request(study, "podium", "", None)
+    release = freeze.request_release(study, "podium", "", None)
     freeze.build(release.pk)
     return folders.folder_of(release)
 
@@ -126,7 +126,7 @@ def test_the_card_is_the_papers(ranked, _data):
 @pytest.mark.parametrize("manifest", [True, False])
 def test_a_release_is_recognised_and_read_back_as_it_was(ranked, _data, manifest):
     folder = released(ranked)
-    assert check(folder) == []
+    assert check_release(folder) == []
     if not manifest:
         (folder / "manifest.json").unlink()
     report = release_import.import_release(folder, "again")

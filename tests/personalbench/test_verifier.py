@@ -52,7 +52,7 @@ def trained(tmp_path_factory):
     features = learned.attribute_features(embed(texts), texts, [0.8] * 4)
     fitted = learned.fit_logistic(features, np.array([0, 0, 1, 1]), ridge=1.0)
     path = tmp_path_factory.mktemp("model") / "verifier.npz"
-    learned.save(path, fitted, {"kind": "verifier", "threshold": 0.0})
+    learned.save_model(path, fitted, {"kind": "verifier", "threshold": 0.0})
     return path
 
 
@@ -76,7 +76,7 @@ def test_what_it_finds_problematic_can_be_left_to_a_model(extracted, trained, mo
         {"number": 2, "verdict": "unsupported", "text": ""},
     ]
     script.values = [{"attributes": checked}]
-    proposals.request(extracted, "verify", {})
+    proposals.request_proposals(extracted, "verify", {})
     write_all()
     assert verdicts() == dict.fromkeys(GOOD, "supported") | {
         BAD[0]: "refined", BAD[1]: "unsupported",

@@ -15,7 +15,7 @@ def test_people_who_write_the_same_query_at_once_leave_one_current_version(cast)
 
     def write(number):
         try:
-            return author.save(study, "q1", text=f"Text {number % 2}?", **SAID).pk
+            return author.save_query(study, "q1", text=f"Text {number % 2}?", **SAID).pk
         finally:
             connection.close()
 

@@ -160,7 +160,7 @@ class World:
         config = kind_of("feedback").check_config({"owner_only": True})
         study.tasks.create(name="own", kind="feedback", overlap=1, config=config)
         query = owner_queries.begin(study, self.cast.person(name))
-        return owner_queries.write(
+        return owner_queries.write_query(
             query, query.owner, text=f"What of {study}?", guide={"want": "All."}
         )
 
@@ -206,7 +206,7 @@ class World:
         """A curator's words to Ann, which she has not read."""
         from annotation.judging.work import comments
 
-        comments.write(self.tea, slot, self.users["ann"], "It is cut off.")
+        comments.write_comment(self.tea, slot, self.users["ann"], "It is cut off.")
         comments.answer(self.tea, slot, self.users["curator"], "It was.")
 
     def _release(self, study):

@@ -8,12 +8,12 @@ from annotation.studies.bundle import BundleError
 
 def faults(path):
     with pytest.raises(BundleError) as refusal:
-        bundles.read(path)
+        bundles.load_bundle(path)
     return refusal.value.faults
 
 
 def test_a_good_bundle_is_read_with_its_counts(folder):
-    bundle = bundles.read(folder.write())
+    bundle = bundles.load_bundle(folder.write())
     assert bundle.counts == {
         "personas": 2,
         "memories": 2,
@@ -140,7 +140,7 @@ def test_a_byte_order_mark_blank_lines_and_windows_line_ends_are_fine(folder):
     for path in folder.write().iterdir():
         data = path.read_bytes().replace(b"\n", b"\r\n\r\n" if path.suffix == ".jsonl" else b"\r\n")
         path.write_bytes(b"\xef\xbb\xbf" + data)
-    assert bundles.read(folder.path).counts["candidates"] == 6
+    assert bundles.load_bundle(folder.path).counts["candidates"] == 6
 
 
 def test_twenty_faults_are_shown_and_no_more(folder):
@@ -159,7 +159,7 @@ def test_a_missing_file_that_is_referred_to_is_named_once(tmp_path):
     rows = [{"id": f"c{n}", "query": "q1", "text": "x"} for n in range(30)]
     (tmp_path / "candidates.jsonl").write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(BundleError) as refusal:
-        bundles.read(tmp_path)
+        bundles.load_bundle(tmp_path)
     sentence = "queries.jsonl: there is no such file, and candidates.jsonl, line 1 names a query"
     assert refusal.value.faults == [sentence]
 
@@ -185,7 +185,7 @@ BUNDLE = {
 
 def read(tmp_path, **changes):
     (tmp_path / "study.json").write_text(json.dumps({**BUNDLE, **changes}, ensure_ascii=False))
-    return bundles.read(tmp_path)
+    return bundles.load_bundle(tmp_path)
 
 
 def test_a_bundle_gives_texts_by_language(tmp_path):

@@ -54,7 +54,7 @@ def fill(cast, study) -> None:
             submit(study, slot.pk, person, BODIES[task.kind](slot), key=f"key-{slot.pk}", seconds=9)
         recompute.recompute(study, task.name)
     if study.tasks.exists():
-        freeze.build(freeze.request(study, "long", "", cast.person("Ada")).pk)
+        freeze.build(freeze.request_release(study, "long", "", cast.person("Ada")).pk)
 
 
 def scored(slot) -> dict:

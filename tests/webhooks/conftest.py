@@ -41,7 +41,7 @@ def receiver(settings):
 @pytest.fixture
 def hook(cast, tea, receiver):
     events = ["judgment.stored", "item.complete", "batch.complete"]
-    return deliver.add(tea, f"{receiver.origin}/hook", events, by=cast.person("Carol"))
+    return deliver.add_webhook(tea, f"{receiver.origin}/hook", events, by=cast.person("Carol"))
 
 
 def judge(study, user):

@@ -102,11 +102,11 @@ def test_a_public_address_is_called_as_it_stands(host):
 def test_a_study_has_up_to_ten_webhooks_and_known_events(cast, tea, settings):
     carol = cast.person("Carol")
     for n in range(10):
-        deliver.add(tea, f"https://example.org/{n}", ["item.complete"], by=carol)
+        deliver.add_webhook(tea, f"https://example.org/{n}", ["item.complete"], by=carol)
     with pytest.raises(DomainError, match="up to 10"):
-        deliver.add(tea, "https://example.org/11", ["item.complete"], by=carol)
+        deliver.add_webhook(tea, "https://example.org/11", ["item.complete"], by=carol)
     with pytest.raises(DomainError, match="at least one event"):
-        deliver.add(tea, "https://example.org/11", ["item.unknown"], by=carol)
+        deliver.add_webhook(tea, "https://example.org/11", ["item.unknown"], by=carol)
 
 
 def test_a_message_is_sent_from_a_thread_in_which_an_event_loop_runs(tea, hook, receiver):
@@ -170,7 +170,7 @@ def test_a_slow_listener_holds_a_worker_no_longer_than_the_total_time(
 ):
     settings.WEBHOOK_SECONDS = 1
     settings.WEBHOOK_ORIGINS = [receiver.origin, slow_origin]
-    slow = deliver.add(tea, slow_origin, hook.events, by=cast.person("Carol"))
+    slow = deliver.add_webhook(tea, slow_origin, hook.events, by=cast.person("Carol"))
     late, prompt = deliver.test(slow), deliver.test(hook)
     start = time.monotonic()
     deliver.send(late.pk)
@@ -200,7 +200,9 @@ def test_an_address_that_fails_in_a_row_waits_twice_as_long_each_time(cast, tea,
 
 
 def test_an_address_that_waits_is_not_called_and_others_are(cast, tea, hook, receiver, client):
-    other = deliver.add(tea, f"{receiver.origin}/other", hook.events, by=cast.person("Carol"))
+    other = deliver.add_webhook(
+        tea, f"{receiver.origin}/other", hook.events, by=cast.person("Carol")
+    )
     late, prompt = deliver.test(hook), deliver.test(other)
     until = timezone.now() + deliver.LONGEST_WAIT
     Webhook.objects.filter(pk=hook.pk).update(failures=11, waits_until=until)

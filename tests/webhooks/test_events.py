@@ -41,7 +41,7 @@ def test_judgments_items_and_batches_are_told_once_and_in_this_order(cast, tea, 
 def test_ends_of_imports_and_of_generation_are_told_once(cast, tea, receiver):
     carol, now = cast.person("Carol"), timezone.now
     events = ["import.finished", "answers.finished"]
-    deliver.add(tea, f"{receiver.origin}/hook", events, by=carol)
+    deliver.add_webhook(tea, f"{receiver.origin}/hook", events, by=carol)
     ended = {"status": "done", "counts": {"queries": 2}, "rejected": 1, "finished_at": now()}
     imported = DataImport.objects.create(study=tea, by=carol, name="a.csv", size=1, **ended)
     first, second = cast.candidates(cast.query(tea), 2)
@@ -70,7 +70,7 @@ def test_the_end_of_a_review_is_told_once_and_once_more_after_it_was_taken_up_ag
     cast, tea, receiver
 ):
     carol = cast.person("Carol")
-    deliver.add(tea, f"{receiver.origin}/hook", ["review.finished"], by=carol)
+    deliver.add_webhook(tea, f"{receiver.origin}/hook", ["review.finished"], by=carol)
     first, second = cast.candidates(cast.query(tea), 2)
     Candidate.objects.update(review="pending")
     review.decide(tea, "answer", [first.pk], accepts=True, by=carol)
@@ -87,11 +87,11 @@ def test_the_end_of_a_review_is_told_once_and_once_more_after_it_was_taken_up_ag
 
 def test_a_model_that_has_judged_a_task_or_a_release_is_told_once(cast, tea, receiver):
     carol, other = cast.person("Carol"), cast.study("other")
-    deliver.add(tea, f"{receiver.origin}/hook", ["model.finished"], by=carol)
-    release = freeze.request(tea, "long", "", None)
+    deliver.add_webhook(tea, f"{receiver.origin}/hook", ["model.finished"], by=carol)
+    release = freeze.request_release(tea, "long", "", None)
     benchmarks = [
         Benchmark.objects.create(digest=str(n), layout="dpo", release=r)
-        for n, r in enumerate((release, freeze.request(other, "long", "", None)))
+        for n, r in enumerate((release, freeze.request_release(other, "long", "", None)))
     ]
     ended = {"status": "done", "finished_at": timezone.now()}
     Run.objects.create(benchmark=benchmarks[1], kind="choice", model="elsewhere", **ended)

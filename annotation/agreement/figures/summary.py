@@ -4,9 +4,8 @@ import math
 from dataclasses import dataclass
 
 from django.template.defaultfilters import floatformat
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop as _noop
 
 from annotation.agreement.board import Board
 from annotation.agreement.figures.base import About
@@ -34,12 +33,12 @@ class Cell:
 
 # Upper ends and names of Landis and Koch (1977), The measurement of observer agreement.
 BANDS = (
-    (0.0, _noop("Poor agreement")),
-    (0.2, _noop("Slight agreement")),
-    (0.4, _noop("Fair agreement")),
-    (0.6, _noop("Moderate agreement")),
-    (0.8, _noop("Substantial agreement")),
-    (1.0, _noop("Almost perfect agreement")),
+    (0.0, gettext_noop("Poor agreement")),
+    (0.2, gettext_noop("Slight agreement")),
+    (0.4, gettext_noop("Fair agreement")),
+    (0.6, gettext_noop("Moderate agreement")),
+    (0.8, gettext_noop("Substantial agreement")),
+    (1.0, gettext_noop("Almost perfect agreement")),
 )
 # The reliability that a panel is asked for, and the most votes more that are worth naming.
 WANTED, MOST = 0.8, 50

@@ -97,7 +97,7 @@ def _answered(study: Study, person: User, purpose: str) -> list[dict]:
             # Copies have generated names: the name of the copied item is shown.
             "name": (outcome.item.repeats or outcome.item).external_id,
             "words": words[outcome.judgment.pk],
-            "expected": labels.words(outcome.item, outcome.expected),
+            "expected": labels.label_words(outcome.item, outcome.expected),
         }
         for outcome in outcomes
     ]

@@ -532,7 +532,7 @@ def _count_table(items: list[Judged], labels: Sequence[str], options: int) -> np
     return table
 
 
-def preview(
+def preview_rule(
     votes: Votes,
     options: int,
     current: TierRule,

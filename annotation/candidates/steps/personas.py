@@ -126,7 +126,7 @@ class Personas(Step):
 
     def accept(self, proposal: Proposal, by: User) -> str:
         key = f"g-{proposal.pk.hex[:12]}"
-        curate.save(proposal.study, key, proposal.output, by=by)
+        curate.save_profile(proposal.study, key, proposal.output, by=by)
         return key
 
     def undo(self, proposal: Proposal, by: User) -> None:

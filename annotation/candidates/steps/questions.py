@@ -80,7 +80,7 @@ class Question(Step):
     def accept(self, proposal: Proposal, by: User) -> str:
         """Save the query; its id."""
         day = proposal.input.get("asked_on")
-        query = author.save(
+        query = author.save_query(
             proposal.study,
             f"{self.prefix}-{proposal.pk.hex[:12]}",
             by=by,

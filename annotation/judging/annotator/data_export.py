@@ -133,7 +133,7 @@ def _revision(judgment: Judgment, answer: Answer) -> dict:
         "submitted_at": judgment.submitted_at,
         "answer": kind.answer_json(answer, places | {0: "?"}, config),
         "detail": answer.detail,
-        "in_words": overview.words(judgment, answer),
+        "in_words": overview.answer_words(judgment, answer),
         "reason": judgment.reason,
         "flags": judgment.flags,
         "chips": judgment.chips,

@@ -304,8 +304,8 @@ def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpRespons
         "study": study,
         "shown": shown,
         "right": hidden_checks.agrees(item, label, item.expected),
-        "given": labels.words(item, label, shown.order),
-        "expected": labels.words(item, item.expected, shown.order),
+        "given": labels.label_words(item, label, shown.order),
+        "expected": labels.label_words(item, item.expected, shown.order),
         "explanation": item.explanation,
         "training": hidden_checks.training_record(study, request.user),
     }

@@ -310,14 +310,14 @@ def judgments(study: Study, user: User) -> QuerySet[Judgment]:
     return newest.order_by("-submitted_at", "-pk")
 
 
-def rows(study: Study, page: Sequence[Judgment]) -> list[dict]:
+def judgment_rows(study: Study, page: Sequence[Judgment]) -> list[dict]:
     """What the page shows of each judgment in ``page``, some of ``judgments``."""
     threads = comments.threads(judgment.slot_id for judgment in page)
     answers = shown_answers(page)
     return [
         {
             "judgment": judgment,
-            "words": words(judgment, answers[judgment.pk]),
+            "words": answer_words(judgment, answers[judgment.pk]),
             "changes": judgment.revision - 1,
             "may_change": may_change(study, judgment),
             "comments": threads[judgment.slot_id],
@@ -337,7 +337,7 @@ def shown_answers(judgments: Sequence[Judgment]) -> dict[int, Answer]:
     return answers
 
 
-def words(judgment: Judgment, answer: Answer) -> list[str]:
+def answer_words(judgment: Judgment, answer: Answer) -> list[str]:
     """One of ``shown_answers`` in words, a line or more."""
     task = judgment.slot.item.batch.task
     return kind_of(task.kind).words(answer, config_of_task(task))

@@ -132,7 +132,9 @@ def past(request: UserRequest, slug: str) -> HttpResponse:
     refusal = None
     if request.method == "POST":
         try:
-            comments.write(study, _slot(request), request.user, request.POST.get("text", ""))
+            comments.write_comment(
+                study, _slot(request), request.user, request.POST.get("text", "")
+            )
         except DomainError as error:
             refusal = error
         else:
@@ -142,7 +144,7 @@ def past(request: UserRequest, slug: str) -> HttpResponse:
             return redirect(request.get_full_path())
     judgments = Paginator(overview.judgments(study, request.user), JUDGMENTS_A_PAGE)
     page = judgments.get_page(request.GET.get("page"))
-    rows = overview.rows(study, list(page))
+    rows = overview.judgment_rows(study, list(page))
     if is_seen(request):
         comments.mark_read(request.user, [judgment.slot_id for judgment in page])
     context = {

@@ -59,7 +59,7 @@ def go_on() -> None:
 def _ask(study: Study) -> None:
     unasked = Query.objects.filter(OWNED, study=study, candidates=None)
     if names := list(unasked.values_list("pk", flat=True)):
-        generate.request(study, only=Q(pk__in=names))
+        generate.request_answers(study, only=Q(pk__in=names))
 
 
 def _pass(study: Study) -> None:

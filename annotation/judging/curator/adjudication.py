@@ -68,7 +68,7 @@ def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     refusal = None
     if request.method == "POST":
         try:
-            label = labels.read(item, request.POST)
+            label = labels.read_label(item, request.POST)
             rule(item, label, request.POST.get("reason", ""), by=request.user)
         except DomainError as error:
             refusal = error
@@ -128,7 +128,7 @@ def votes(item: Item) -> list[dict]:
     return [
         {
             "who": _letter(n),
-            "words": labels.words(item, answers[row.pk].label),
+            "words": labels.label_words(item, answers[row.pk].label),
             "judgment": row,
         }
         for n, row in enumerate(rows)
@@ -138,7 +138,7 @@ def votes(item: Item) -> list[dict]:
 def rulings(item: Item) -> list[dict]:
     """Rulings on an item in words, the standing one first."""
     rows = item.adjudications.select_related("by").order_by("-pk")
-    return [{"ruling": ruling, "words": labels.words(item, ruling.label)} for ruling in rows]
+    return [{"ruling": ruling, "words": labels.label_words(item, ruling.label)} for ruling in rows]
 
 
 def _letter(n: int) -> str:

@@ -60,12 +60,12 @@ def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     source = get_object_or_404(checks.ready(study), pk=pk)
     context = {"study": study, "item": source, "purposes": checks.PURPOSES}
     context |= {
-        "votes": [(labels.words(source, label), n) for label, n in checks.votes(source)],
+        "votes": [(labels.label_words(source, label), n) for label, n in checks.votes(source)],
         "purpose": request.POST.get("purpose", "training"),
     }
     if request.method == "POST":
         try:
-            expected = labels.read(source, request.POST)
+            expected = labels.read_label(source, request.POST)
             text = request.POST.get("explanation", "")
             purpose = request.POST.get("purpose", "")
             checks.make(study, source, purpose, expected, text, by=request.user)
@@ -83,7 +83,7 @@ def change(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     context = {"study": study, "item": item, "check": item}
     if request.method == "POST":
         try:
-            expected = labels.read(item, request.POST)
+            expected = labels.read_label(item, request.POST)
             text = request.POST.get("explanation", "")
             checks.edit(item, expected, text, by=request.user)
         except DomainError as refusal:
@@ -141,7 +141,7 @@ def _rows(study: Study, purpose: str) -> list[dict]:
     return [
         {
             "item": item,
-            "expected": labels.words(item, item.expected),
+            "expected": labels.label_words(item, item.expected),
             "answered": answered[item.pk],
             "share": right[item.pk] / answered[item.pk] if answered[item.pk] else None,
             "over": item.retired_at or item.batch.closed_at,

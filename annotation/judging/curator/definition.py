@@ -100,19 +100,19 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int | str | None) else str(value)
 
 
-def read(definition: bytes | dict) -> Bundle:
+def read_definition(definition: bytes | dict) -> Bundle:
     """A definition that somebody sends, checked; BundleError says what is wrong."""
     if isinstance(definition, dict):
         definition = json.dumps(definition, ensure_ascii=False).encode()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "study.json").write_bytes(definition)
-        return bundles.read(folder)
+        return bundles.load_bundle(folder)
 
 
 @transaction.atomic
 def make(definition: bytes | dict, by: User | None) -> Study:
     """A new study of a definition, whose administrator is ``by``; Conflict where it is there."""
-    bundle = read(definition)
+    bundle = read_definition(definition)
     slug = bundle.study["slug"]
     if Study.objects.filter(slug=slug).exists():
         words = _("There is a study of the address “%s” already: choose another.")

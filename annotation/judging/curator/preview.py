@@ -137,7 +137,7 @@ def _submit(study: Study, tried: Tried, item: Item, person: User, data: QueryDic
     except DomainError as refusal:
         return replace(tried, refusal=refusal)
     label = shown.kind.answer_of(done.judgment).label
-    return replace(tried, stored=tuple(labels.words(item, label, shown.order)))
+    return replace(tried, stored=tuple(labels.label_words(item, label, shown.order)))
 
 
 def _made(study: Study, task: TaskDefinition) -> tuple[list[Item], bool]:

@@ -52,18 +52,18 @@ COMPARED = {
 }
 
 
-def read(path: Path | str) -> Bundle:
+def load_bundle(path: Path | str) -> Bundle:
     """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
     return read_bundle(path, check_slug=check_slug, check_task=_check_task, check_item=check_item)
 
 
 def import_study(path: Path | str, by: User | None = None) -> dict:
     """Import the bundle folder ``path``; the study's totals after it (see ``store``)."""
-    return store(read(path), by)
+    return store_bundle(load_bundle(path), by)
 
 
 @transaction.atomic
-def store(bundle: Bundle, by: User | None = None, progress: Callable = silent) -> dict:
+def store_bundle(bundle: Bundle, by: User | None = None, progress: Callable = silent) -> dict:
     """Store a checked bundle in the study of its slug, made where missing.
 
     New rows are added. A changed profile, query, task, guideline or consent text becomes a new
@@ -160,7 +160,7 @@ def _store_rates(study: Study, named: dict) -> None:
             # Only here: retrieval brings numpy.
             from annotation.candidates import retrieve
 
-            retrieve.check(wanted)
+            retrieve.check_retrieval(wanted)
             Retrieval.objects.update_or_create(study=study, defaults=wanted)
         for name, keep in FURTHER.items():
             if named[name]:

@@ -65,7 +65,7 @@ class RowReport(format.Report):
             raise FaultyRowsError(sorted(self.rows, key=lambda fault: fault.row))
 
 
-def add(
+def add_rows(
     study: Study, name: str, values: list, *, skip_faulty: bool = False, by: User | None = None
 ) -> list[Fault]:
     """Add ``values``, rows of the bundle's file ``name`` (NAMES), to ``study``.

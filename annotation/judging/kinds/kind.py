@@ -142,7 +142,7 @@ class Kind:
 
     def check_config(self, config: Config) -> Config:
         """Return ``config`` with its defaults; DomainError names what is wrong with it."""
-        full = settings.check(self.code, self.settings, config)
+        full = settings.check_settings(self.code, self.settings, config)
         questions = questions_of(self.asks_for(full), full.get("options", 0))
         return full | ({"questions": stored(questions)} if "questions" in full else {})
 

@@ -10,7 +10,7 @@ from annotation.judging.kinds.kind import Data, Field, Label
 from annotation.judging.models import Item
 
 
-def words(item: Item, label: Label | None, order: Sequence[int] | None = None) -> list[str]:
+def label_words(item: Item, label: Label | None, order: Sequence[int] | None = None) -> list[str]:
     """A label in words, a line or more; ``item`` comes with its batch's task.
 
     Answers are named by their places in ``order`` (canonical numbers as shown), or without it by
@@ -30,7 +30,7 @@ def fields(item: Item) -> list[Field]:
     return kind_of(task.kind).fields(item, config_of_task(task))
 
 
-def read(item: Item, data: Data) -> Label:
+def read_label(item: Item, data: Data) -> Label:
     """The label that a form's data give; DomainError where something is missing or unknown."""
     parts = {}
     for field in fields(item):

@@ -83,7 +83,7 @@ class Settings(BaseModel):
     )
 
 
-def check(code: str, schema: type[Settings], config: Mapping[str, Any]) -> dict[str, Any]:
+def check_settings(code: str, schema: type[Settings], config: Mapping[str, Any]) -> dict[str, Any]:
     """``config`` with its defaults; DomainError names what is wrong with it."""
     try:
         return schema.model_validate(config).model_dump()

@@ -23,7 +23,7 @@ BEGINNING = 80
 _IS_ANSWER = ~Q(author=F("slot__annotator"))
 
 
-def write(study: Study, slot_id: UUID, author: User, body: str) -> ItemComment:
+def write_comment(study: Study, slot_id: UUID, author: User, body: str) -> ItemComment:
     """Store a comment for the curators on an item that ``author`` has judged.
 
     Raises NotFound where they have not, DomainError for an empty or too long text.

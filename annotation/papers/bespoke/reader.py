@@ -39,7 +39,7 @@ def store(folder: Path, slug: str, by: User | None) -> dict:
     ``users``, ``queries``, ``judgments``, ``claims``, ``rubrics`` and ``sessions``. Raises
     DomainError where a table is missing or cannot be read, Conflict where the study exists.
     """
-    release = tables.read(folder)
+    release = tables.read_release(folder)
     if Study.objects.filter(slug=slug).exists():
         raise Conflict(f"There is a study “{slug}” already.", code="exists")
     study = Study.objects.create(slug=slug, title=slug, languages=[])
@@ -130,7 +130,7 @@ class _Import:
         query, texts = self.queries[key], self.release.claims.get(key)
         if not texts:
             return 0
-        response = gold.save(query, cast(User, query.owner), "\n".join(texts))
+        response = gold.save_response(query, cast(User, query.owner), "\n".join(texts))
         gold.set_claims(response, texts)
         slot = self._item("claims", f"{query.external_id}-claims", query=query, gold=response)
         review = Judgment.objects.create(**_common(slot))

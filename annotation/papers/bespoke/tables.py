@@ -43,7 +43,7 @@ class BespokeRelease:
         return sorted({key[0] for key in self.queries} | {entry[0] for entry in self.sessions})
 
 
-def read(folder: Path) -> BespokeRelease:
+def read_release(folder: Path) -> BespokeRelease:
     """Read the tables in ``folder``; DomainError where there is no query to import."""
     release = BespokeRelease()
     if not release_files.parts(folder, QUERIES):

@@ -41,7 +41,7 @@ def judge(study, ann):
 
 
 def release(study, folder):
-    wanted = freeze.request(study, "bespoke", "jsonl", None)
+    wanted = freeze.request_release(study, "bespoke", "jsonl", None)
     folder.mkdir()
     freeze.write(wanted, folder)
     type(wanted).objects.filter(pk=wanted.pk).update(status="done")

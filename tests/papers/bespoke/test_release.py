@@ -11,7 +11,7 @@ from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import choices, freeze, signature
-from annotation.datasets.check import check
+from annotation.datasets.check import check_release
 from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
 from annotation.datasets.shards import describe
@@ -36,7 +36,7 @@ def released(tmp_path, bespoke):
     """A function that freezes the study and writes the release; its folder."""
 
     def go(format="jsonl"):
-        release = freeze.request(bespoke, "bespoke", format, None)
+        release = freeze.request_release(bespoke, "bespoke", format, None)
         folder = tmp_path / str(release.version)
         folder.mkdir()
         write(release, folder)
@@ -75,7 +75,7 @@ def test_mlcroissant_reads_every_table_that_has_rows(bespoke, judged, released):
 
 def test_every_published_table_and_column_is_there(cast, bespoke, judged, released):
     ann = cast.person("Ann")
-    response = gold.save(judged, ann, "Take it.")
+    response = gold.save_response(judged, ann, "Take it.")
     gold.set_claims(response, ["It leaves at ten."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
@@ -111,7 +111,7 @@ def test_parquet_has_the_same_tables(bespoke, judged, released):
     folder = released("parquet")
     table = pq.read_table(folder / "queries/query_table.parquet")
     assert table.column_names == ["user", "query-id", "query", "gold_information_need"]
-    assert check(folder) == []
+    assert check_release(folder) == []
 
 
 def test_a_history_is_published_with_consent_alone(cast, bespoke, judged, released):
@@ -247,7 +247,7 @@ def test_fewer_shots_than_a_rubric_knows_would_test_what_it_tells(cast, bespoke,
     query = ask(bespoke, ann)
     judge_all(bespoke, fake, [ann])
     write_rubric(query, fake)
-    write(freeze.request(bespoke, "bespoke", "jsonl", None, shots=1), tmp_path)
+    write(freeze.request_release(bespoke, "bespoke", "jsonl", None, shots=1), tmp_path)
     assert [len(texts) for texts in sides(tmp_path)] == [5, 3]
 
 
@@ -277,12 +277,15 @@ def test_answers_of_equal_text_are_on_one_side_and_all_come_in_again(
     judge_opened(bespoke, ann)
     write_rubric(query, fake)
     folder = released("parquet")
-    assert check(folder) == []
+    assert check_release(folder) == []
     shots, tests = sides(folder)
     assert (len(shots), len(tests), set(shots) & set(tests)) == (5, 3, set())
     report = import_release(folder, "again")
     assert (report["scores"], report["votes"], report["left_out"]) == (32, 8, {})
-    write(freeze.request(Study.objects.get(slug="again"), "bespoke", "parquet", None), tmp_path)
+    write(
+        freeze.request_release(Study.objects.get(slug="again"), "bespoke", "parquet", None),
+        tmp_path,
+    )
     assert sides(tmp_path) == (shots, tests)
 
 
@@ -290,7 +293,7 @@ def test_a_shot_that_is_under_test_too_is_named_by_the_check(cast, bespoke, fake
     ask(bespoke, cast.person("Ann"))
     judge_all(bespoke, fake, [cast.person("Ann")])
     folder = released()
-    assert check(folder) == []
+    assert check_release(folder) == []
     path = folder / "meta_test/meta_test_set.jsonl"
     shot = lines(folder, SHOTS)[0]["evaluation_shot_value"]
     row = json.loads(path.read_text())
@@ -299,7 +302,7 @@ def test_a_shot_that_is_under_test_too_is_named_by_the_check(cast, bespoke, fake
     path.write_text(json.dumps(row | {"meta_test_set_value": json.dumps(value)}) + "\n")
     name = "meta_test/meta_test_set.jsonl"
     reason = "row 1 (user1, query 1) tests 1 text of its shots"
-    assert {"path": name, "reason": reason} in check(folder)
+    assert {"path": name, "reason": reason} in check_release(folder)
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["files"] = [
         describe(folder, name, 1) if entry["path"] == name else entry for entry in manifest["files"]
@@ -328,22 +331,22 @@ def test_queries_with_too_few_responses_are_all_shots_and_named(bespoke, judged,
 
 
 def test_the_number_of_shots_is_a_choice(bespoke, judged, tmp_path):
-    release = freeze.request(bespoke, "bespoke", "jsonl", None, shots=1)
+    release = freeze.request_release(bespoke, "bespoke", "jsonl", None, shots=1)
     write(release, tmp_path)
     for name in ("evaluation_shot/evaluation_shot", "meta_test/meta_test_set"):
         (row,) = lines(tmp_path, name)
         value = json.loads(row[f"{name.partition('/')[2]}_value"])
         assert len(value["response_list"]) == 1
     with pytest.raises(DomainError, match="from 1 to 100"):
-        freeze.request(bespoke, "bespoke", "jsonl", None, shots=0)
+        freeze.request_release(bespoke, "bespoke", "jsonl", None, shots=0)
 
 
 def test_its_tables_in_shards_are_read_as_one(bespoke, judged, tmp_path, monkeypatch):
     monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
-    gold.set_claims(gold.save(judged, judged.owner, "Take it."), ["It leaves at ten."])
-    release = freeze.request(bespoke, "bespoke", "parquet", None, shots=1, shard_rows=1)
+    gold.set_claims(gold.save_response(judged, judged.owner, "Take it."), ["It leaves at ten."])
+    release = freeze.request_release(bespoke, "bespoke", "parquet", None, shots=1, shard_rows=1)
     write(release, tmp_path)
-    assert check(tmp_path) == []
+    assert check_release(tmp_path) == []
     (path,) = (tmp_path / "meta_test").iterdir()
     assert path.name == "meta_test_set-00000.parquet"
     # The published evaluator opens these.
@@ -354,7 +357,7 @@ def test_its_tables_in_shards_are_read_as_one(bespoke, judged, tmp_path, monkeyp
 
 
 def test_the_same_release_gives_the_same_bytes(bespoke, judged, tmp_path):
-    release = freeze.request(bespoke, "bespoke", "parquet", None)
+    release = freeze.request_release(bespoke, "bespoke", "parquet", None)
     manifests = []
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
@@ -371,7 +374,7 @@ def test_a_release_imported_and_released_again_says_the_same(
 ):
     ann = cast.person("Ann")
     consent.grant(ann, bespoke, "publish")
-    response = gold.save(judged, ann, "Take it.")
+    response = gold.save_response(judged, ann, "Take it.")
     gold.set_claims(response, ["It leaves at ten.", "It has beds."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
@@ -394,7 +397,7 @@ def test_a_release_imported_and_released_again_says_the_same(
     report = import_release(first, "more")
     names = ("items", "votes", "scores", "workers")
     assert [report[name] for name in names] == [3, 3, 8, 1]
-    again = freeze.request(Study.objects.get(slug="again"), "bespoke", "parquet", None)
+    again = freeze.request_release(Study.objects.get(slug="again"), "bespoke", "parquet", None)
     second = tmp_path / "again"
     second.mkdir()
     write(again, second)
@@ -487,7 +490,7 @@ def test_an_address_that_no_study_can_have_is_refused(bespoke, judged, released)
 
 def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judged):
     ann = cast.person("Ann")
-    gold.set_claims(gold.save(judged, ann, "GOLD-CANARY"), ["GOLD-CANARY"])
+    gold.set_claims(gold.save_response(judged, ann, "GOLD-CANARY"), ["GOLD-CANARY"])
     gold.save_rubric(judged, "RUBRIC-CANARY", author=ann)
     leaving.withdraw(bespoke, ann)
     everything = "".join(
@@ -501,7 +504,7 @@ def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judg
 
 def test_the_long_layout_tells_nothing_of_a_history(cast, bespoke, judged, tmp_path):
     consent.grant(cast.person("Ann"), bespoke, "publish")
-    release = freeze.request(bespoke, "long", "jsonl", None)
+    release = freeze.request_release(bespoke, "long", "jsonl", None)
     write(release, tmp_path)
     assert "ANN-CANARY" not in text_of(tmp_path)
     assert "Because it fits" in text_of(tmp_path)

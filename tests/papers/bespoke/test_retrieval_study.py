@@ -35,7 +35,7 @@ def test_a_gain_counts_the_less_the_later_it_comes(found, relevant, value):
 def grounded(study, owner, text, session):
     query = owner_queries.begin(study, owner)
     fields = {"text": text, "guide": {"want": "NEED-CANARY"}, "grounds": [session.pk]}
-    return owner_queries.finish(owner_queries.write(query, owner, **fields), owner)
+    return owner_queries.finish(owner_queries.write_query(query, owner, **fields), owner)
 
 
 @pytest.fixture

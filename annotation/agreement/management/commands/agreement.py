@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.core.management.base import CommandError, CommandParser
 
-from annotation.agreement.command_options import VotesCommand, shown, table
+from annotation.agreement.command_options import VotesCommand, aligned_table, shown
 from annotation.agreement.report import RESAMPLES, agreement_report
 from annotation.agreement.statistics.kappas import LEVELS
 from annotation.votes.table import Votes, number
@@ -88,7 +88,7 @@ def readable(report: dict) -> str:
         pairs += f" ({cohen['reason']})"
     header = ("", "value", "se", "low", "high", "")
     notes = "\n".join(f"{row[0]}: {row[5]}" for row in rows if row[5])
-    body = table(header[:5], [row[:5] for row in rows])
+    body = aligned_table(header[:5], [row[:5] for row in rows])
     return "\n".join(part for part in (head, body, "", pairs, notes) if part or part == "")
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import VotesCommand, shown, table
+from annotation.agreement.command_options import VotesCommand, aligned_table, shown
 from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
 from annotation.votes.table import Votes
 
@@ -73,7 +73,7 @@ def readable(report: dict) -> str:
     notes = [f"{n}: {tier['note']}" for n, tier in report["tiers"].items() if tier["note"]]
     rule = report["rule"]
     first = f"rule {rule['name']} {rule['version']}, {rule['options']} options"
-    return "\n".join([first, "", table((*header, *more), rows), *notes])
+    return "\n".join([first, "", aligned_table((*header, *more), rows), *notes])
 
 
 def _row(name: str, group: dict) -> tuple:

@@ -77,7 +77,7 @@ class Command(StudyCommand):
 
 def _ask(study: Study, options: dict) -> list:
     strategies = [options["rewrite"]] if options["rewrite"] else options["strategies"].split(",")
-    return generate.request(
+    return generate.request_answers(
         study,
         endpoint=options["endpoint"],
         strategies=[name for name in strategies if name],

@@ -25,7 +25,7 @@ class Command(StudyCommand):
         counts, skipped = {"documents": 0, "unchanged": 0}, []
         for path in bar(files, "files", len(files)):
             try:
-                added = documents.add(study, path.name, path.read_bytes())
+                added = documents.add_documents(study, path.name, path.read_bytes())
             except OSError as error:
                 raise CommandError(f"{path}: {error.strerror or error}") from error
             except DomainError as refusal:

@@ -27,7 +27,7 @@ class Command(StudyCommand):
         """Make them. Exit 1 where there is no such study, or nothing is confident enough."""
         thresholds = Thresholds(**taken(Thresholds, options))
         if dry_run:
-            counts = attributes.preview(study, thresholds)
+            counts = attributes.preview_thresholds(study, thresholds)
             names = ("statements", "people", "sampled", "confident", "attributes")
             counts = {name: counts[name] for name in names}
         else:

@@ -44,7 +44,7 @@ class Command(StudyCommand):
         if options["dry_run"]:
             self._tell(proposals.plan(study, step, wanted, endpoint=server.name), options)
             return
-        run = proposals.request(
+        run = proposals.request_proposals(
             study, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
         )
         if options["wait"] or reviewer:

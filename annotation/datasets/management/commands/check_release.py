@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import DomainError
-from annotation.datasets.check import MANIFEST, check
+from annotation.datasets.check import MANIFEST, check_release
 from annotation.datasets.feed import replaced
 
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            faults = check(options["folder"], options["key"])
+            faults = check_release(options["folder"], options["key"])
             if options["online"] and (reason := replaced(options["folder"])):
                 faults.append({"path": MANIFEST, "reason": f"has a successor: {reason}"})
         except DomainError as refusal:

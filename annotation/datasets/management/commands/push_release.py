@@ -8,7 +8,7 @@ import httpx2
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.datasets.check import check, read_manifest
+from annotation.datasets.check import check_release, read_manifest
 
 
 class Command(RefusingCommand):
@@ -29,7 +29,7 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, folder: Path, repository: str, **options: Any) -> None:
         """Check the folder, then upload it in one commit."""
-        manifest, faults = read_manifest(folder), check(folder)
+        manifest, faults = read_manifest(folder), check_release(folder)
         if faults:
             raise CommandError(f"The release is faulty: {faults[0]['path']} {faults[0]['reason']}.")
         owner, _, name = repository.partition("/")

@@ -55,7 +55,7 @@ def _check_format(layout: str, wanted: str) -> None:
 def _new(study: Study, out: Path, options: dict) -> dict:
     """Freeze, build and publish, then copy to ``out``: the files are downloadable as well."""
     _refuse_other(out, None)
-    release = freeze.request(
+    release = freeze.request_release(
         study,
         by=None,
         start=True,

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import shown, table
+from annotation.agreement.command_options import aligned_table, shown
 from annotation.evaluation import estimates
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -36,4 +36,4 @@ class Command(StudyCommand):
             )), f"{each.judge}: {each.sentence}")
             for each in result["quantities"]
         ]  # fmt: skip
-        self.stdout.write(table(header, rows))
+        self.stdout.write(aligned_table(header, rows))

@@ -49,7 +49,7 @@ class Command(RunCommand):
             about = {"model": source.stem[:200], "setting": setting, "limit": limit} | fields
             benchmark = runs.opened(release)
             if options["scores"]:
-                plan = choices.scored(benchmark, scores_file.read(source), limit)
+                plan = choices.scored(benchmark, scores_file.read_scores(source), limit)
             else:
                 plan = fine_tuning.rated(benchmark, source, setting, limit)
             run = runs.scored(release, plan, benchmark, **about)

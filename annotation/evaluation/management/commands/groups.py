@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import shown, table
+from annotation.agreement.command_options import aligned_table, shown
 from annotation.evaluation import groups
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
@@ -32,4 +32,4 @@ class Command(StudyCommand):
              *(shown(value.get(part)) for part in ("value", "low", "high")))
             for group in result for name, value in group.figures.items()
         ]  # fmt: skip
-        self.stdout.write(table(header, rows))
+        self.stdout.write(aligned_table(header, rows))

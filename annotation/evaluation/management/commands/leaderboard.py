@@ -44,7 +44,7 @@ class Command(RefusingCommand):
     ) -> None:
         """Print one table. Exit 1 where nothing was measured yet."""
         judge = judges.of_folder(release)
-        source: Any = judge.read(release) if judge else pairs.read(release)
+        source: Any = judge.read(release) if judge else pairs.read_pairs(release)
         more, benchmark = {}, None
         if aspects or table in ("aspects", "correlations"):
             more = _of_aspects(source, aspects)

@@ -82,7 +82,7 @@ class Command(RunCommand):
                 model, card = training.reward(runs.opened(release), hold_out)
             else:
                 model, card = training.train(kind, release, hold_out)
-            learned.save(out, model, card)
+            learned.save_model(out, model, card)
             result = card["result"]
             self.stderr.write(f"Written to {out}, with its card {out.name}.md")
         self.stdout.write(json.dumps(result) if options["json"] else _words(result))
@@ -110,7 +110,7 @@ class Command(RunCommand):
                 _fine_tuned(benchmark, path, 0.0, options | batch)
             else:
                 path = out / f"{name}.npz"
-                learned.save(path, *training.reward(benchmark))
+                learned.save_model(path, *training.reward(benchmark))
             tested = runs.opened(test)
             plan = fine_tuning.rated(tested, path, "persona", None)
             run = runs.scored(test, plan, tested, model=name, setting="persona")

@@ -47,7 +47,7 @@ class Command(BaseCommand):
         raise CommandError(sentence) from error
 
     def _preview(self, owner: User, file: Path, **options: Any) -> dict:
-        source, counts = ingest.preview(owner, file)
+        source, counts = ingest.preview_upload(owner, file)
         return self._document(source, counts.as_json(), counts.omissions())
 
     def _import(self, owner: User, file: Path, again: bool, **options: Any) -> dict:

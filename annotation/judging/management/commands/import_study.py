@@ -22,10 +22,10 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, folder: str, **options: Any) -> None:
         """Check, store, print the study's totals."""
-        bundle = bundles.read(folder)
+        bundle = bundles.load_bundle(folder)
         for warning in bundle.warnings:
             self.stderr.write(warning)
-        totals = bundles.store(bundle, progress=bar)
+        totals = bundles.store_bundle(bundle, progress=bar)
         self.stdout.write(json.dumps(totals) if options["json"] else sentence(totals))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import shown, table
+from annotation.agreement.command_options import aligned_table, shown
 from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.papers.bespoke import retrieval_study
@@ -50,6 +50,8 @@ class Command(StudyCommand):
             (row["way"], *n, *(shown(row["ndcg"].get(part)) for part in ("value", "low", "high")))
             for row in result["rows"]
         ]
-        self.stdout.write(table(("way", "questions", "people", "nDCG@10", "low", "high"), lines))
+        self.stdout.write(
+            aligned_table(("way", "questions", "people", "nDCG@10", "low", "high"), lines)
+        )
         if result["left_out"]:
             self.stderr.write(f"Questions without all expansions, left out: {result['left_out']:,}")
