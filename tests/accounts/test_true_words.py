@@ -6,9 +6,7 @@ import allauth
 import pytest
 from django.template.loader import get_template
 from django.urls import reverse
-from django.utils import timezone
 
-from annotation.judging.models import Judgment, Slot
 from annotation.studies.models import Invitation
 
 PAGES = ("account_reset_password", "account_reset_password_done")
@@ -32,36 +30,6 @@ def test_an_invitation_says_languages_time_and_pay(client, tea, cast):
     assert "한국어, xx-made-up" in page
     assert "EUR an hour" in page
     assert "you can stop after any item" in page
-
-
-def times(study, seconds):
-    """Judgments of the study's first annotators, of so many seconds each."""
-    slots = Slot.objects.filter(study=study).order_by("pk")[: len(seconds)]
-    people = list(study.memberships.filter(role="annotator").order_by("pk"))
-    for slot, spent in zip(slots, seconds, strict=True):
-        Judgment.objects.create(
-            slot=slot, annotator=people[0].user, key=str(slot.pk), digest="", seconds=spent,
-            submitted_at=timezone.now(),
-        )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("seconds", "sentence"),
-    [
-        ([30.0] * 19, None),
-        ([30.0] * 20, "at most 1 minute each."),
-        ([30.0] * 9 + [61.0] * 11, "at most 2 minutes each."),
-    ],
-)
-def test_an_invitation_says_how_long_a_judgment_took_once_there_are_twenty(
-    client, tea, cast, seconds, sentence
-):
-    cast.open(tea, items=len(seconds), overlap=1)
-    times(tea, seconds)
-    _invitation, key = Invitation.issue(tea, role="annotator", by=cast.person("Ada"))
-    page = " ".join(client.get(reverse("invitation", args=[key])).content.decode().split())
-    assert ("Half of the judgments so far took" in page) == (sentence is not None)
-    assert (sentence or "come back.") in page
 
 
 # What is sent only with codes by mail, which are switched off.
