@@ -29,7 +29,7 @@ def _patterns(names: tuple[str, str]) -> tuple[re.Pattern, re.Pattern]:
 _PATTERNS = {names: _patterns(names) for names in (NUMBERS, LETTERS)}
 
 
-def read_verdict(text: str, names: tuple[str, str]) -> str | None:
+def read(text: str, names: tuple[str, str]) -> str | None:
     """The one of ``names`` that the text ends up choosing; None where it names none clearly."""
     text = answered(text)
     alone, verdict = _PATTERNS[names]
@@ -51,7 +51,7 @@ def score(doc: dict, replies: list[str]) -> dict[str, float]:
 
     As in `evaluate`, what cannot be read is not right.
     """
-    named = read_verdict(replies[0], LETTERS)
+    named = read(replies[0], LETTERS)
     return {
         "exact_match": float(named == LETTERS[doc["answer"]]),
         "unparsed_share": float(named is None),

@@ -66,7 +66,7 @@ def memory_filter(question: str, profile: str, memories: list[str]) -> list[dict
 
 def read_choice(text: str) -> int | None:
     """1 or 2, the answer that the text ends up choosing; None where it names none clearly."""
-    named = verdict.read_verdict(text, verdict.NUMBERS)
+    named = verdict.read(text, verdict.NUMBERS)
     return int(named) if named else None
 
 
