@@ -121,7 +121,7 @@ class Candidate(Generated):
         RUBRIC = "rubric"
         # What a model said in a live conversation.
         TURN = "turn"
-        # What a question is searched by (papers.bespoke.retrieval_study).
+        # What a history is searched by in place of the question.
         EXPANSION = "expand"
 
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="candidates")

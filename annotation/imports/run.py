@@ -239,7 +239,7 @@ class _Progress(Progress):
 
     def done(self, result: Result) -> None:
         if self.row.mark is not None:  # of an attempt that found the file good
-            result.faults.add_all(self.row.faults.values_list("line", "reason"))
+            result.faults.add_all(Faults(list(self.row.faults.values_list("line", "reason"))))
         ended = {"rejected": result.faults.count, "finished_at": Now(), "error": ""}
         ended |= {"error_code": "", "stored": "", "sample": ""}
         ended |= {"counts": result.counts, "unknown": result.unknown}

@@ -77,25 +77,31 @@ class Faults:
     count: int = 0
     # What a task could be given to take lines that do not fit it (imported.WIDER): its name.
     wider: dict[str, str] = field(default_factory=dict)
+    # Whether a line is a further judgment of one person, which repeats could be.
+    repeated: bool = False
 
     def add(self, line: int, reason: str) -> None:
         self.count += 1
         if len(self.rows) < FAULTS_LIMIT:
             self.rows.append((line, reason))
 
-    def add_all(self, rows: Iterable[tuple[int, str]]) -> None:
-        """Add those of ``rows`` that are not among them."""
-        for line, reason in set(rows).difference(self.rows):
+    def add_all(self, others: "Faults") -> None:
+        """Add those of ``others`` that are not among them."""
+        for line, reason in set(others.rows).difference(self.rows):
             self.add(line, reason)
         self.rows.sort()
+        self.repeated |= others.repeated
 
     def offers(self) -> list[str]:
         """The changes of tasks that would make lines fit, a sentence for each."""
         words = _("The task “%(task)s” would take more of them with: %(change)s (%(name)s).")
-        return [
+        offers = [
             words % {"task": task, "change": WIDER[name], "name": name}
             for name, task in sorted(self.wider.items())
         ]
+        if self.repeated:
+            offers.append(_("Further judgments of one person can be kept as repeats."))
+        return offers
 
 
 @dataclass
@@ -197,14 +203,8 @@ def store(
                 job.end(result)
             elif progress.mark is None:
                 progress.checked(result)
-        for names in votes.items_of_votes(progress.mark or "") if job.later else ():
-            with transaction.atomic():
-                turns.take(study)
-                job.store_votes(names)
-                progress.stored(names[-1])
         if job.later:
-            with transaction.atomic():
-                job.end(result)
+            job.store_later(result)
     finally:
         if not connection.needs_rollback and connection.is_usable():
             _run(_DROP)
@@ -244,9 +244,19 @@ class _Storing:
         self.sizes: Counter = Counter()
         self.seen = votes.Seen()
 
+    def store_later(self, result: Result) -> None:
+        """Store the judgments by chunks, each with its mark, after the one that came last."""
+        for names in votes.items_of_votes(self.progress.mark or ""):
+            with transaction.atomic():
+                turns.take(self.study)
+                self.store_votes(names)
+                self.progress.stored(names[-1])
+        with transaction.atomic():
+            self.end(result)
+
     def end(self, result: Result) -> None:
         """What ends an import, in the transaction that stores the last of it."""
-        result.faults.add_all(self.late.rows)
+        result.faults.add_all(self.late)
         audit.record(self.by, "study.import_data", self.study, **result.counts)
         # The hand-out reads these tables at once; the planner must not take them for empty. After
         # the commit: until its transaction ends, ANALYZE keeps that of every other import waiting.
@@ -365,7 +375,7 @@ class _Storing:
         self.judged = 0
         options: dict = {"signed": self.seen.low < 0, "repeats": repeats, "beyond": self.beyond}
         options["provenance"] = self.provenance
-        self.votes = votes.Votes(self.study, self.late.add, **options)
+        self.votes = votes.Votes(self.study, self.late, **options)
         if self.progress.mark is not None:  # they were checked
             done = "SELECT count(DISTINCT item) FROM import_vote WHERE item <= %(mark)s"
             self.judged = self.scalar(done, {"mark": self.progress.mark})
@@ -373,9 +383,9 @@ class _Storing:
         if not self.later:
             for names in votes.items_of_votes():
                 self.store_votes(names)
-            self.faults.add_all(self.late.rows)
+            self.faults.add_all(self.late)
             return self.votes.counts()
-        checking = votes.Votes(self.study, self.faults.add, **options)
+        checking = votes.Votes(self.study, self.faults, **options)
         for names in votes.items_of_votes():
             checking.store(names, write=False)
             self.check()

@@ -1,11 +1,11 @@
 """Stores the votes of an imported file: the rows of one worker on one item are one judgment."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -19,6 +19,9 @@ from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.studies.models import Study
+
+if TYPE_CHECKING:
+    from annotation.imports.store import Faults
 
 ITEMS_AT_ONCE = 2_000
 REASON_LIMIT = 5_000
@@ -114,7 +117,7 @@ def array_of(texts: Iterable[str]) -> str:
 class Votes:
     """The votes of ``import_vote``, in the order of the items that they are on.
 
-    ``fault(line, reason)`` takes those that do not fit. ``signed``: scores of pairs are below zero
+    ``faults`` takes those that do not fit. ``signed``: scores of pairs are below zero
     for one side and above it for the other. ``repeats``: a person's further judgments of an item
     are stored as repeats; else they are faults. ``beyond`` is that of ``Storing``.
     """
@@ -122,15 +125,15 @@ class Votes:
     def __init__(
         self,
         study: Study,
-        fault: Callable[[int, str], None],
+        faults: "Faults",
         *,
         signed: bool,
         repeats: bool,
         beyond: bool,
         provenance: int | None,
     ) -> None:
-        self.fault, self.signed, self.repeats = fault, signed, repeats
-        self.storing = Storing(study, fault, beyond=beyond, provenance=provenance)
+        self.faults, self.signed, self.repeats = faults, signed, repeats
+        self.storing = Storing(study, faults.add, beyond=beyond, provenance=provenance)
         self.scores = 0
 
     def counts(self) -> dict[str, int]:
@@ -168,7 +171,8 @@ class Votes:
                 judgments[-1].append(row)
             elif judgments and (not self.repeats or len(judgments) > REPEATS_LIMIT):
                 words = _("%s has given another vote on this item before") % row.worker
-                self.fault(row.line, words)
+                self.faults.add(row.line, words)
+                self.faults.repeated = not self.repeats
             else:
                 judgments.append([row])
         return judgments

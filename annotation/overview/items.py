@@ -84,7 +84,7 @@ ORIGINS = {
 }
 STATES = {
     "": gettext_lazy("any"),
-    "open": gettext_lazy("handed out"),
+    "open": gettext_lazy("open"),
     "closed": gettext_lazy("held back"),
 }
 

@@ -35,6 +35,17 @@ def test_an_empty_query_is_begun_once(bespoke, ann):
     assert owner_queries.begin(bespoke, ann) == owner_queries.begin(bespoke, ann)
 
 
+def test_whoever_wrote_as_many_queries_as_the_study_takes_begins_no_other(bespoke, cast, ann):
+    bespoke.owner_queries = 2
+    bespoke.save()
+    first, _second = ask(bespoke, ann), ask(bespoke, ann)
+    with pytest.raises(Conflict, match="all 2 queries"):
+        owner_queries.begin(bespoke, ann)
+    assert owner_queries.of(bespoke, ann).count() == 2
+    assert owner_queries.write_query(first, ann, text="Another train?").pk == first.pk
+    assert owner_queries.begin(bespoke, cast.person("Bo"))
+
+
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [

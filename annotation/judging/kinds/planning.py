@@ -254,8 +254,8 @@ def _ids_and_texts(candidates: list[Candidate]) -> tuple[list, list]:
     return [answer.pk for answer in candidates], [answer.text for answer in candidates]
 
 
-# --- Stage 3 of PersonalBench: of attributes that a majority of people held relevant to a prompt,
-# the generic answer against an answer that was written from the attribute
+# --- Personalised answers: of attributes that a majority of people held relevant to a prompt, the
+# generic answer against an answer that was written from the attribute
 
 
 @dataclass(frozen=True)

@@ -226,6 +226,10 @@ def _state(step: Step, first: str) -> str:
 def _all(study: Study, p: Progress) -> list[Step]:
     """Every step, in order."""
     queries, judge = (reverse(name, args=[study.slug]) for name in ("own-queries", "judge"))
+    return [*_of_history(p), *_of_queries(p, queries, judge), *_of_gold(p, queries, judge)]
+
+
+def _of_history(p: Progress) -> list[Step]:
     return [
         Step(
             "history",
@@ -255,6 +259,11 @@ def _all(study: Study, p: Progress) -> list[Step]:
             note=_note_allowed(p),
             minutes=2,
         ),
+    ]
+
+
+def _of_queries(p: Progress, queries: str, judge: str) -> list[Step]:
+    return [
         Step(
             "queries",
             _("Write questions of your own"),
@@ -283,6 +292,11 @@ def _all(study: Study, p: Progress) -> list[Step]:
             note=_note_judged(p),
             minutes=5 * (p.answers_waiting + p.retests or GUESSED_ANSWERS),
         ),
+    ]
+
+
+def _of_gold(p: Progress, queries: str, judge: str) -> list[Step]:
+    return [
         Step(
             "gold",
             _("Write the answer you would have wanted"),
