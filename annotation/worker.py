@@ -6,11 +6,13 @@ the second worker's memory is saved. Without Celery's command line, whose shell 
 
 import logging
 import os
+import signal
 import sys
 import threading
 
 from celery import Celery
 from celery.beat import EmbeddedService
+from celery.worker import state
 
 from annotation.celery import app
 
@@ -25,13 +27,18 @@ def short_worker() -> None:
     # Which queues are taken is known to the application: a second one, of the same tasks.
     second = Celery("annotation", tasks=app.tasks, fixups=[], set_as_current=False)
     second.config_from_object("django.conf:settings", namespace="CELERY")
-    second.WorkController(
-        hostname=f"{SHORT[0]}@%h",
-        queues=SHORT,
-        pool="threads",
-        concurrency=SHORT_THREADS,
-        use_eventloop=False,  # a process has one
-    ).start()
+    try:
+        second.WorkController(
+            hostname=f"{SHORT[0]}@%h",
+            queues=SHORT,
+            pool="threads",
+            concurrency=SHORT_THREADS,
+            use_eventloop=False,  # a process has one
+        ).start()
+    finally:
+        # Ended by itself: the process ends as well, and its supervisor starts it again.
+        if state.should_stop is None:
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 def main() -> int | None:
