@@ -436,10 +436,10 @@ class Board:
         """Rows of ``disputed`` as they stand in the table."""
         rows = list(rows)
         if not rows or isinstance(rows[0], dict):
-            found = self.study.items.filter(
+            items = self.study.items.filter(
                 sql.among("position", {row["position"] for row in rows})
             )
-            ids = {at: row for at, *row in found.values_list("position", "pk", "external_id")}
+            ids = {at: row for at, *row in items.values_list("position", "pk", "external_id")}
             named = (dict(zip(("item", "name"), ids[row["position"]], strict=True)) for row in rows)
             return [
                 row | {"votes": self.votes_of(row)} | name
@@ -473,13 +473,13 @@ class Board:
             counts = np.bincount(cell, minlength=len(units) * k).reshape(len(units), k)
             several = counts.sum(axis=1) > 1
             values = self._value(measure, counts[several]).tolist()
-            for (item, option), given, value in zip(
+            for (item, option), answered, value in zip(
                 units[several].tolist(), counts[several].tolist(), values, strict=True
             ):
                 rows.append({
                     "position": item, "number": option or None, "about": measure.name,
-                    "of": measure, "counts": dict(zip(measure.labels, given, strict=True)),
-                    "judged": sum(given), "value": value,
+                    "of": measure, "counts": dict(zip(measure.labels, answered, strict=True)),
+                    "judged": sum(answered), "value": value,
                     "measure": abs(value) if self.level == "ordinal" or self.mixed else value,
                 })  # fmt: skip
         rows.sort(
@@ -556,11 +556,11 @@ class Board:
             return row["orders"]
         counts, measure = row["counts"].items(), row["of"]
         if self.mixed:
-            said = ", ".join(f"{self.words_of(measure, label)}: {n}" for label, n in counts if n)
+            counted = ", ".join(f"{self.words_of(measure, label)}: {n}" for label, n in counts if n)
             of = _("answer %(n)d") % {"n": row["number"]} if row["number"] else ""
             asked = self.questions[measure.question].words
             about = [asked, measure.of_class, of]
-            return f"{', '.join(filter(None, about))} · {said}"
+            return f"{', '.join(filter(None, about))} · {counted}"
         if self.level == "ordinal":
             return " ".join(label for label, n in counts for _each in range(n))
         return ", ".join(f"{_(label)}: {n}" for label, n in counts if n)

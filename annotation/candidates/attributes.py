@@ -232,7 +232,7 @@ def _representative_first(
     weights = np.array([max(confidence[row], 1e-6) for row in rows], dtype=np.float32)
     # The centroid's length is the same for all of them.
     near = (vectors[rows] @ (weights @ vectors[rows])).round(5)
-    order = sorted(zip(rows, near, strict=True), key=lambda one: (-one[1], -confidence[one[0]]))
+    order = sorted(zip(rows, near, strict=True), key=lambda pair: (-pair[1], -confidence[pair[0]]))
     first = order[0][0]
     return [first, *(row for row in rows if row != first)]
 

@@ -315,10 +315,10 @@ def _limits(manifest: dict, paper: Paper | None, imported: int) -> Iterator[str]
             "is empty."
         )
     if proposals := manifest.get("proposals"):
-        said = "are left out" if proposals["left_out"] else "are among them"
+        whether = "are left out" if proposals["left_out"] else "are among them"
         yield (
             f"- {proposals['judgments']} judgments began from a proposal, a model's verdict or "
-            f"another person's answer, which draws people along: they {said}."
+            f"another person's answer, which draws people along: they {whether}."
         )
     if draws := manifest["rules"].get("draws"):
         rules = ", ".join(dict.fromkeys(f"{draw['rule']} (version {draw['version']})"

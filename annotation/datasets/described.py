@@ -137,8 +137,8 @@ def _clash(reading: Reading, rows: Told) -> int:
         theirs = _everybody(other, _told(other)[0])
         if any(theirs.values()) and not any(few_differ(told[each], theirs) for each in told):
             told[other.release.version] = theirs
-    mine = _everybody(reading, rows)
-    return next((version for version, before in told.items() if few_differ(before, mine)), 0)
+    people = _everybody(reading, rows)
+    return next((version for version, before in told.items() if few_differ(before, people)), 0)
 
 
 def _everybody(reading: Reading, rows: Told) -> Told:

@@ -240,20 +240,20 @@ def _closeness(
     names = sorted({name for pair in pairs.values() for name in pair})
     code = {name: n for n, name in enumerate(names)}
     points = {1: 1.0, 2: 0.0}
-    said = [*votes, *(answer for each in material.verdicts.values() for answer in each.items())]
+    answers = [*votes, *(answer for each in material.verdicts.values() for answer in each.items())]
     rows = [
         (*(code[name] for name in pairs[item]),
          points.get(estimates.side_of(material.asked, label), 0.5))
-        for (item, _option), label in said
+        for (item, _option), label in answers
         if item in pairs
     ]  # fmt: skip
     strength = np.zeros(len(names))
     if rows:
         first, second, score = np.array(rows, dtype=float).T
-        found = bradley_terry.bradley_terry(
+        fitted = bradley_terry.bradley_terry(
             first.astype(int), second.astype(int), score, len(names)
         )
-        strength = strength if found.strength is None else found.strength
+        strength = strength if fitted.strength is None else fitted.strength
     spread = np.full(len(place), 0.5)
     for item, (one, other) in pairs.items():
         p = scipy.special.expit(strength[code[one]] - strength[code[other]])

@@ -284,7 +284,7 @@ def _mean(
     high: float = 1.0,
 ) -> Quantity:
     code = {unit: place for place, unit in enumerate(units)}
-    votes = [(code[unit], who, value(unit, said)) for unit, who, said in material.votes
+    votes = [(code[unit], who, value(unit, label)) for unit, who, label in material.votes
              if unit in code]  # fmt: skip
     verdicts = material.verdicts[judge]
     predicted = [value(unit, verdicts[unit]) if unit in verdicts else np.nan for unit in units]
@@ -292,11 +292,11 @@ def _mean(
     quantity = _quantity(name, judge, votes, np.array(predicted), low, high, chance)
     if not votes or (chance is not None and np.ptp(chance)):
         return quantity
-    said: dict[int, list[float]] = defaultdict(list)
+    values: dict[int, list[float]] = defaultdict(list)
     for place, _who, each in votes:
-        said[place].append(each)
-    order = sorted(said, key=lambda place: material.ended[units[place]])
-    means = np.array([np.mean(said[place]) for place in order])
+        values[place].append(each)
+    order = sorted(values, key=lambda place: material.ended[units[place]])
+    means = np.array([np.mean(values[place]) for place in order])
     lower, upper = confidence_sequence(means, low, high)
     return replace(quantity, always=(float(lower[-1]), float(upper[-1])))
 

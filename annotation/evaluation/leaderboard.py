@@ -127,10 +127,10 @@ def all_tables(benchmark: Benchmark) -> dict[str, tables.Table]:
     }
 
 
-def _judged(benchmark: Benchmark, kind: str, *one: str) -> list[dict]:
+def _judged(benchmark: Benchmark, kind: str, *names: str) -> list[dict]:
     """The results of the newest finished runs with the same fields ``one``."""
     done = benchmark.runs.filter(status=DONE, kind=kind)
-    return [run.result for run in done.order_by(*one, "-finished_at").distinct(*one)]
+    return [run.result for run in done.order_by(*names, "-finished_at").distinct(*names)]
 
 
 def exported(benchmark: Benchmark | None, name: str, ending: str, more: dict) -> str | None:

@@ -136,8 +136,8 @@ def of_release(
     if system and not judge:
         raise DomainError(_("Systems are scored on releases in a layout of judged answers."))
     folder = folders.present(release)
-    one = (asked.endpoint, asked.setting, asked.limit)
-    return measured(folder, *one, judge=judge, system=system)
+    single = (asked.endpoint, asked.setting, asked.limit)
+    return measured(folder, *single, judge=judge, system=system)
 
 
 def rating(study: Study, asked: raters.Rating, resume: str = "") -> Wanted:

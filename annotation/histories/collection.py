@@ -93,12 +93,14 @@ def remind() -> int:
     return sent
 
 
-def _mail(user: User, found: Collection) -> None:
+def _mail(user: User, collection: Collection) -> None:
     link = settings.BASE_URL + reverse("history-uploads")
     with translation.override(user.language or settings.LANGUAGE_CODE):
         send_mail(
             settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + _("Days of your history are missing"),
-            render_to_string("histories/email/missing.txt", {"collection": found, "link": link}),
+            render_to_string(
+                "histories/email/missing.txt", {"collection": collection, "link": link}
+            ),
             None,
             [user.email or ""],
         )

@@ -294,8 +294,8 @@ class _Storing:
             self.check()
             good = [(line, row) for line, row in chunk if row is not None]
             _copy("import_row", _COLUMNS, [_staged(line, row) for line, row in good])
-            said = [(line, row, vote) for line, row in good for vote in row.votes]
-            _copy("import_vote", votes.COLUMNS, [votes.staged(*each) for each in said])
+            votes_of_lines = [(line, row, vote) for line, row in good for vote in row.votes]
+            _copy("import_vote", votes.COLUMNS, [votes.staged(*each) for each in votes_of_lines])
         _run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
         # Rows of this transaction are not in the statistics: the planner takes the study for an
         # empty one, and the nested loops it chooses then compare every row with every other.

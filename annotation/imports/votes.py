@@ -103,9 +103,9 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
 
 def staged(line: int, row: Row, vote: Vote) -> list:
     """A row of ``import_vote``, whose columns are COLUMNS."""
-    said = [vote.worker, vote.label, Jsonb(vote.scores), vote.reason]
+    columns = [vote.worker, vote.label, Jsonb(vote.scores), vote.reason]
     names = array_of(answer.id for answer in row.answers)
-    return [line, row.item, names, *said, vote.submitted_at, vote.seconds]
+    return [line, row.item, names, *columns, vote.submitted_at, vote.seconds]
 
 
 def array_of(texts: Iterable[str]) -> str:
@@ -160,8 +160,8 @@ class Votes:
             rows = [_Said._make((*row[:5], json.loads(row[5]), *row[6:]))
                     for row in cursor.fetchall()]  # fmt: skip
         for _pair, group in groupby(rows, key=lambda row: (row.item, row.worker)):
-            for repeat, said in enumerate(self.joined(list(group))):
-                yield self.imported(said, repeat)
+            for repeat, judgment in enumerate(self.joined(list(group))):
+                yield self.imported(judgment, repeat)
 
     def joined(self, rows: list["_Said"]) -> list[list["_Said"]]:
         """The rows of each judgment of one worker on one item, the first one first."""
@@ -182,14 +182,14 @@ class Votes:
         scores: dict = {}
         for row in rows:
             scores |= row.scores
-        said = (first.label, scores)
+        words = (first.label, scores)
         reasons = dict.fromkeys(row.reason for row in rows if row.reason)
         return Imported(
             first.line,
             first.item,
             first.worker,
-            partial(_body, *said, self.signed),
-            list(said),
+            partial(_body, *words, self.signed),
+            list(words),
             answers=tuple(first.answers),
             reason="\n".join(reasons)[:REASON_LIMIT],
             submitted_at=max((row.submitted_at for row in rows if row.submitted_at), default=None),

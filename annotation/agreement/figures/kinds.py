@@ -94,7 +94,7 @@ def _counts(votes: QuestionVotes, labels: Sequence[str]) -> np.ndarray:
     return np.bincount(code[code >= 0], minlength=len(labels))
 
 
-def _of_questions(board: Board, about: About, given: dict[str, list[int]]) -> dict:
+def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> dict:
     """How often each answer was given to each question; of several classes each is counted."""
     rows: list[tuple] = []
     for question in board.questions.values():
@@ -102,7 +102,7 @@ def _of_questions(board: Board, about: About, given: dict[str, list[int]]) -> di
         counts = [
             (each.of_class or question.label_words(label), n)
             for each in measures
-            for label, n in zip(each.labels, given[each.name], strict=True)
+            for label, n in zip(each.labels, answers[each.name], strict=True)
             if not each.of_class or label == "yes"
         ]
         if not measures:

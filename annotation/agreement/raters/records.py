@@ -114,11 +114,11 @@ def _reading(study: Study) -> _Reading:
         return _read(study)
     state = repr((counted, counting.withdrawn_from(study)))
     key = f"raters-{study.pk}-{hashlib.sha256(state.encode()).hexdigest()}"
-    kept: _Reading | None = cache.get(key)
-    if kept is None:
-        kept = _read(study)
-        cache.set(key, kept, KEPT_SECONDS)
-    return kept
+    reading: _Reading | None = cache.get(key)
+    if reading is None:
+        reading = _read(study)
+        cache.set(key, reading, KEPT_SECONDS)
+    return reading
 
 
 def _read(study: Study) -> _Reading:

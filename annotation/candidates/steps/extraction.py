@@ -122,9 +122,9 @@ class Extract(Step):
                 _("Take people from the pool of conversations first."), code="no_chats"
             )
         asked = self.asked(study).filter(endpoint=endpoint).values_list("input__chats", flat=True)
-        known = {pk for chats in asked for pk in chats}
+        asked_before = {pk for chats in asked for pk in chats}
         for persona, ids in people.items():
-            for some in chunks([pk for pk in ids if pk not in known], options.chats):
+            for some in chunks([pk for pk in ids if pk not in asked_before], options.chats):
                 yield persona, {"chats": some, "language": options.language}
 
     def write(self, proposal: Proposal, ask: Ask) -> Result:

@@ -63,8 +63,8 @@ EXAMPLE_FIELDS = ("external_id", "person", "text", "memories")
 def _shown(example: dict) -> str:
     """An example as a prompt shows it: what was known of the person, then the question."""
     memories = "".join(f"- {memory}\n" for memory in example["memories"])
-    known = f"Known of that person:\n{memories}Their question:\n" if memories else ""
-    return known + example["text"]
+    background = f"Known of that person:\n{memories}Their question:\n" if memories else ""
+    return background + example["text"]
 
 
 QUESTION = record(scenario=text(100), question=text(1_500, 8))

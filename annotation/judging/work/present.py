@@ -296,8 +296,10 @@ def proposal(shown: Shown, annotator: User) -> dict | None:
         item = Item.objects.select_related("repeats").get(slots=shown.slot)
         # A check shows what the item that it was made of would: nobody must know it by this.
         item = item.repeats or item
-        found = _of_model(item, shown) if source == "model" else _of_another(item, annotator, shown)
-        draft.proposal = found and {"from": source, "of": found[0], "label": found[1]}
+        proposed = (
+            _of_model(item, shown) if source == "model" else _of_another(item, annotator, shown)
+        )
+        draft.proposal = proposed and {"from": source, "of": proposed[0], "label": proposed[1]}
         draft.save(update_fields=["proposal"])
     return draft.proposal
 

@@ -425,10 +425,10 @@ def _proposal(
         began = drafts.values_list("proposal", flat=True).first()
     if not began:
         return None
-    wanted, given = held.kind.of_label(began["label"], held.config).label, answer.label
-    if isinstance(wanted, dict) and isinstance(given, dict):
-        given = {key: given.get(key) for key in wanted}
-    return began | {"changed": given != wanted}
+    wanted, label = held.kind.of_label(began["label"], held.config).label, answer.label
+    if isinstance(wanted, dict) and isinstance(label, dict):
+        label = {key: label.get(key) for key in wanted}
+    return began | {"changed": label != wanted}
 
 
 def _count(held: Held, judgment: Judgment, answer: Content) -> None:

@@ -53,8 +53,8 @@ def questions(study: Study) -> dict[Query, set[UUID]]:
     rows = Query.objects.filter(study=study, replaced_at=None, ready=True, grounds__isnull=False)
     grounded = {}
     for query in rows.exclude(owner=None).select_related("owner").distinct().order_by("pk"):
-        kept = browse.sessions(cast(User, query.owner), study).filter(grounds__query=query)
-        if grounds := set(kept.values_list("pk", flat=True)):
+        sessions = browse.sessions(cast(User, query.owner), study).filter(grounds__query=query)
+        if grounds := set(sessions.values_list("pk", flat=True)):
             grounded[query] = grounds
     if not grounded:
         raise DomainError("No owner grounded a question in a session that they keep.", code="none")
@@ -96,8 +96,8 @@ def measure(study: Study, ways: Sequence[str], expansions: Sequence[Candidate]) 
         measured += 1
         owner = cast(User, query.owner)
         for way in ways:
-            kept = browse.sessions(owner, study)
-            hits = search.find(owner, written[way], DEPTH, only=kept)
+            sessions = browse.sessions(owner, study)
+            hits = search.find(owner, written[way], DEPTH, only=sessions)
             scores[way][owner.pk].append(ndcg(list(hits), grounds))
     if not measured:
         raise DomainError("No question has all its expansions.", code="none")
@@ -117,17 +117,17 @@ def _searched(query: Query, texts: dict[str, str]) -> dict[str, str]:
     return searched
 
 
-def ndcg(found: Sequence[UUID], relevant: Collection[UUID], depth: int = DEPTH) -> float:
+def ndcg(retrieved: Sequence[UUID], relevant: Collection[UUID], depth: int = DEPTH) -> float:
     """Normalised discounted cumulative gain of the first ``depth``, all relevant ones alike.
 
     Järvelin and Kekäläinen 2002: a gain of 1 at rank r counts 1 / log2(r + 1).
     """
     gains = [1 / math.log2(rank + 1) for rank in range(1, depth + 1)]
-    gain = sum(gain for gain, session in zip(gains, found, strict=False) if session in relevant)
+    gain = sum(gain for gain, session in zip(gains, retrieved, strict=False) if session in relevant)
     return gain / sum(gains[: len(relevant)])
 
 
 def _over_people(scores: dict[int, list[float]]) -> Coefficient:
-    means = [fmean(own) for own in scores.values()]
+    means = [fmean(gains) for gains in scores.values()]
     se = stdev(means) / math.sqrt(len(means)) if len(means) > 1 else 0.0
     return with_t_interval(fmean(means), se, len(means), floor=0.0)

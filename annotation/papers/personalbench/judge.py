@@ -368,8 +368,8 @@ def relevance(rows: list[dict], replies: dict[str, tuple]) -> dict:
     places = [n for n in range(len(rows)) if _selects(n) in replies]
     shown = [rows[n] for n in places]
     values = [replies[_selects(n)][0] for n in places]
-    said = np.array([value is True for value in values], dtype=float)
-    selected = list(zip([row["user"] for row in shown], said.tolist(), strict=True))
+    chosen = np.array([value is True for value in values], dtype=float)
+    selected = list(zip([row["user"] for row in shown], chosen.tolist(), strict=True))
     votes = [(row["user"], float(vote.get("vote") == "yes")) for row in shown
              for vote in row.get("votes") or ()]  # fmt: skip
     return {
@@ -378,7 +378,7 @@ def relevance(rows: list[dict], replies: dict[str, tuple]) -> dict:
         "selected": _cell(selected, 100),
         "people_selected": _cell(votes, 100),
         "f1": _beside_people("relevance", others.f1, others.majority, shown, "votes", "vote",
-                             others.VOTES, {"system": said}),
+                             others.VOTES, {"system": chosen}),
     }  # fmt: skip
 
 

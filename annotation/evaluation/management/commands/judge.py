@@ -63,7 +63,7 @@ class Command(RunCommand):
         named = {"setting": setting, "system": options["system"] or (file.stem if file else "")}
         asked = built(Measurement, taken(Measurement, options) | named)
         system = systems.of_measurement(asked, systems.of_file(file) if file else [])
-        one = (asked.endpoint, asked.setting, asked.limit)
-        wanted = runs.measured(options["release"], *one, judge=judge, system=system)
+        single = (asked.endpoint, asked.setting, asked.limit)
+        wanted = runs.measured(options["release"], *single, judge=judge, system=system)
         run = self.carry_out(wanted, options["resume"])
         self.report(run, judge.words(run.result), options["json"])
