@@ -32,7 +32,7 @@ from annotation.queries.models import Query
 
 pytestmark = pytest.mark.long
 
-PAGES = int(os.environ.get("ATTUNE_BLIND_PAGES") or 120)
+PAGES = int(os.environ.get("ATTUNE_BLIND_PAGES") or 200)
 STRATEGIES = ("generic", "profile", "profile-and-memories")
 MODELS = ("small", "a-much-longer-name-of-a-model-70b", "other")
 # Votes of the eight others for the answer that leads, the next and the last, by tier.
