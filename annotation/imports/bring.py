@@ -24,6 +24,7 @@ from annotation.core.rows import silent
 from annotation.core.schema import asked, built, fields_of
 from annotation.imports import mapping as mappings
 from annotation.imports import paths, recipes, shape, store, tables
+from annotation.imports.faults import Faults, FaultsError
 from annotation.imports.mapping import LEVELS, Mapping, MappingError
 from annotation.imports.shape import RowError
 from annotation.imports.store import Result
@@ -158,7 +159,7 @@ def mapping_for(table: Table, wish: dict) -> Mapping:
         raise unsupported()
     sample = [row for _line, row in table.sample]
     if not sample:
-        faults = store.Faults()
+        faults = Faults()
         for line, reason in table.rows():
             faults.add(line, str(reason))
         raise store.nothing_came(faults)
@@ -283,7 +284,7 @@ def import_votes(study: Study, path: Path | str, progress: Callable = silent) ->
         rows = iter(progress(table.rows(), "votes", None))
         try:
             result = store.store(study, rows, Mapping(named), skip_faults=True, beyond=False)
-        except store.FaultsError as refusal:
+        except FaultsError as refusal:
             result = Result(dict.fromkeys((*COUNTS, "judged"), 0), refusal.faults)
     counts = {"votes": result.counts["votes"], "items": result.counts["judged"]}
     rejected = [{"line": line, "reason": reason} for line, reason in result.faults.rows]

@@ -20,10 +20,11 @@ from annotation.core.jobs import Lease, TakenOver
 from annotation.core.rows import chunks
 from annotation.core.scratch import scratch_folder
 from annotation.imports import bring, hub, tables
+from annotation.imports.faults import Faults, FaultsError
 from annotation.imports.hub import HubTable
 from annotation.imports.models import DataImport, ImportFault
 from annotation.imports.receive import UPLOADS
-from annotation.imports.store import Faults, FaultsError, Progress, Result
+from annotation.imports.store import Progress, Result
 from annotation.imports.tables import Beginning, Table
 
 # Progress is written, and a cancelled import noticed, so often.

@@ -25,12 +25,12 @@ from annotation.core.records import Rows
 from annotation.core.rows import chunks
 from annotation.imports import mapping as mappings
 from annotation.imports import shape, votes
+from annotation.imports.faults import Faults, FaultsError
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
 from annotation.judging.imports import judgments, turns
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import wider
-from annotation.judging.kinds.imported import WIDER
 from annotation.judging.models import Batch, Item, ItemOption, Slot
 from annotation.personas import conversations, curate
 from annotation.personas.models import Attribute, Memory
@@ -45,7 +45,6 @@ BEFORE_VOTES = 0.3
 MANY = 500
 # Judgments of an item of a new task that brings no votes of its own.
 OVERLAP = 3
-FAULTS_LIMIT = 100_000
 # Columns of the staged rows by their types; they outlast a transaction.
 _ROW = {
     "int": ("line", "turn"),
@@ -67,41 +66,6 @@ _TABLES = f"""
     CREATE TEMPORARY TABLE import_vote (
         line int, item text, answers text[], worker text, label text, scores jsonb, reason text,
         submitted_at timestamptz, seconds float)"""
-
-
-@dataclass
-class Faults:
-    """Lines that are not imported; beyond FAULTS_LIMIT they are only counted."""
-
-    rows: list[tuple[int, str]] = field(default_factory=list)
-    count: int = 0
-    # What a task could be given to take lines that do not fit it (imported.WIDER): its name.
-    wider: dict[str, str] = field(default_factory=dict)
-    # Whether a line is a further judgment of one person, which repeats could be.
-    repeated: bool = False
-
-    def add(self, line: int, reason: str) -> None:
-        self.count += 1
-        if len(self.rows) < FAULTS_LIMIT:
-            self.rows.append((line, reason))
-
-    def add_all(self, others: "Faults") -> None:
-        """Add those of ``others`` that are not among them."""
-        for line, reason in set(others.rows).difference(self.rows):
-            self.add(line, reason)
-        self.rows.sort()
-        self.repeated |= others.repeated
-
-    def offers(self) -> list[str]:
-        """The changes of tasks that would make lines fit, a sentence for each."""
-        words = _("The task “%(task)s” would take more of them with: %(change)s (%(name)s).")
-        offers = [
-            words % {"task": task, "change": WIDER[name], "name": name}
-            for name, task in sorted(self.wider.items())
-        ]
-        if self.repeated:
-            offers.append(_("Further judgments of one person can be kept as repeats."))
-        return offers
 
 
 @dataclass
@@ -135,20 +99,6 @@ class Progress:
 
     def done(self, result: Result) -> None:
         """Keep the end, in the transaction that stores the rest."""
-
-
-class FaultsError(DomainError):
-    """Lines are faulty and none may be left out; ``faults`` lists them."""
-
-    code = "faulty_lines"
-
-    def __init__(self, faults: Faults, sentence: str = "") -> None:
-        sentence = sentence or (
-            _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
-            % faults.count
-        )
-        super().__init__(" ".join([sentence, *faults.offers()]))
-        self.faults = faults
 
 
 def store(

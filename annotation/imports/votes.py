@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -13,15 +13,13 @@ from psycopg.types.json import Jsonb
 
 from annotation.core.errors import DomainError
 from annotation.imports import shape
+from annotation.imports.faults import Faults
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Row, Vote
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.studies.models import Study
-
-if TYPE_CHECKING:
-    from annotation.imports.store import Faults
 
 ITEMS_AT_ONCE = 2_000
 REASON_LIMIT = 5_000
@@ -125,7 +123,7 @@ class Votes:
     def __init__(
         self,
         study: Study,
-        faults: "Faults",
+        faults: Faults,
         *,
         signed: bool,
         repeats: bool,

@@ -13,9 +13,10 @@ from annotation.core.rows import bar
 from annotation.core.schema import add_arguments, taken
 from annotation.core.scratch import scratch_folder
 from annotation.imports import bring, hub, recipes, tables
+from annotation.imports.faults import Faults, FaultsError
 from annotation.imports.hub import HubTable
 from annotation.imports.mapping import OWN, TARGETS, suggestion
-from annotation.imports.store import Faults, FaultsError, Result
+from annotation.imports.store import Result
 from annotation.studies.models import Provenance, Study
 
 # Faulty lines that are listed.
