@@ -1,4 +1,4 @@
-"""Pages of long lists by number or by key, and parts of pages that htmx asks for."""
+"""How a view ends, pages of long lists by number or by key, and parts that htmx asks for."""
 
 import base64
 import json
@@ -6,18 +6,32 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Page, Paginator
 from django.db.models import Model, Q, QuerySet
 from django.forms import BaseForm, BoundField
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 
 from annotation.core.errors import DomainError
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+
+def done(request: HttpRequest, sentence: str, to: str, *args: Any) -> HttpResponse:
+    """Say in a message that an act succeeded, on the page named ``to`` with ``args``."""
+    messages.success(request, sentence)
+    return redirect(to, *args)
+
+
+def show(request: HttpRequest, template: str, context: dict) -> HttpResponse:
+    """The page of ``template``, with status 400 where a form of the ``context`` has errors."""
+    forms = [value for value in context.values() if isinstance(value, BaseForm)]
+    status = 400 if any(form.errors for form in forms) else 200
+    return render(request, template, context, status=status)
 
 
 def page_of(rows: QuerySet, size: int, number: str | None) -> Page:

@@ -1,12 +1,17 @@
 """How somebody stands to a study. Every view of a study begins with ``study_for``."""
 
 from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_http_methods
 
 from annotation import policies
 from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core import sql
 from annotation.policies import Member
 from annotation.studies.models import Study
@@ -40,6 +45,24 @@ def study_for(user: User, slug: str, may: Callable[[Member], bool]) -> Study:
     if not may(member):
         raise PermissionDenied
     return study
+
+
+def study_page(may: Callable[[Member], bool], *methods: str) -> Callable:
+    """Decorator of a page of a study: the view gets what ``study_for`` gives in place of the slug.
+
+    ``may`` is the policy of the page, ``methods`` are all that it takes (``GET`` brings ``HEAD``).
+    """
+    taken = (*methods, "HEAD") if "GET" in methods else methods
+
+    def decorate(view: Callable[..., HttpResponseBase]) -> Callable[..., HttpResponseBase]:
+        @require_http_methods(taken)
+        @wraps(view)
+        def page(request: UserRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            return view(request, study_for(request.user, slug, may), *args, **kwargs)
+
+        return page
+
+    return decorate
 
 
 def member_of(user: User, study: Study) -> Member:

@@ -10,13 +10,14 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals
 from annotation.core.outgoing import URL_LIMIT
-from annotation.studies.access import study_for
+from annotation.core.pages import show
+from annotation.studies.access import study_page
+from annotation.studies.models import Study
 from annotation.webhooks import deliver, tasks
 from annotation.webhooks.events import EVENTS
 from annotation.webhooks.models import Delivery, Webhook
@@ -36,31 +37,28 @@ class WebhookForm(forms.Form):
     )
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def webhooks(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.webhook.may_manage, "GET", "POST")
+def webhooks(request: UserRequest, study: Study) -> HttpResponse:
     """The study's webhooks and their messages; POST adds one."""
-    study = study_for(request.user, slug, policies.webhook.may_manage)
     form = WebhookForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form, "url"):
             deliver.add_webhook(study, **form.cleaned_data, by=request.user)
-            return redirect("webhooks", slug)
+            return redirect("webhooks", study.slug)
     sent = Delivery.objects.filter(webhook__study=study).select_related("webhook")
+    page = Paginator(sent.order_by("-created_at", "pk"), MESSAGES_A_PAGE)
     context = {
         "study": study,
         "form": form,
         "webhooks": study.webhooks.order_by("pk"),
-        "page": Paginator(sent.order_by("-created_at", "pk"), MESSAGES_A_PAGE).get_page(
-            request.GET.get("page")
-        ),
+        "page": page.get_page(request.GET.get("page")),
     }
-    return render(request, "webhooks/webhooks.html", context, status=400 if form.errors else 200)
+    return show(request, "webhooks/webhooks.html", context)
 
 
-@require_POST
-def change(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.webhook.may_manage, "POST")
+def change(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Test, pause or remove a webhook; removing asks first."""
-    study = study_for(request.user, slug, policies.webhook.may_manage)
     webhook = get_object_or_404(Webhook, study=study, pk=pk)
     action = request.POST.get("action")
     if action == "test":
@@ -73,7 +71,7 @@ def change(request: UserRequest, slug: str, pk: int) -> HttpResponse:
             return render(request, "core/sure.html", _question(webhook))
         deliver.remove(webhook, by=request.user)
         messages.success(request, _("The webhook is removed."))
-    return redirect("webhooks", slug)
+    return redirect("webhooks", study.slug)
 
 
 def _question(webhook: Webhook) -> dict:
@@ -88,11 +86,10 @@ def _question(webhook: Webhook) -> dict:
     }
 
 
-@require_POST
-def replay(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
+@study_page(policies.webhook.may_manage, "POST")
+def replay(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
     """Send a message once more."""
-    study = study_for(request.user, slug, policies.webhook.may_manage)
     delivery = get_object_or_404(Delivery, webhook__study=study, pk=pk)
     deliver.replay(delivery)
     jobs.notify(tasks.send, delivery.pk)
-    return redirect("webhooks", slug)
+    return redirect("webhooks", study.slug)
