@@ -14,7 +14,7 @@ from annotation.judging.kinds import (
     config_of,
     config_of_task,
     kind_of,
-    labels,
+    label_words,
 )
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
@@ -246,6 +246,6 @@ def _explained(item: Item, answer: Answer, order: list[int]) -> dict | None:
         return None
     return {
         "right": hidden_checks.agrees(item, answer.label, item.expected),
-        "expected": labels.label_words(item, item.expected, order),
+        "expected": label_words(item, item.expected, order),
         "explanation": item.explanation,
     }

@@ -47,7 +47,7 @@ from annotation.datasets.truth import (
     verdict,
 )
 from annotation.datasets.writers import Tables
-from annotation.judging.imports import turns
+from annotation.judging.imports.judgments import writers
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
 from annotation.studies import survey
@@ -222,12 +222,12 @@ def _last_judgment(study: Study) -> int:
     now, none of a lower id can appear. New judgments, and imports into other studies, go on.
     """
     last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
-    awaited = turns.writers(study)
+    awaited = writers(study)
     for _attempt in range(WAITS):
         if not awaited:
             return last
         time.sleep(FREEZE_PAUSE_SECONDS)
-        awaited &= turns.writers(study)
+        awaited &= writers(study)
     raise Conflict(BUSY)
 
 

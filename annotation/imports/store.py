@@ -28,7 +28,7 @@ from annotation.imports import shape, votes
 from annotation.imports.faults import Faults, FaultsError
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
-from annotation.judging.imports import judgments, turns
+from annotation.judging.imports import judgments
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import wider
 from annotation.judging.models import Batch, Item, ItemOption, Slot
@@ -134,7 +134,7 @@ def store(
     progress = progress or Progress()
     try:
         with transaction.atomic():
-            study = turns.take(study)
+            study = judgments.take_turn(study)
             job = _Storing(study, mapping, task, by, progress)
             job.beyond = beyond
             if provenance:
@@ -198,7 +198,7 @@ class _Storing:
         """Store the judgments by chunks, each with its mark, after the one that came last."""
         for names in votes.items_of_votes(self.progress.mark or ""):
             with transaction.atomic():
-                turns.take(self.study)
+                judgments.take_turn(self.study)
                 self.store_votes(names)
                 self.progress.stored(names[-1])
         with transaction.atomic():

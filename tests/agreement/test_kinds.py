@@ -14,7 +14,7 @@ from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
 from annotation.judging.imports import bundles
 from annotation.judging.models import Batch, Judgment, Slot
-from annotation.judging.work import comments, voids
+from annotation.judging.work import comments, queue
 from annotation.studies.models import Study
 from annotation.votes.counting import newest_judged
 from tests import everykind
@@ -204,7 +204,7 @@ def test_pages_take_as_many_statements_however_many_votes_there_are(computed, ca
         return len(found)
 
     counts = [asked(address) for address in addresses]
-    voids.void(computed, cast.person("Bo"), cause="Reads nothing.")
+    queue.void(computed, cast.person("Bo"), cause="Reads nothing.")
     fewer = [asked(address) for address in addresses]
     assert fewer == counts
 
@@ -296,7 +296,7 @@ def test_scores_and_preferences_have_means_by_strategy_over_people(computed):
 
 
 def test_one_person_has_a_mean_without_interval(computed, cast):
-    voids.void(computed, cast.person("Chen"), cause="Reads nothing.")
+    queue.void(computed, cast.person("Chen"), cause="Reads nothing.")
     rows = figure_of(board(computed, "feel"), "strategy_means").rows
     assert {row[2] for row in rows} <= {1, 2}
     assert all((row[5] is None) == (row[2] == 1) for row in rows)

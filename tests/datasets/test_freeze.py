@@ -21,7 +21,7 @@ from annotation.datasets import folders, freeze, layouts, tasks
 from annotation.datasets.check import check_release
 from annotation.datasets.models import Release
 from annotation.datasets.records import workers
-from annotation.judging.imports import turns
+from annotation.judging.imports import judgments
 from annotation.judging.models import Answer, Judgment
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -729,7 +729,7 @@ def test_only_an_import_into_the_study_itself_keeps_a_release_waiting(
 
     def import_into(study, taken, released):
         with transaction.atomic(), connection.cursor() as cursor:
-            turns.take(study)
+            judgments.take_turn(study)
             cursor.execute("LOCK TABLE judging_judgment IN ROW EXCLUSIVE MODE")
             taken.set()
             released.wait(20)

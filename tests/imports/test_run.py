@@ -9,7 +9,7 @@ from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
 from annotation.imports import receive, run, votes
 from annotation.imports.models import DataImport
-from annotation.judging.imports import turns
+from annotation.judging.imports.judgments import writers
 from annotation.judging.models import Item, Judgment
 from tests.processes import die, killed
 
@@ -27,7 +27,7 @@ COLUMNS = {"columns": {"prompt": ["prompt"], "answer_a": ["answer_a"], "answer_b
 def holds_up_nobody(*studies):
     """Nothing keeps releases of ``studies`` waiting, once PostgreSQL has noticed the end."""
     deadline = time.monotonic() + 30
-    while any(turns.writers(study) for study in studies):
+    while any(writers(study) for study in studies):
         assert time.monotonic() < deadline
 
 

@@ -4,7 +4,16 @@ import pytest
 from django.template.loader import get_template
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds import KINDS, Kind, answers_of, config_of_task, labels, score_rows
+from annotation.judging.kinds import (
+    KINDS,
+    Kind,
+    answers_of,
+    config_of_task,
+    form_fields,
+    label_words,
+    read_label,
+    score_rows,
+)
 from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
@@ -113,16 +122,16 @@ def test_an_answer_is_the_same_by_every_way_to_it(judged, code):
 def test_a_label_has_words_a_form_and_an_export(judged, code):
     for judgment, answer, kind, config in given(judged, code):
         item = Item.objects.select_related("batch__task").get(slots=judgment.slot_id)
-        assert labels.label_words(item, answer.label) and all(kind.words(answer, config))
+        assert label_words(item, answer.label) and all(kind.words(answer, config))
         assert all(kind.words(kind.as_shown(answer, judgment.shown, config), config))
         # Nobody knows the order in which an imported judgment was made.
         unknown = kind.as_shown(answer, [], config)
         assert all(kind.words(unknown, config)) and kind.answer_json(unknown, {0: "?"}, config)
         parts = answer.label if isinstance(answer.label, dict) else {"": answer.label}
-        fields = labels.fields(item)
-        assert {field.part for field in fields} == set(parts)
+        fields = form_fields(item, None, None)
+        assert {field.part for field, _name, _value in fields} == set(parts)
         data = {f"label-{name}" if name else "label": str(n) for name, n in parts.items()}
-        assert labels.read_label(item, data) == answer.label
+        assert read_label(item, data) == answer.label
         ids = {option.number: f"id-{option.number}" for option in item.options.all()}
         assert kind.answer_json(answer, ids, config)
         assert kind.label_json(answer.label, ids, config)

@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.core.models import AuditEvent
 from annotation.judging.annotator import overview
 from annotation.judging.curator import checks
-from annotation.judging.kinds import labels
+from annotation.judging.kinds import label_words
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import Study
@@ -259,11 +259,11 @@ def test_preferences_agree_by_side_and_scores_within_one(cast, tea):
     assert hidden_checks.agrees(item, "1", "3")
     assert hidden_checks.agrees(item, "4", "4")
     assert not hidden_checks.agrees(item, "4", "5")
-    assert labels.label_words(item, "7", (2, 1)) == ["Answer 1 is much better"]
+    assert label_words(item, "7", (2, 1)) == ["Answer 1 is much better"]
     task.kind, task.config = "feedback", {"criteria": ["Tone"], "options": 2}
     assert hidden_checks.agrees(item, {"1/Tone": 4, "2/Tone": 1}, {"1/Tone": 5})
     assert not hidden_checks.agrees(item, {"1/Tone": 3}, {"1/Tone": 5})
-    assert labels.label_words(item, {"1/Tone": 4}, (2, 1)) == ["Answer 2: Tone 4"]
+    assert label_words(item, {"1/Tone": 4}, (2, 1)) == ["Answer 2: Tone 4"]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -11,7 +11,7 @@ from annotation.imports.bring import import_votes
 from annotation.judging.batches.open import close_batch
 from annotation.judging.models import Batch, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
-from annotation.judging.work.voids import void
+from annotation.judging.work.queue import void
 from tests.judging.test_queue import choose, in_parallel, judge
 
 

@@ -11,7 +11,7 @@ from annotation.judging.batches.open import add_items
 from annotation.judging.curator import adjudication, checks
 from annotation.judging.kinds import kind_of
 from annotation.judging.work import queue, submit
-from annotation.judging.work.voids import void
+from annotation.judging.work.queue import void
 from annotation.studies.models import TaskDefinition
 from annotation.votes import counting
 

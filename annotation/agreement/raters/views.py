@@ -19,7 +19,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.agreement.raters import records
 from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.core.models import AuditEvent
-from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
+from annotation.judging.kinds import answers_of, config_of_task, kind_of, label_words
 from annotation.judging.models import Batch, Desk, Handback, Item, Judgment, Slot
 from annotation.judging.work import comments as threads
 from annotation.judging.work import hidden_checks
@@ -97,7 +97,7 @@ def _answered(study: Study, person: User, purpose: str) -> list[dict]:
             # Copies have generated names: the name of the copied item is shown.
             "name": (outcome.item.repeats or outcome.item).external_id,
             "words": words[outcome.judgment.pk],
-            "expected": labels.label_words(outcome.item, outcome.expected),
+            "expected": label_words(outcome.item, outcome.expected),
         }
         for outcome in outcomes
     ]

@@ -22,8 +22,7 @@ from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_
 from annotation.core.pages import is_seen, whole_or_part
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
-from annotation.judging.annotator import skeleton
-from annotation.judging.kinds import kind_of, labels
+from annotation.judging.kinds import kind_of, label_words
 from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Judgment, Slot
 from annotation.judging.work import comments, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
@@ -304,8 +303,8 @@ def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpRespons
         "study": study,
         "shown": shown,
         "right": hidden_checks.agrees(item, label, item.expected),
-        "given": labels.label_words(item, label, shown.order),
-        "expected": labels.label_words(item, item.expected, shown.order),
+        "given": label_words(item, label, shown.order),
+        "expected": label_words(item, item.expected, shown.order),
         "explanation": item.explanation,
         "training": hidden_checks.training_record(study, request.user),
     }
@@ -327,8 +326,6 @@ def _page(
     """
     shown = _shown(study, slot_id, request.user) if slot_id else None
     last = last if study.edit_hours else None
-    if shown and request.htmx and not refusal and skeleton.plain(shown):
-        return HttpResponse(skeleton.fragment(request, study, shown, last))
     context: dict[str, Any] = {"study": study, "shown": shown, "refusal": refusal, "last": last}
     if shown:
         proposal = present.proposal(shown, request.user)

@@ -11,7 +11,6 @@ from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.judging.models import Answer, Draft, Handback, ItemComment, Judgment, Slot
 from annotation.judging.work import queue
-from annotation.judging.work.voids import void
 from annotation.queries.models import GoldClaim, GoldResponse, Ground, Query, Rubric
 from annotation.studies import crowd, members, survey
 from annotation.studies.models import Study
@@ -32,7 +31,7 @@ def withdraw(study: Study, annotator: User) -> int:
     if study.consent_text:
         consent.withdraw(annotator, study.consent_text)
         audit.record(annotator, "consent.withdraw", study.consent_text)
-    taken = void(study, annotator, cause="withdrawn", by=annotator)
+    taken = queue.void(study, annotator, cause="withdrawn", by=annotator)
     erase_own_queries(study, annotator)
     Draft.objects.filter(slot__study=study, annotator=annotator).delete()
     ItemComment.objects.filter(slot__study=study, slot__annotator=annotator).delete()

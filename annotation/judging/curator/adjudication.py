@@ -17,7 +17,14 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.judging.curator import checks
-from annotation.judging.kinds import answers_of, config_of_task, kind_of, labels
+from annotation.judging.kinds import (
+    answers_of,
+    config_of_task,
+    form_fields,
+    kind_of,
+    label_words,
+    read_label,
+)
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Adjudication, Item, Judgment, Leaders
 from annotation.judging.work import comments
@@ -68,7 +75,7 @@ def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     refusal = None
     if request.method == "POST":
         try:
-            label = labels.read_label(item, request.POST)
+            label = read_label(item, request.POST)
             rule(item, label, request.POST.get("reason", ""), by=request.user)
         except DomainError as error:
             refusal = error
@@ -80,7 +87,7 @@ def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
         "options": item.options.select_related("candidate").order_by("number"),
         "votes": votes(item),
         "rulings": rulings(item),
-        "fields": checks.form_fields(item, None, request.POST),
+        "fields": form_fields(item, None, request.POST),
         "reason": request.POST.get("reason", ""),
         "refusal": refusal,
     }
@@ -128,7 +135,7 @@ def votes(item: Item) -> list[dict]:
     return [
         {
             "who": _letter(n),
-            "words": labels.label_words(item, answers[row.pk].label),
+            "words": label_words(item, answers[row.pk].label),
             "judgment": row,
         }
         for n, row in enumerate(rows)
@@ -138,7 +145,7 @@ def votes(item: Item) -> list[dict]:
 def rulings(item: Item) -> list[dict]:
     """Rulings on an item in words, the standing one first."""
     rows = item.adjudications.select_related("by").order_by("-pk")
-    return [{"ruling": ruling, "words": labels.label_words(item, ruling.label)} for ruling in rows]
+    return [{"ruling": ruling, "words": label_words(item, ruling.label)} for ruling in rows]
 
 
 def _letter(n: int) -> str:

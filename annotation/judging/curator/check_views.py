@@ -16,7 +16,7 @@ from annotation.core.errors import DomainError
 from annotation.core.pages import page_of
 from annotation.core.schema import form_of
 from annotation.judging.curator import checks
-from annotation.judging.kinds import labels
+from annotation.judging.kinds import form_fields, label_words, read_label
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Checks, Item
 from annotation.judging.work import hidden_checks
@@ -60,12 +60,12 @@ def make(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     source = get_object_or_404(checks.ready(study), pk=pk)
     context = {"study": study, "item": source, "purposes": checks.PURPOSES}
     context |= {
-        "votes": [(labels.label_words(source, label), n) for label, n in checks.votes(source)],
+        "votes": [(label_words(source, label), n) for label, n in checks.votes(source)],
         "purpose": request.POST.get("purpose", "training"),
     }
     if request.method == "POST":
         try:
-            expected = labels.read_label(source, request.POST)
+            expected = read_label(source, request.POST)
             text = request.POST.get("explanation", "")
             purpose = request.POST.get("purpose", "")
             checks.make(study, source, purpose, expected, text, by=request.user)
@@ -83,7 +83,7 @@ def change(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
     context = {"study": study, "item": item, "check": item}
     if request.method == "POST":
         try:
-            expected = labels.read_label(item, request.POST)
+            expected = read_label(item, request.POST)
             text = request.POST.get("explanation", "")
             checks.edit(item, expected, text, by=request.user)
         except DomainError as refusal:
@@ -117,7 +117,7 @@ def _form(
 ) -> HttpResponse:
     item = context["item"]
     context |= {
-        "fields": checks.form_fields(item, label, request.POST if refusal else None),
+        "fields": form_fields(item, label, request.POST if refusal else None),
         "typed": request.POST,
         "explanation": request.POST.get("explanation", text),
         "options": item.options.select_related("candidate").order_by("number"),
@@ -141,7 +141,7 @@ def _rows(study: Study, purpose: str) -> list[dict]:
     return [
         {
             "item": item,
-            "expected": labels.label_words(item, item.expected),
+            "expected": label_words(item, item.expected),
             "answered": answered[item.pk],
             "share": right[item.pk] / answered[item.pk] if answered[item.pk] else None,
             "over": item.retired_at or item.batch.closed_at,

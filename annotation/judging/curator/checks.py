@@ -15,7 +15,6 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast
-from django.http import QueryDict
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -23,7 +22,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import config_of_task, kind_of, labels
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Adjudication,
@@ -163,14 +162,3 @@ def _explanation(text: str, purpose: str) -> str:
         return ""
     empty = _("Explain the expected answer: whoever trains reads it.")
     return comments.checked(text, EXPLANATION_LIMIT, empty)
-
-
-def form_fields(item: Item, label: Label | None, sent: QueryDict | None) -> list[tuple]:
-    """Each field of a label's form, its name, and its value as ``sent``, else of ``label``."""
-    fields = []
-    for field in labels.fields(item):
-        name = f"label-{field.part}" if field.part else "label"
-        value = label.get(field.part) if isinstance(label, dict) else label
-        value = sent.get(name) if sent is not None else value
-        fields.append((field, name, "" if value is None else str(value)))
-    return fields

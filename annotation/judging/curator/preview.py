@@ -20,7 +20,7 @@ from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import store_items
-from annotation.judging.kinds import config_of_task, kind_of, labels
+from annotation.judging.kinds import config_of_task, kind_of, label_words
 from annotation.judging.models import Batch, Item, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.personas.models import Attribute, Evidence, Persona, PersonaVersion
@@ -137,7 +137,7 @@ def _submit(study: Study, tried: Tried, item: Item, person: User, data: QueryDic
     except DomainError as refusal:
         return replace(tried, refusal=refusal)
     label = shown.kind.answer_of(done.judgment).label
-    return replace(tried, stored=tuple(labels.label_words(item, label, shown.order)))
+    return replace(tried, stored=tuple(label_words(item, label, shown.order)))
 
 
 def _made(study: Study, task: TaskDefinition) -> tuple[list[Item], bool]:

@@ -19,7 +19,6 @@ from annotation.core import audit, refusals
 from annotation.core.errors import Conflict
 from annotation.judging.models import Batch, BonusNote, Desk, Item, Slot
 from annotation.judging.work import comments, hidden_checks, queue
-from annotation.judging.work.voids import void
 from annotation.studies.access import study_for
 from annotation.studies.models import Role, Study
 
@@ -93,11 +92,11 @@ def resume(study: Study, annotator: User, *, by: User) -> None:
 def exclude(study: Study, annotator: User, reason: str, *, by: User) -> int:
     """Take out what this person judged, and give them no more work; how many judgments that were.
 
-    Their judgments are voided and open to others (voids.void); they stay a member and read that
+    Their judgments are voided and open to others (queue.void); they stay a member and read that
     they get no more items. ``reason`` is for the record alone.
     """
     reason = comments.checked(reason, TEXT_LIMIT, _("Give the reason: it is kept in the record."))
-    voided = void(study, annotator, cause=reason, by=by)
+    voided = queue.void(study, annotator, cause=reason, by=by)
     desk = _desk(study, annotator)
     now = timezone.now()
     sentence = _("The people who run this study have ended your part in it.")
