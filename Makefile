@@ -145,7 +145,7 @@ proofs: $(INSTALLED_DEV) $(CHROMIUM)
 short-proofs: $(INSTALLED_DEV)
 	$(RUN) -m pytest -m proof tests/benchmarks tests/local/test_wheel.py
 	$(MAKE) drill
-	$(MAKE) fuzz EXAMPLES=105
+	$(MAKE) fuzz EXAMPLES=40
 	$(MAKE) chaos SECONDS=60
 	$(MAKE) mutants MODULES='annotation.judging.ordering*'
 

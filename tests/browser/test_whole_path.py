@@ -388,6 +388,7 @@ def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
+@pytest.mark.proof
 def test_from_generated_answers_to_a_released_benchmark(ada, person, server, tmp_path):
     ada = ada.page
     make_study(ada)

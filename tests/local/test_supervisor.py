@@ -255,6 +255,7 @@ def test_a_taken_port_is_named_before_anything_starts(up):
         assert not (data / "postgres").exists()
 
 
+@pytest.mark.proof
 def test_killed_without_a_word_it_leaves_no_orphan_and_the_next_start_has_every_row(up):
     with psycopg.connect(up.services()["DATABASE_URL"]) as connection:
         connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
