@@ -37,3 +37,22 @@ def test_text_that_is_safe_is_never_shown_for_equal_text_that_is_not(order):
     pages = [rendered(why) for why in (mark_safe(words), words)[::order]][::order]  # noqa: S308
     assert words in pages[0]
     assert words not in pages[1]
+
+
+def test_cells_of_a_table_name_their_columns_where_they_do_not_name_themselves():
+    page = Template(
+        '{% table "Teas" "Id" "Name" "Text" "" %}<tr>\n<th scope="row">1</th>'
+        '<td class="at">{{ name }}</td><td dir="auto">long</td><td><b>x</b></td></tr>{% endtable %}'
+    ).render(Context({"name": "<td>"}))
+
+    assert '<table class="stacked">' in page
+    assert (
+        '<tr>\n<th scope="row">1</th><td class="at" data-label="Name">&lt;td&gt;</td>'
+        '<td dir="auto">long</td><td><b>x</b></td></tr>'
+    ) in page
+
+
+def test_a_row_of_fewer_cells_than_columns_stays_a_row():
+    page = Template('{% table "T" "A" "B&C" %}<tr><td colspan="2">no</td></tr>{% endtable %}')
+
+    assert '<tr><td colspan="2">no</td></tr>' in page.render(Context())
