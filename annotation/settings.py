@@ -191,7 +191,7 @@ NOWHERE = "postgresql:///attune?host=/nonexistent"
 DATABASES = {"default": _database(DATABASE_URL or NOWHERE)}
 if REPLICA_URL := env.str("ATTUNE_REPLICA_URL"):
     DATABASES["replica"] = _database(REPLICA_URL) | {"TEST": {"MIRROR": "default"}}
-    DATABASE_ROUTERS = ["annotation.core.replica.Router"]
+    DATABASE_ROUTERS = ["annotation.core.middleware.Router"]
 # Pages of results do not read a copy that is older.
 REPLICA_MAX_SECONDS = env.int("ATTUNE_REPLICA_MAX_SECONDS", 60, low=1)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
@@ -273,7 +273,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    *(["annotation.core.replica.Replica"] if REPLICA_URL else []),
+    *(["annotation.core.middleware.Replica"] if REPLICA_URL else []),
 ]
 
 ROOT_URLCONF = "annotation.urls"

@@ -17,7 +17,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
 from annotation.accounts.models import ApiToken, User
-from annotation.core import unavailable
+from annotation.core import views
 from annotation.core.errors import DomainError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _count(kind: str, name: object, rate: int) -> None:
     try:
         cache.add(key, 0, timeout=120)
         count = cache.incr(key)
-    except (*unavailable.MEMORY, ValueError) as error:
+    except (*views.MEMORY, ValueError) as error:
         # The limit is no reason to lose judgments while the cache is away.
         log.warning("calls are not counted: %s", type(error).__name__)
         return

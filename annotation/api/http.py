@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from annotation.core import logs, records, unavailable, uploads
+from annotation.core import logs, records, uploads, views
 from annotation.core.errors import DomainError
 from annotation.core.pages import behind, key_of
 
@@ -37,10 +37,10 @@ def handle(error: Exception, context: dict) -> Response | None:
         status, code, detail = 404, "not_found", "There is no such thing, or it is not yours."
     elif isinstance(error, PermissionDenied):
         status, code, detail = 403, "forbidden", "Your role in this study does not include this."
-    elif isinstance(error, unavailable.ALL):
-        unavailable.note(error)
-        status, code, detail = 503, "unavailable", unavailable.explained(error)[1]
-        headers |= unavailable.RETRY
+    elif isinstance(error, views.OUTAGES):
+        views.note_outage(error)
+        status, code, detail = 503, "unavailable", views.explained(error)[1]
+        headers |= views.RETRY
     elif isinstance(error, exceptions.APIException):
         status, code, detail = error.status_code, error.default_code, _sentence(error.detail)
         headers = _headers(error)
@@ -66,7 +66,7 @@ def problem(
     body |= {"code": code, "detail": detail, "request": logs.request_id.get(), **(members or {})}
     response = Response(body, status=status, headers=headers)
     if status == 503:
-        response._has_been_logged = True  # in one line already: unavailable.note
+        response._has_been_logged = True  # in one line already: note_outage
     response.content_type = ProblemRenderer.media_type
     # The view may have failed before it chose a renderer.
     request.accepted_renderer = ProblemRenderer()

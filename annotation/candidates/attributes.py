@@ -16,7 +16,7 @@ from annotation.candidates.models import JUDGED, Extraction
 from annotation.core import audit, foreign, learned
 from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.schema import asked
 from annotation.personas.models import Attribute, Conversation, Evidence
 from annotation.studies.models import Study

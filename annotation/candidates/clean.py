@@ -12,7 +12,7 @@ from statistics import median
 
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core import characters, languages
+from annotation.core import languages, records
 from annotation.personas import schema as profiles
 
 _THINK = r"think(?:ing)?|reasoning|thought"
@@ -82,7 +82,7 @@ def clean(raw: str, tag: str = "") -> Cleaned:
     With ``tag`` only what stands between <tag> and </tag> counts, outside of the thinking.
     Thinking that was never closed takes everything after it: what follows is no answer.
     """
-    text = without_thoughts(characters.clean(raw).replace("\r\n", "\n"))
+    text = without_thoughts(records.clean(raw).replace("\r\n", "\n"))
     if tag:
         text = tagged(text, tag)
     urls: list[str] = []

@@ -19,7 +19,7 @@ from annotation.core import audit, foreign, jobs, sql
 from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.core.jobs import Lease, TakenOver
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.scratch import scratch_folder
 from annotation.histories import search
 from annotation.studies.models import Study

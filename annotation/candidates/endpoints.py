@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
-from annotation.core import characters, telemetry
+from annotation.core import records, telemetry
 from annotation.core.errors import DomainError, NotFound
 
 ANSWER_BYTES = 2 * 2**20
@@ -358,7 +358,7 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
         text = choice["message"]["content"] or ""
         usage = payload.get("usage") or {}
         answer = Answer(
-            text=characters.clean(text),
+            text=records.clean(text),
             model=_short(payload.get("model")),
             request_id=_short(headers.get("x-request-id") or payload.get("id")),
             tokens_in=_count(usage.get("prompt_tokens")),
@@ -409,7 +409,7 @@ def _entries(value: object) -> list:
 
 def _web_address(value: object) -> str:
     """``value`` where it is an address http(s)://host..., else empty."""
-    text = characters.clean(value).strip() if isinstance(value, str) else ""
+    text = records.clean(value).strip() if isinstance(value, str) else ""
     try:
         url = urlsplit(text)
     except ValueError:
@@ -419,7 +419,7 @@ def _web_address(value: object) -> str:
 
 
 def _short(value: object) -> str:
-    return characters.clean(value)[:200] if isinstance(value, str) else ""
+    return records.clean(value)[:200] if isinstance(value, str) else ""
 
 
 def _count(value: object) -> int:

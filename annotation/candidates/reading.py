@@ -13,7 +13,7 @@ import lxml.etree
 import lxml.html
 from django.utils.translation import gettext as _
 
-from annotation.core import characters, records
+from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.foreign import Limits
 
@@ -124,7 +124,7 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
 
 def _clean(text: str) -> str:
-    lines = (" ".join(line.split()) for line in characters.clean(text).splitlines())
+    lines = (" ".join(line.split()) for line in records.clean(text).splitlines())
     joined = "\n".join(lines)
     while "\n\n\n" in joined:
         joined = joined.replace("\n\n\n", "\n\n")

@@ -19,7 +19,7 @@ from annotation.candidates.models import AspectScore, Budget, Candidate, Generat
 from annotation.candidates.strategies import Draft, Source
 from annotation.core import audit, jobs, records
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks, silent
+from annotation.core.records import chunks, silent
 from annotation.core.schema import asked
 from annotation.personas.models import Attribute, held_on
 from annotation.studies.bundle_rows import Score

@@ -20,7 +20,7 @@ from annotation.candidates import endpoints
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import DocumentPassage, Retrieval
 from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, without_persona
-from annotation.core import audit, characters
+from annotation.core import audit, records
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, built, taken
 from annotation.histories import browse, consent, search
@@ -166,7 +166,7 @@ def web(text: str, limit: int) -> list[Source]:
 
 def _result(row: Any) -> Source:
     title, url, content = (
-        characters.clean(str(row.get(name) or ""))[:2_000] for name in ("title", "url", "content")
+        records.clean(str(row.get(name) or ""))[:2_000] for name in ("title", "url", "content")
     )
     return Source("web", url, title, url, content)
 

@@ -12,7 +12,7 @@ from django.core.cache import cache
 
 from annotation.candidates import clean, spending
 from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
-from annotation.core import characters
+from annotation.core import records
 
 REMEMBERED_SECONDS = 3600
 DEPTH = 12
@@ -93,11 +93,11 @@ def _cleaned(value: Any, depth: int) -> Any:
     if depth < 0:
         raise ValueError("nested too deeply")
     if isinstance(value, str):
-        return characters.clean(value).strip()
+        return records.clean(value).strip()
     if isinstance(value, list):
         return [_cleaned(inner, depth - 1) for inner in value]
     if isinstance(value, dict):
-        return {characters.clean(key): _cleaned(inner, depth - 1) for key, inner in value.items()}
+        return {records.clean(key): _cleaned(inner, depth - 1) for key, inner in value.items()}
     return value
 
 

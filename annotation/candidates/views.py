@@ -45,8 +45,7 @@ from annotation.candidates.steps import STEPS
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
-from annotation.core.lists import Listing, Wanted, words_in
-from annotation.core.pages import whole_or_part
+from annotation.core.pages import Listing, Wanted, whole_or_part, words_in
 from annotation.core.schema import form_of
 from annotation.personas import board as personas
 from annotation.personas.balance import DIMENSIONS, Tally, tally

@@ -1,28 +1,35 @@
-"""Foreign files: each is read by a process of its own (`child`), within limits.
+"""Foreign files: each is read by a process of its own (`main`), within limits.
 
-The process has no database and no secrets. Workers and commands start it; a web request only for
+The process has no database and no secrets, and writes the messages of a reader as lines of JSON, at
+last END or a refusal. Workers and commands start it; a web request only for
 rows and models of some megabytes, which it answers for at once (`read_upload`).
 """
 
 import json
 import logging
+import resource
 import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import IO, Any, cast
 
+import django
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
+from django.utils import translation
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.core.scratch import scratch_folder
+from annotation.product import FILES
 
 log = logging.getLogger(__name__)
 MB = 2**20
@@ -116,7 +123,7 @@ _ENDS = {
 def command(reader: str, path: Path, scratch: Path, limits: Limits) -> list[str]:
     """What starts the process in which ``reader`` reads the file ``path``."""
     words = [reader, str(path.absolute()), str(scratch), json.dumps(asdict(limits))]
-    return [sys.executable, "-m", "annotation.core.child", *words, get_language() or "en"]
+    return [sys.executable, "-m", "annotation.core.foreign", *words, get_language() or "en"]
 
 
 def read_foreign(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Generator[Any]:
@@ -168,3 +175,87 @@ def _ended(code: int, errors: IO[bytes], limits: Limits) -> ForeignFileError:
     errors.seek(0)
     log.error("the reader of a file ended with %d: %s", code, errors.read()[-ERRORS:].decode())
     return _broken(limits)
+
+
+# --- The process that reads ----------------------------------------------------------------------
+
+_STATM = Path("/proc/self/statm")
+
+
+def _taken() -> int:
+    # The sixth number is what the kernel holds against this limit, in pages.
+    return int(_STATM.read_text().split()[5]) * resource.getpagesize()
+
+
+@contextmanager
+def bounded(room: int) -> Iterator[None]:
+    """Let the process grow by ``room`` bytes and no more: MemoryError, or an abort of a library.
+
+    Only Linux tells a process how large it is: elsewhere there is no bound.
+    """
+    if not _STATM.exists():
+        yield
+        return
+    before, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limits = [n for n in (_taken() + room, before, hard) if n != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before, hard))
+
+
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Do not hold what the block takes, such as a library's own memory, against a bound."""
+    before, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if before == resource.RLIM_INFINITY or not _STATM.exists():
+        yield
+        return
+    taken = _taken()
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (before + _taken() - taken, hard))
+
+
+def main(reader: str, path: str, scratch: str, limits: Limits, language: str) -> None:
+    """Write what ``reader`` says of the file ``path`` to standard output."""
+    settings.configure(USE_I18N=True, LOCALE_PATHS=[FILES / "locale"])
+    django.setup()
+    translation.activate(language)
+    module, _, name = reader.partition(":")
+    read = getattr(import_module(module), name)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
+    # Whoever waited for the messages may have gone.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        with bounded(limits.memory):
+            for message in _messages(read, Path(path), Path(scratch), limits):
+                sys.stdout.buffer.write(message + b"\n")
+            sys.stdout.buffer.flush()
+    except MemoryError:
+        sys.exit(OUT_OF_MEMORY)
+
+
+def _messages(
+    read: Callable[[Path, Path, Limits], Iterator], path: Path, scratch: Path, limits: Limits
+) -> Iterator[bytes]:
+    try:
+        for message in read(path, scratch, limits):
+            yield message if isinstance(message, bytes) else line(message)
+        yield line(END)
+    except DomainError as error:
+        yield line({"refusal": error.sentence, "code": error.code})
+
+
+def line(message: Any) -> bytes:
+    """A message as it is written. Bytes that were no text are lone surrogates."""
+    return json.dumps(message, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+
+
+if __name__ == "__main__":
+    READER, PATH, SCRATCH, LIMITS, LANGUAGE = sys.argv[1:]
+    main(READER, PATH, SCRATCH, Limits(**json.loads(LIMITS)), LANGUAGE)

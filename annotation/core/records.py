@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -24,6 +25,7 @@ BOM = codecs.BOM_UTF8
 csv.field_size_limit(LINE_LIMIT)
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_OVERRIDES = re.compile("[\u202d\u202e\u2066-\u2069]")
 
 # The line a record begins on, and the record or what is wrong with it.
 Rows = Iterator[tuple[int, dict | str]]
@@ -229,3 +231,42 @@ def _finite(word: str) -> float:
     if not math.isfinite(value):
         raise ValueError("holds a number that is too large")
     return value
+
+
+# --- Streams of rows, and texts that can be stored ------------------------------------------------
+
+
+def chunks(rows: Iterable, size: int) -> Iterator[list]:
+    """``rows`` as lists of at most ``size``."""
+    rows = iter(rows)
+    while chunk := list(islice(rows, size)):
+        yield chunk
+
+
+def silent(rows: Iterable, name: str, total: int | None) -> Iterable:
+    """``rows`` as they are: what takes a ``bar`` shows nothing by default."""
+    return rows
+
+
+def bar(rows: Iterable, name: str, total: int | None) -> Iterable:
+    """``rows``, with a progress bar called ``name`` where stderr is a terminal."""
+    from tqdm import tqdm  # only where somebody may look
+
+    return tqdm(rows, desc=name, total=total, unit="", disable=None, leave=False)
+
+
+def clean(text: str) -> str:
+    """Return ``text`` without characters that PostgreSQL or a browser cannot hold.
+
+    NUL is dropped, a lone surrogate becomes U+FFFD, and bidirectional overrides and isolates,
+    which could make a text read otherwise than it is, are dropped too.
+    """
+    text = _SURROGATE.sub("\ufffd", text.replace("\x00", ""))
+    return _OVERRIDES.sub("", text)
+
+
+def transcript(messages: list[dict]) -> str:
+    """A conversation ({"role", "content"}) as one text, each message under its role."""
+    if len(messages) == 1:
+        return str(messages[0]["content"])
+    return "\n\n".join(f"**{one['role'].capitalize()}:** {one['content']}" for one in messages)

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_core import StateCore
 
 from annotation.core import languages, mathematics
-from annotation.core.characters import clean
+from annotation.core.records import clean
 
 # Beyond these a text is shown as it is, unrendered: parsing time and the size of the page must not
 # be the writer's choice. Within them the worst texts known take half a second.

@@ -1,5 +1,6 @@
 """Health for machines, and sentences for people when something is refused."""
 
+import logging
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -9,15 +10,39 @@ import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig, TooManyFilesSent
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
+from kombu.exceptions import OperationalError as BrokerError
 
-from annotation.core import logs, unavailable, uploads
+from annotation.core import logs, uploads
 from annotation.core.errors import DomainError
+
+log = logging.getLogger(__name__)
+
+DATABASE = (OperationalError, InterfaceError)
+MEMORY = (redis.RedisError, BrokerError)
+OUTAGES = (*DATABASE, *MEMORY)
+RETRY = {"Retry-After": "5"}
+
+
+def note_outage(error: BaseException) -> None:
+    """Log the cause in one line: the class, and of a database's error the SQLSTATE."""
+    state = getattr(error.__cause__, "sqlstate", None) or "none"
+    part = "database" if isinstance(error, DATABASE) else "redis"
+    log.warning("%s unavailable: %s, SQLSTATE %s", part, type(error).__name__, state)
+
+
+def explained(error: BaseException) -> tuple[str, str]:
+    """A title and a sentence for people about a database or broker that does not answer."""
+    if isinstance(error, DATABASE):
+        title = _("The database is not answering")
+        return title, _("Nothing you sent was lost on the way: send it again in a moment.")
+    title = _("A part of the server is not answering")
+    return title, _("Logging in and joining wait for it; nothing was changed. Try again shortly.")
 
 
 def _for_probes(view: Callable[[HttpRequest], JsonResponse]) -> Callable:
@@ -66,7 +91,7 @@ def _database() -> bool:
     try:
         fresh.ensure_connection()
         return fresh.is_usable()
-    except unavailable.DATABASE:
+    except DATABASE:
         return False
     finally:
         fresh.close()
@@ -76,7 +101,7 @@ def _migrations() -> bool:
     try:
         executor = MigrationExecutor(connection)
         return not executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except unavailable.DATABASE:
+    except DATABASE:
         return False
 
 
@@ -155,8 +180,8 @@ def unavailable_part(request: HttpRequest, error: Exception) -> HttpResponse:
 
     Nothing is acknowledged without a commit, so the same request may be sent again.
     """
-    unavailable.note(error)
-    response = _answer(request, 503, *unavailable.explained(error), unavailable.RETRY, static=True)
+    note_outage(error)
+    response = _answer(request, 503, *explained(error), RETRY, static=True)
     vars(response)["_has_been_logged"] = True  # Django would log it once more, with a traceback
     return response
 
@@ -168,7 +193,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     break it too.
     """
     error = sys.exc_info()[1]
-    if isinstance(error, unavailable.ALL):
+    if isinstance(error, OUTAGES):
         return unavailable_part(request, error)
     if refusal := uploads.full_disk(error):
         return refused(request, refusal, static=True)

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
+from annotation.core.records import transcript
 from annotation.datasets.records import Answer
 from annotation.personas.schema import as_text
 

@@ -12,7 +12,7 @@ from django.db.models import Exists, F, OuterRef
 
 from annotation.agreement.tiers.rules import is_closed
 from annotation.candidates.models import Candidate
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.sql import among
 from annotation.datasets import owners, records
 from annotation.datasets.models import ImportedPair, Release

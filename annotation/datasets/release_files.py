@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.core import characters, records
+from annotation.core import records
 from annotation.core.errors import DomainError
 
 ENDINGS = ("parquet", "jsonl", "csv")
@@ -117,11 +117,11 @@ def json_of(row: dict, *names: str) -> Any:
 def _clean(value: Any) -> Any:
     """``value`` with every text as PostgreSQL can store it."""
     if isinstance(value, str):
-        return characters.clean(value)
+        return records.clean(value)
     if isinstance(value, list):
         return [_clean(entry) for entry in value]
     if isinstance(value, dict):
-        return {characters.clean(str(key)): _clean(entry) for key, entry in value.items()}
+        return {records.clean(str(key)): _clean(entry) for key, entry in value.items()}
     return value
 
 

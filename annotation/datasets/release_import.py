@@ -11,7 +11,7 @@ from django.db import transaction
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks, silent
+from annotation.core.records import chunks, silent
 from annotation.datasets import papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.models import ImportedPair, ReleaseImport

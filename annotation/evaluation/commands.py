@@ -6,7 +6,7 @@ from django.core.management.base import CommandError
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.jobs import TakenOver
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.evaluation import runs
 from annotation.evaluation.models import Run
 

@@ -18,7 +18,7 @@ from annotation.accounts.models import User
 from annotation.candidates import endpoints, spending
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.core.rows import silent
+from annotation.core.records import silent
 from annotation.datasets import folders
 from annotation.datasets.check import differences
 from annotation.datasets.models import Release

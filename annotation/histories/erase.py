@@ -20,7 +20,7 @@ from django.utils import timezone
 from annotation.accounts.models import User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.histories import consent
 from annotation.histories.models import (
     Alias,

@@ -19,8 +19,7 @@ from pydantic.dataclasses import dataclass as schema
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.core.foreign import ForeignFileError
-from annotation.core.records import Rows
-from annotation.core.rows import silent
+from annotation.core.records import Rows, silent
 from annotation.core.schema import asked, built, fields_of
 from annotation.imports import mapping as mappings
 from annotation.imports import paths, recipes, shape, store, tables

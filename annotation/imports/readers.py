@@ -25,9 +25,9 @@ import ijson
 from django.utils.translation import gettext as _
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
-from annotation.core import memory, records
-from annotation.core.child import line as written
-from annotation.core.foreign import ForeignFileError, Limits, too_large, zip_directory
+from annotation.core import records
+from annotation.core.foreign import ForeignFileError, Limits, too_large, uncounted, zip_directory
+from annotation.core.foreign import line as written
 
 SAMPLE = 65_536
 # A row is as long as several cells.
@@ -294,7 +294,7 @@ def _broken_json() -> Iterator[None]:
 
 
 def _parquet(path: Path, scratch: Scratch) -> Source:
-    with memory.uncounted():  # the library itself is far larger than most files
+    with uncounted():  # the library itself is far larger than most files
         import pyarrow as pa
         import pyarrow.parquet as pq
 

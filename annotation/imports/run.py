@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import Lease, TakenOver
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.scratch import scratch_folder
 from annotation.imports import bring, hub, tables
 from annotation.imports.faults import Faults, FaultsError

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
-from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
+from annotation.core.records import transcript
 from annotation.histories.formats.corpora import CorpusRow, row_of
 from annotation.imports import paths
 from annotation.imports.mapping import TYPES, Mapping, is_messages, question_of, role_of, text_of

@@ -21,8 +21,7 @@ from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
-from annotation.core.records import Rows
-from annotation.core.rows import chunks
+from annotation.core.records import Rows, chunks
 from annotation.imports import mapping as mappings
 from annotation.imports import shape, votes
 from annotation.imports.faults import Faults, FaultsError

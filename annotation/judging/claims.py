@@ -25,8 +25,8 @@ from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints, generate, prompts
 from annotation.candidates.models import Candidate
 from annotation.core import refusals
-from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.records import clean
 from annotation.core.text import compared
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import accepted, claim_reviews, score_rows

@@ -9,8 +9,8 @@ from django.db.models.functions import Now
 
 from annotation.candidates import clean
 from annotation.candidates.models import Candidate
-from annotation.core.characters import transcript
 from annotation.core.errors import DomainError
+from annotation.core.records import transcript
 from annotation.judging import ordering
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Batch, Desk, Item, ItemOption, Slot

@@ -24,8 +24,8 @@ from annotation.candidates import calls, clean, retrieve
 from annotation.candidates.models import Candidate
 from annotation.candidates.prompts import Prompt
 from annotation.candidates.strategies import by_name
-from annotation.core.characters import clean as storable
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.records import clean as storable
 from annotation.judging.models import Item, ItemOption
 from annotation.live import opening
 from annotation.live.models import Talk

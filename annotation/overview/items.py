@@ -27,7 +27,7 @@ from annotation.accounts.models import User
 from annotation.agreement.tiers.rules import DEFAULT
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.lists import Listing
+from annotation.core.pages import Listing
 from annotation.core.schema import SchemaForm, asked, form_of
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.curator.checks import share

@@ -19,7 +19,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.embed import DIMENSIONS, embed, unit
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.schema import asked
 from annotation.histories import browse, consent
 from annotation.histories.formats.corpora import CorpusRow

@@ -18,7 +18,7 @@ from pydantic.dataclasses import dataclass as schema
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.schema import asked
 from annotation.personas.models import Attribute, Evidence, Memory, Persona, PersonaVersion
 from annotation.studies.models import Study

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
-from annotation.core.lists import Listing, words_in
-from annotation.core.rows import chunks
+from annotation.core.pages import Listing, words_in
+from annotation.core.records import chunks
 from annotation.personas import board, conversations, curate
 from annotation.personas.forms import (
     AttributesForm,

@@ -8,8 +8,8 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.characters import transcript
 from annotation.core.errors import Conflict
+from annotation.core.records import transcript
 from annotation.queries.models import Example, Query
 from annotation.studies.models import Study
 

@@ -23,8 +23,8 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.errors import DomainError
-from annotation.core.lists import Listing, words_in
-from annotation.core.rows import chunks
+from annotation.core.pages import Listing, words_in
+from annotation.core.records import chunks
 from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
 from annotation.queries.forms import ExamplesForm, QueriesUpload, QueryForm

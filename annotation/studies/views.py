@@ -31,7 +31,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.languages import endonym
-from annotation.core.lists import Listing, words_in
+from annotation.core.pages import Listing, words_in
 from annotation.studies import crowd, members, wording
 from annotation.studies import messages as study_messages
 from annotation.studies import survey as surveys

@@ -20,7 +20,7 @@ SECONDS, MEMORY = 2, 300 * MB
 HARNESS = """
 import json, os, sys
 from pathlib import Path
-from annotation.core import child
+from annotation.core import foreign
 from annotation.core.foreign import Limits
 from importlib import import_module
 for reader in json.loads(sys.stdin.readline()):
@@ -34,7 +34,7 @@ for line in sys.stdin:
         status = 0
         os.dup2(os.open(output, os.O_CREAT | os.O_WRONLY), 1)
         try:
-            child.main(reader, path, scratch, Limits(**limits), "en")
+            foreign.main(reader, path, scratch, Limits(**limits), "en")
         except SystemExit as end:
             status = end.code
         os._exit(status)

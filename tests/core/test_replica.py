@@ -15,7 +15,7 @@ import pytest
 from django.http import HttpResponse
 
 from annotation.accounts.models import User
-from annotation.core import replica
+from annotation.core import middleware as replica
 from annotation.datasets.models import Release
 from annotation.local import postgres
 from annotation.local.process import run_as

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from annotation.core import characters, text
+from annotation.core import records, text
 from annotation.core.templatetags import attune
 from tests.security.vectors import corpus
 
@@ -101,7 +101,7 @@ def test_markdown_that_answers_are_written_in_is_set():
 
 
 def test_characters_that_reverse_or_break_a_text_are_gone():
-    assert characters.clean("a\x00b\ud800c\u202ed\u202de") == "ab\ufffdcde"
+    assert records.clean("a\x00b\ud800c\u202ed\u202de") == "ab\ufffdcde"
 
 
 N = 100_000

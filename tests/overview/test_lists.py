@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from annotation.core.lists import Listing
+from annotation.core.pages import Listing
 from annotation.personas.curate import save_profile
 from annotation.queries.models import Query
 

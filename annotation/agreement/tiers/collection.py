@@ -18,7 +18,7 @@ from annotation.agreement.models import EarlyStop, StoppedItem, TopUp
 from annotation.agreement.tiers.rules import DEFAULT, STOPS, Judged, TierRule, is_closed, may_stop
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.models import Batch, Item, ItemQuerySet, Slot
 from annotation.studies.models import Study

@@ -24,7 +24,7 @@ from annotation.candidates.steps.base import (
 )
 from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent
 from annotation.personas.models import Conversation

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from annotation.core.characters import clean
 from annotation.core.errors import DomainError
+from annotation.core.records import clean
 from annotation.datasets.release_files import Faults, text_of
 from annotation.datasets.released.base import Layout, Place, Rows
 from annotation.judging.kinds import kind_of

@@ -14,7 +14,7 @@ from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
 from annotation.accounts.models import Consent, User
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import Answer, config_of_task, kind_of
 from annotation.judging.models import Draft, Handback, ItemComment, Judgment

@@ -17,9 +17,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core.characters import clean
 from annotation.core.errors import Conflict, DomainError, NotFound, uuid_or_not_found
 from annotation.core.pages import is_seen, whole_or_part
+from annotation.core.records import clean
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.judging.kinds import kind_of, label_words

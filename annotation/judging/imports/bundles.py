@@ -18,7 +18,7 @@ from annotation.candidates import results
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.rows import chunks, silent
+from annotation.core.records import chunks, silent
 from annotation.core.schema import built
 from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import config_of_task, kind_of

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce, Left, Now
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.core import audit, characters
+from annotation.core import audit, records
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.models import ItemComment, Slot
 from annotation.studies.models import Study
@@ -97,7 +97,7 @@ def checked(body: str, limit: int = LIMIT, empty: str = "") -> str:
     """What is stored of a text. DomainError for an empty one (in the words of ``empty``) or a long
     one.
     """
-    words = characters.clean(body.replace("\r\n", "\n")).strip()
+    words = records.clean(body.replace("\r\n", "\n")).strip()
     if not words and empty:
         raise DomainError(empty, code="text")
     if not words or len(words) > limit:

@@ -8,7 +8,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.candidates import documents
 from annotation.core.errors import DomainError
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 

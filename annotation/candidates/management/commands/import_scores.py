@@ -1,7 +1,7 @@
 """`manage.py import_scores STUDY FILE`"""
 
 from annotation.candidates.results import import_scores
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.studies.commands import ImportCommand
 from annotation.studies.models import Study
 

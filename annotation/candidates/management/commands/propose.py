@@ -11,7 +11,7 @@ from annotation.candidates import endpoints, pool, proposals, review, spending
 from annotation.candidates.models import Run
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import Options, texts_of
-from annotation.core.rows import chunks
+from annotation.core.records import chunks
 from annotation.core.schema import fields_of
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.datasets.release_import import import_release
 
 SHOWN = 20

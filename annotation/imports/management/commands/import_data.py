@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from annotation.core.commands import RefusingCommand
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.core.schema import add_arguments, taken
 from annotation.core.scratch import scratch_folder
 from annotation.imports import bring, hub, recipes, tables

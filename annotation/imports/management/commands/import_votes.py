@@ -1,6 +1,6 @@
 """`manage.py import_votes STUDY FILE`"""
 
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.imports.bring import import_votes
 from annotation.studies.commands import ImportCommand
 from annotation.studies.models import Study

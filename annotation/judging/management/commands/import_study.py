@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.core.rows import bar
+from annotation.core.records import bar
 from annotation.judging.imports import bundles
 
 
