@@ -5,9 +5,10 @@ from annotation.judging.annotator import judge_views, leaving
 from annotation.judging.annotator import views as annotator_views
 from annotation.judging.curator import (
     adjudication,
-    check_views,
+    checks,
+    definition,
+    removal,
     sanctions,
-    study_views,
     task_views,
 )
 from annotation.studies import views as studies
@@ -33,10 +34,10 @@ of_study = [
     path("guideline/", judge_views.guideline, name="guideline"),
     path("tasks/", task_views.tasks, name="tasks"),
     path("tasks/preview/", task_views.try_form, name="preview-form"),
-    path("checks/", check_views.overview, name="checks"),
-    path("checks/new/<uuid:pk>/", check_views.make, name="check-make"),
-    path("checks/<uuid:pk>/", check_views.change, name="check"),
-    path("checks/<uuid:pk>/retire/", check_views.retire, name="check-retire"),
+    path("checks/", checks.overview, name="checks"),
+    path("checks/new/<uuid:pk>/", checks.make_page, name="check-make"),
+    path("checks/<uuid:pk>/", checks.edit_page, name="check"),
+    path("checks/<uuid:pk>/retire/", checks.retire_page, name="check-retire"),
     path("adjudicate/", adjudication.overview, name="adjudicate"),
     path("adjudicate/<uuid:pk>/", adjudication.item, name="adjudicate-item"),
     *[
@@ -44,14 +45,14 @@ of_study = [
         for act in sanctions.ACTS
     ],
     path("tasks/<slug:name>/preview/", task_views.try_task, name="preview"),
-    path("remove/<slug:what>/<slug:key>/", study_views.remove, name="remove"),
+    path("remove/<slug:what>/<slug:key>/", removal.remove_page, name="remove"),
     path("tasks/<slug:name>/open/", task_views.open_, name="open-batch"),
     path("batches/<int:batch>/close/", task_views.close, name="close-batch"),
 ]
 urlpatterns = [
     path("studies/<slug:slug>/", include(of_study)),
     path("", annotator_views.home, name="home"),
-    path("studies/new/", study_views.new, name="study-new"),
-    path("studies/<slug:slug>/clone/", study_views.clone, name="clone"),
-    path("studies/<slug:slug>/definition/", study_views.definition_, name="definition"),
+    path("studies/new/", definition.new, name="study-new"),
+    path("studies/<slug:slug>/clone/", definition.clone_page, name="clone"),
+    path("studies/<slug:slug>/definition/", definition.download, name="definition"),
 ]

@@ -9,7 +9,6 @@ from django.db.models.lookups import GreaterThan
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import policies
 from annotation.accounts.models import User
@@ -28,7 +27,7 @@ from annotation.judging.kinds import (
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Adjudication, Item, Judgment, Leaders
 from annotation.judging.work import comments
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.models import Study, TaskDefinition
 
 PAGE = 25
@@ -37,10 +36,9 @@ REASON_LIMIT = 5_000
 CLEAR = 2 / 3 + 1e-9
 
 
-@require_safe
-def overview(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.judgment.may_adjudicate, "GET")
+def overview(request: UserRequest, study: Study) -> HttpResponse:
     """Items to rule on, ties first, then the least agreed on; or those with a ruling."""
-    study = study_for(request.user, slug, policies.judgment.may_adjudicate)
     tasks = {task.name: task for task in study.tasks.order_by("version")}
     task = tasks.get(request.GET.get("task", "")) or next(iter(tasks.values()), None)
     ruled = "ruled" in request.GET
@@ -61,17 +59,12 @@ def overview(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "judging/adjudicate.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
+@study_page(policies.judgment.may_adjudicate, "GET", "POST")
+def item(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
     """One item with its votes and earlier rulings, and the ruling on it."""
-    study = study_for(request.user, slug, policies.judgment.may_adjudicate)
-    items = Item.objects.work().shared().filter(study=study)
-    item = get_object_or_404(
-        items.select_related(
-            "batch__task", "query", "attribute", "gold", "persona_version__persona"
-        ),
-        pk=pk,
-    )
+    shown = ("batch__task", "query", "attribute", "gold", "persona_version__persona")
+    items = Item.objects.work().shared().filter(study=study).select_related(*shown)
+    item = get_object_or_404(items, pk=pk)
     refusal = None
     if request.method == "POST":
         try:
@@ -80,7 +73,7 @@ def item(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
         except DomainError as error:
             refusal = error
         else:
-            return redirect("adjudicate-item", slug, pk)
+            return redirect("adjudicate-item", study.slug, pk)
     context = {
         "study": study,
         "item": item,

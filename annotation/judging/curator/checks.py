@@ -1,7 +1,12 @@
-"""Curators' side of checks: how often they come, and which items they are made of."""
+"""Curators' side of training and gold items: how often checks come, which items they are made of,
+and the pages of them.
+"""
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import (
@@ -15,14 +20,26 @@ from django.db.models import (
     When,
 )
 from django.db.models.functions import Cast
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotation import policies
 from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.pages import done, page_of, show
+from annotation.core.schema import form_of
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.kinds import (
+    config_of_task,
+    form_fields,
+    kind_of,
+    label_words,
+    read_label,
+)
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Adjudication,
@@ -35,10 +52,13 @@ from annotation.judging.models import (
     Slot,
 )
 from annotation.judging.work import comments, hidden_checks
+from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
 EXPLANATION_LIMIT = 10_000
 PURPOSES = (Batch.Purpose.TRAINING, Batch.Purpose.GOLD)
+PAGE = 25
+RatesForm = form_of(hidden_checks.Rates)
 
 
 @transaction.atomic
@@ -85,13 +105,11 @@ def truth(item: Item) -> Label | None:
 
     None where no label has the most; ``item`` comes with its batch's task.
     """
-    ruling = item.adjudications.order_by("-pk").first()
-    if ruling:
+    if ruling := item.adjudications.order_by("-pk").first():
         return ruling.label
     best = votes(item)
-    if not best or (len(best) > 1 and best[0][1] == best[1][1]):
-        return None
-    return best[0][0]
+    is_tied = len(best) > 1 and best[0][1] == best[1][1]
+    return best[0][0] if best and not is_tied else None
 
 
 def votes(item: Item) -> list[tuple[Label, int]]:
@@ -130,11 +148,11 @@ def make(
         .order_by("number")
         .values_list("candidate", flat=True),
     }
-    batch = add_items(study, source.batch.task, [row], purpose=purpose, by=by)
-    Item.objects.filter(batch=batch).update(
-        repeats=source, persona_version=source.persona_version_id
+    made = Item.objects.filter(
+        batch=add_items(study, source.batch.task, [row], purpose=purpose, by=by)
     )
-    return Item.objects.get(batch=batch)
+    made.update(repeats=source, persona_version=source.persona_version_id)
+    return made.get()
 
 
 @transaction.atomic
@@ -162,3 +180,127 @@ def _explanation(text: str, purpose: str) -> str:
         return ""
     empty = _("Explain the expected answer: whoever trains reads it.")
     return comments.checked(text, EXPLANATION_LIMIT, empty)
+
+
+# The pages
+
+
+@study_page(policies.check.may_change, "GET", "POST")
+def overview(request: UserRequest, study: Study) -> HttpResponse:
+    """Rates, the checks there are, and the items that more can be made of."""
+    rates = Checks.objects.filter(study=study).first() or Checks()
+    form = RatesForm(request.POST or None, initial=vars(rates))
+    if request.method == "POST" and form.is_valid():
+        set_rates(study, form.schema, by=request.user)
+        return done(request, _("Saved."), "checks", study.slug)
+    search = request.GET.get("q", "").replace("\x00", "")[:200]
+    items = ready(study)
+    if search:
+        items = items.filter(external_id__icontains=search)
+    context = {
+        "study": study,
+        "form": form,
+        "groups": [(purpose, _rows(study, purpose)) for purpose in PURPOSES],
+        "search": search,
+        "page": page_of(items, PAGE, request.GET.get("page")),
+    }
+    return show(request, "judging/checks.html", context)
+
+
+@study_page(policies.check.may_change, "GET", "POST")
+def make_page(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
+    """Make a check of one of the study's items."""
+    source = get_object_or_404(ready(study), pk=pk)
+    purpose = request.POST.get("purpose", "training")
+
+    def store(expected: Label, text: str) -> None:
+        make(study, source, request.POST.get("purpose", ""), expected, text, by=request.user)
+
+    return _stored_or_form(
+        request,
+        study,
+        source,
+        store,
+        _("The check is made."),
+        label=truth(source),
+        votes=[(label_words(source, label), n) for label, n in votes(source)],
+        purposes=PURPOSES,
+        purpose=purpose,
+    )
+
+
+@study_page(policies.check.may_change, "GET", "POST")
+def edit_page(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
+    item = get_object_or_404(_checks_of(study), pk=pk)
+
+    def store(expected: Label, text: str) -> None:
+        edit(item, expected, text, by=request.user)
+
+    return _stored_or_form(
+        request, study, item, store, _("Saved."), label=item.expected, check=item
+    )
+
+
+@study_page(policies.check.may_change, "POST")
+def retire_page(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
+    retire(get_object_or_404(_checks_of(study), pk=pk), by=request.user)
+    return done(request, _("The check is handed out to nobody else."), "checks", study.slug)
+
+
+def _checks_of(study: Study) -> QuerySet[Item]:
+    """Training and gold items, without the copies for one person."""
+    items = Item.objects.originals().filter(study=study, batch__purpose__in=PURPOSES)
+    return items.select_related("batch__task", "query", "attribute").prefetch_related("options")
+
+
+def _stored_or_form(
+    request: UserRequest,
+    study: Study,
+    item: Item,
+    store: Callable[[Label, str], None],
+    sentence: str,
+    *,
+    label: Label | None,
+    **context: Any,
+) -> HttpResponse:
+    """The form of what is expected of ``item``; a POST does ``store`` and says ``sentence``."""
+    refusal = None
+    if request.method == "POST":
+        try:
+            store(read_label(item, request.POST), request.POST.get("explanation", ""))
+        except DomainError as error:
+            refusal = error
+        else:
+            return done(request, sentence, "checks", study.slug)
+    context |= {
+        "study": study,
+        "item": item,
+        "fields": form_fields(item, label, request.POST if refusal else None),
+        "explanation": request.POST.get("explanation", item.explanation),
+        "options": item.options.select_related("candidate").order_by("number"),
+        "refusal": refusal,
+    }
+    status = refusal.status if refusal else 200
+    return render(request, "judging/checks_form.html", context, status=status)
+
+
+def _rows(study: Study, purpose: str) -> list[dict]:
+    """Each check with what is expected and how it was answered."""
+    right, answered = Counter(), Counter()
+    for outcome in hidden_checks.outcomes(study, purpose):
+        # A second training counts for the item that it copies.
+        item = outcome.item.repeats_id if outcome.item.made_for_id else outcome.item.pk
+        answered[item] += 1
+        right[item] += outcome.right
+    # Checks are few: by the ids of their batches no look is taken at the study's work.
+    batches = list(study.batches.filter(purpose=purpose).values_list("pk", flat=True))
+    return [
+        {
+            "item": item,
+            "expected": label_words(item, item.expected),
+            "answered": answered[item.pk],
+            "share": right[item.pk] / answered[item.pk] if answered[item.pk] else None,
+            "over": item.retired_at or item.batch.closed_at,
+        }
+        for item in _checks_of(study).filter(batch__in=batches).order_by("position")
+    ]

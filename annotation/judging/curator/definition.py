@@ -1,29 +1,43 @@
-"""A study's definition as one file, a bundle's study.json; and studies made of another's."""
+"""Studies that people begin, of a recipe, of a definition (a bundle's study.json in one file) or as
+another one is; and the pages of it.
+"""
 
 import json
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_http_methods
 from pydantic.dataclasses import dataclass as schema
 
+from annotation import policies
 from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.candidates import retrieve
 from annotation.candidates.models import Candidate
-from annotation.core import audit
-from annotation.core.errors import Conflict
-from annotation.core.schema import asked, fields_of
+from annotation.core import audit, downloads, refusals
+from annotation.core.errors import Conflict, DomainError
+from annotation.core.pages import show
+from annotation.core.schema import asked, fields_of, form_of
+from annotation.judging.curator import recipes
 from annotation.judging.imports import bundles
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas.models import Attribute, Memory, PersonaVersion
 from annotation.studies import bundle_rows
+from annotation.studies.access import may_create, study_page
 from annotation.studies.bundle import Bundle, BundleError, Report
+from annotation.studies.forms import NewStudyForm
 from annotation.studies.models import SLUG_LIMIT, TITLE_LIMIT, Membership, Role, Study
 from annotation.studies.schemas import IN_A_BUNDLE
 from annotation.studies.wording import newest_tasks
@@ -46,6 +60,10 @@ class Clone:
     parts: list[str] = asked(
         gettext_lazy("What it takes along"), list(PARTS)[:3], choices=PARTS, flag="part"
     )
+
+
+CloneForm = form_of(Clone)
+DEFINITION_LIMIT = 10 * 1024 * 1024
 
 
 def definition_of(study: Study, parts: Collection[str] = PARTS) -> dict[str, Any]:
@@ -184,3 +202,79 @@ def _rows(
         if faults:
             raise BundleError([f"{row.get('id', '')}: {words}" for words in faults.values()])
         yield row
+
+
+# The pages
+
+
+@require_http_methods(["GET", "POST"])
+def new(request: UserRequest) -> HttpResponse:
+    """The recipes to choose from; with ``?recipe=`` or a POST the form of that one."""
+    if not may_create(request.user):
+        raise PermissionDenied
+    offered = recipes.recipes()
+    name = request.POST.get("recipe") or request.GET.get("recipe", "")
+    posted = request.method == "POST"
+    if file := request.FILES.get("definition"):
+        return _from_file(request, file)
+    if name not in offered and not posted:
+        return render(request, "studies/recipes.html", {"recipes": _worded(offered.values())})
+    recipe = offered.get(name, offered["empty"])
+    language = _language()
+    initial = {"languages": [language], "consent": recipe.consent.get(language, "")}
+    form = NewStudyForm(request.POST if posted else None, initial=initial)
+    if posted and form.is_valid():
+        consent = form.cleaned_data["consent"]
+        try:
+            study = recipes.start_study(recipe, asdict(form.schema), consent, request.user)
+            return redirect("overview", study.slug)
+        except IntegrityError:
+            form.add_error("slug", _("Somebody took this address just now: choose another."))
+    context = {"form": form, "recipe": recipe, "title": recipe.title[language]}
+    return show(request, "studies/new.html", context)
+
+
+def _from_file(request: UserRequest, file: UploadedFile) -> HttpResponse:
+    """The study of a definition that somebody sends as a file."""
+    with refusals.as_message(request):
+        if (file.size or 0) > DEFINITION_LIMIT:
+            raise DomainError(_("The file is larger than 10 MB: it is no definition."))
+        study = make(file.read(), request.user)
+        return redirect("overview", study.slug)
+    return redirect("study-new")
+
+
+@study_page(policies.study.may_administer, "GET", "POST")
+def clone_page(request: UserRequest, study: Study) -> HttpResponse:
+    """Begin a study as this one is, with the parts that are ticked."""
+    form = CloneForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        with refusals.in_form(form):
+            return redirect("overview", clone(study, form.schema, by=request.user).slug)
+    return show(request, "studies/clone.html", {"study": study, "form": form})
+
+
+@study_page(policies.study.may_administer, "GET")
+def download(request: UserRequest, study: Study) -> HttpResponse:
+    """The study's definition as one file."""
+    text = json.dumps(definition_of(study), ensure_ascii=False, indent=1)
+    return downloads.attachment(f"{study.slug}.json", "application/json", text)
+
+
+def _language() -> str:
+    primary = (get_language() or "en").partition("-")[0]
+    return primary if primary in recipes.LANGUAGES else "en"
+
+
+def _worded(offered: Iterable[recipes.StudyRecipe]) -> list[dict]:
+    """Name, title, description and names of tasks of each recipe, in the page's language."""
+    language = _language()
+    return [
+        {
+            "name": recipe.name,
+            "title": recipe.title[language],
+            "description": recipe.description[language],
+            "tasks": [task["name"] for task in recipe.tasks],
+        }
+        for recipe in offered
+    ]

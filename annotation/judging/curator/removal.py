@@ -12,17 +12,24 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
+from django.views.decorators.http import require_http_methods
 
+from annotation import policies
 from annotation.accounts.models import User
+from annotation.accounts.requests import UserRequest
 from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import NotFound
+from annotation.core.pages import done
 from annotation.judging.batches.open import close_batch
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
+from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
 WORDS = {
@@ -32,6 +39,14 @@ WORDS = {
     "attribute": gettext_lazy("attribute"),
     "batch": gettext_lazy("batch"),
     "study": gettext_lazy("study"),
+}
+# The page to go to when something is removed.
+BACK = {
+    "query": "queries",
+    "task": "tasks",
+    "answer": "candidates",
+    "attribute": "personas",
+    "batch": "tasks",
 }
 # With what answers are deleted, too.
 WITH_ANSWERS = ("query", "answer", "attribute", "study")
@@ -74,10 +89,10 @@ def look(study: Study, what: str, thing: Any) -> Removal:
     """What ``remove`` would do now."""
     items = _items(study, what, thing)
     judgments = Judgment.objects.filter(slot__item__in=items).count()
-    released = what == "study" and study.releases.exists()
-    if judgments or released:
-        return Removal(what, _name(what, thing), False, _stays(what, judgments))
-    return Removal(what, _name(what, thing), True, _goes(study, what, thing, items))
+    name = thing.name if what == "task" else str(getattr(thing, "external_id", "") or thing)
+    if judgments or (what == "study" and study.releases.exists()):
+        return Removal(what, name, False, _stays(what, judgments))
+    return Removal(what, name, True, _goes(study, what, thing, items))
 
 
 @transaction.atomic
@@ -114,28 +129,19 @@ def remove_withdrawn() -> int:
 
 
 def _items(study: Study, what: str, thing: Any) -> QuerySet:
+    """The items that show it."""
     items = Item.objects.filter(study=study)
-    narrow = {
-        "query": lambda: Q(query__external_id=thing.external_id),
-        "task": lambda: Q(batch__task__name=thing.name),
-        "answer": lambda: _shows(study, what, thing),
-        "attribute": lambda: Q(attribute=thing) | _shows(study, what, thing),
-        "batch": lambda: Q(batch=thing),
-        "study": Q,
-    }[what]
-    return items.filter(narrow())
-
-
-def _shows(study: Study, what: str, thing: Any) -> Q:
-    """The condition on items that show one of ``_candidates``."""
-    options = ItemOption.objects.filter(candidate__in=_candidates(study, what, thing))
-    return Q(pk__in=options.values("item"))
-
-
-def _name(what: str, thing: Any) -> str:
+    if what == "query":
+        return items.filter(query__external_id=thing.external_id)
     if what == "task":
-        return thing.name
-    return str(getattr(thing, "external_id", "") or thing)
+        return items.filter(batch__task__name=thing.name)
+    if what == "batch":
+        return items.filter(batch=thing)
+    if what == "study":
+        return items
+    options = ItemOption.objects.filter(candidate__in=_candidates(study, what, thing))
+    shows = Q(pk__in=options.values("item"))
+    return items.filter(shows | Q(attribute=thing) if what == "attribute" else shows)
 
 
 def _goes(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> list[str]:
@@ -206,13 +212,9 @@ def _delete(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> None:
         thing.delete()
     # Batches promise their size to pages that must not count.
     if what not in ("study", "batch", "task"):
-        _resize(study)
-
-
-def _resize(study: Study) -> None:
-    for batch in study.batches.all():
-        Batch.objects.filter(pk=batch.pk).update(size=batch.items.count())
-    study.batches.filter(size=0).delete()
+        for batch in study.batches.all():
+            Batch.objects.filter(pk=batch.pk).update(size=batch.items.count())
+        study.batches.filter(size=0).delete()
 
 
 def _put_aside(study: Study, what: str, thing: Any, items: QuerySet[Item], by: User | None) -> None:
@@ -231,3 +233,23 @@ def _put_aside(study: Study, what: str, thing: Any, items: QuerySet[Item], by: U
         )
     if what == "query":
         Query.objects.filter(pk=thing.pk).update(replaced_at=Now())
+
+
+@require_http_methods(["GET", "POST"])
+def remove_page(request: UserRequest, slug: str, what: str, key: str) -> HttpResponse:
+    """Show what taking back ``what`` with the id ``key`` means; POST does it."""
+    may = policies.study.may_administer if what == "study" else policies.study.may_curate
+    study = study_for(request.user, slug, may)
+    if what not in WORDS:
+        raise Http404
+    thing = thing_of(study, what, pk=key)
+    if request.method == "GET":
+        context = {"study": study, "plan": look(study, what, thing), "word": WORDS[what]}
+        context["back"] = BACK.get(what, "settings")
+        return render(request, "judging/remove.html", context)
+    removed = remove(study, what, thing, by=request.user)
+    words = _("“%(name)s” is deleted.") if removed.deletes else _("“%(name)s” is put aside.")
+    sentence = words % {"name": removed.name[:80]}
+    if what == "study" and removed.deletes:
+        return done(request, sentence, "home")
+    return done(request, sentence, BACK.get(what, "settings"), slug)

@@ -10,7 +10,6 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST
 
 from annotation import policies
 from annotation.accounts.models import User
@@ -19,22 +18,21 @@ from annotation.core import audit, refusals
 from annotation.core.errors import Conflict
 from annotation.judging.models import Batch, BonusNote, Desk, Item, Slot
 from annotation.judging.work import comments, hidden_checks, queue
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.models import Role, Study
 
 ACTS = ("pause", "resume", "exclude", "requalify", "bonus")
 TEXT_LIMIT = 2_000
 
 
-@require_POST
-def act_on_rater(request: UserRequest, slug: str, user: int, act: str) -> HttpResponse:
+@study_page(policies.rater.may_sanction, "POST")
+def act_on_rater(request: UserRequest, study: Study, user: int, act: str) -> HttpResponse:
     """Pause, resume, exclude or requalify a rater, or note a bonus."""
-    study = study_for(request.user, slug, policies.rater.may_sanction)
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
     with refusals.as_message(request):
         messages.success(request, _done(act, study, person, request.POST, by=request.user))
-    return redirect("rater", slug, user)
+    return redirect("rater", study.slug, user)
 
 
 def _done(act: str, study: Study, person: User, sent: QueryDict, *, by: User) -> str:
