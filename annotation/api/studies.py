@@ -23,7 +23,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.schema import serializer_of
 from annotation.judging.batches.open import Opening, close_batch, open_batches, tasks_of
-from annotation.judging.batches.summary import summary_of
+from annotation.judging.batches.preparation import summary_of
 from annotation.judging.curator import definition, removal
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of

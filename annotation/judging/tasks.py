@@ -1,8 +1,8 @@
 from annotation.celery import app
 from annotation.judging import claims
-from annotation.judging.batches import answers
+from annotation.judging.batches import open as opening
+from annotation.judging.batches import preparation
 from annotation.judging.curator import removal
-from annotation.judging.owner import notices
 from annotation.judging.work import queue
 
 
@@ -22,13 +22,13 @@ def pull_gold() -> None:
 @app.task
 def go_on_with_own_queries() -> None:
     """Ask for, pass and open answers where a study does so by itself."""
-    answers.go_on()
+    preparation.go_on()
 
 
 @app.task
 def mail_owners(batch_id: int) -> None:
     """Mail to the owners of a batch's queries that items wait for them."""
-    notices.mail(batch_id)
+    opening.mail(batch_id)
 
 
 @app.task

@@ -78,7 +78,7 @@ class Study(models.Model):
     currency = models.CharField(max_length=3, blank=True)
     break_minutes = models.PositiveSmallIntegerField(default=45)
     remind_to_read = models.BooleanField(default=False)
-    # judging.batches.answers
+    # judging.batches.preparation
     automatic = models.BooleanField(default=False)
     # Languages that people say they read (User.reads) decide what they are handed out.
     match_languages = models.BooleanField(default=False)
@@ -388,7 +388,7 @@ class Message(models.Model):
         related_name="messages_received",
     )
     body = models.TextField()
-    # Of a notice that items were opened: how many, and the batch's number (judging.owner.notices).
+    # Of a notice that items were opened: how many, and the batch's number (judging.batches.open).
     items = models.PositiveIntegerField(null=True)
     batch_number = models.BigIntegerField(null=True)
     at = models.DateTimeField(auto_now_add=True)

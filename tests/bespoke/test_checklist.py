@@ -2,18 +2,16 @@
 
 import pytest
 from django.core import mail
-from django.db import connection
-from django.test.utils import CaptureQueriesContext
 from django.utils import translation
 
 from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.histories import consent
 from annotation.histories.models import Session, Upload
-from annotation.judging.batches import answers
+from annotation.judging.annotator.checklist import checklist
+from annotation.judging.batches import preparation
+from annotation.judging.batches.open import mail as mail_owners
 from annotation.judging.batches.open import open_batch
-from annotation.judging.owner import notices
-from annotation.judging.owner.checklist import checklist, checklists
 from annotation.judging.work import queue, submit
 from annotation.queries import gold, owner_queries
 from annotation.studies.models import Message, Study, items_opened
@@ -115,18 +113,6 @@ def test_a_study_in_which_nobody_asks_has_no_steps(tea, cast, login):
     assert login(cast.person("Ann")).get(f"/studies/{tea.slug}/steps/").status_code == 404
 
 
-def test_the_checklists_of_three_studies_take_as_many_statements_as_one(bespoke, ann, cast):
-    def statements(studies):
-        with CaptureQueriesContext(
-            connection,
-        ) as captured:
-            checklists(ann, studies)
-        return len(captured)
-
-    others = [Study.objects.create(slug=f"s{n}", title=f"S{n}") for n in range(2)]
-    assert statements([bespoke]) == statements([bespoke, *others])
-
-
 def test_owners_get_a_message_when_their_items_are_opened(bespoke, cast, ann, fake):
     ask(bespoke, ann)
     answered(bespoke, fake, "A profile.", "The first.", "The second.")
@@ -162,7 +148,7 @@ def test_the_mail_says_the_same_as_the_message(bespoke, cast, ann, fake):
     ask(bespoke, ann)
     answered(bespoke, fake, "A profile.", "The first.", "The second.")
     batch = open_batch(bespoke, bespoke.tasks.get(name="score"), by=cast.person("Cleo"))
-    assert notices.mail(batch.pk) == 1
+    assert mail_owners(batch.pk) == 1
     assert mail.outbox[0].to == [ann.email]
     body = Message.objects.get(recipient=ann).body
     assert mail.outbox[0].body.startswith(body)
@@ -187,14 +173,14 @@ def test_a_study_that_needs_no_curator_writes_passes_and_opens_answers_by_itself
     by_itself, bespoke, ann, fake
 ):
     assert "in about 3 minutes" in checklist(ann, bespoke).current.note
-    answers.go_on()
+    preparation.go_on()
     rows = Candidate.objects.filter(query=by_itself)
     assert {row.status for row in rows} == {"requested"}
     for row in rows:
         pool.write_one(row.pk)
     rows.update(review="pending", flags=[])
-    answers.go_on()
-    answers.go_on()
+    preparation.go_on()
+    preparation.go_on()
     assert current(ann, bespoke) == ("judge", "now")
     assert Message.objects.get(recipient=ann).items
     assert set(rows.values_list("review", flat=True)) == {"accepted"}
@@ -209,7 +195,7 @@ def test_what_was_flagged_waits_and_so_does_a_study_with_curators(
     answered(bespoke, fake, "A profile.", "The first.", "The second.")
     Candidate.objects.filter(query=by_itself).update(review="pending", flags=flags)
     Study.objects.filter(pk=bespoke.pk).update(automatic=needs_nobody)
-    answers.go_on()
+    preparation.go_on()
     assert not by_itself.items.exists()
 
 

@@ -10,9 +10,9 @@ from django.urls import reverse
 from annotation.agreement.board import Board
 from annotation.agreement.figures.kinds import icc_of, kappa_of
 from annotation.agreement.figures.page import figure_of
+from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Item, Judgment, Slot
-from annotation.judging.owner.checklist import checklist
 from annotation.judging.work import hidden_checks, queue, submit
 from tests.bespoke.conftest import scores
 from tests.judging.test_queue import judge
@@ -71,16 +71,16 @@ def test_all_items_come_again_once_where_all_are_asked_for(bespoke, judged, ann)
 @pytest.mark.parametrize(("share", "due"), [(0.5, 1), (0.51, 2), (0.01, 1), (1.0, 2)])
 def test_a_share_of_the_items_is_rounded_up(bespoke, judged, ann, share, due):
     ask_again(bespoke, retest_share=share, retest_days=0)
-    assert hidden_checks.retests_due(ann.pk, [bespoke.pk]) == {bespoke.pk: due}
+    assert hidden_checks.retests_due(ann.pk, bespoke.pk) == due
 
 
 def test_a_number_goes_before_a_share_and_no_more_than_there_is(bespoke, judged, ann):
     ask_again(bespoke, retest_number=1, retest_share=1.0, retest_days=0)
-    assert hidden_checks.retests_due(ann.pk, [bespoke.pk]) == {bespoke.pk: 1}
+    assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 1
     ask_again(bespoke, retest_number=9, retest_days=0)
-    assert hidden_checks.retests_due(ann.pk, [bespoke.pk]) == {bespoke.pk: 2}
+    assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 2
     ask_again(bespoke)
-    assert hidden_checks.retests_due(ann.pk, [bespoke.pk]) == {}
+    assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 0
 
 
 def test_what_everybody_judges_does_not_come_again_as_an_own_item(cast, tea):
@@ -88,7 +88,7 @@ def test_what_everybody_judges_does_not_come_again_as_an_own_item(cast, tea):
     ask_again(tea, retest_share=1.0, retest_days=0)
     bo = cast.person("Bo")
     assert judge(tea, bo)
-    assert hidden_checks.retests_due(bo.pk, [tea.pk]) == {}
+    assert hidden_checks.retests_due(bo.pk, tea.pk) == 0
 
 
 def test_a_second_judgment_is_not_among_those_that_count(bespoke, judged, ann):

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch, open_batches
-from annotation.judging.batches.summary import summary_of
+from annotation.judging.batches.preparation import summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Item, Judgment, Slot

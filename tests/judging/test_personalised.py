@@ -8,9 +8,8 @@ from django.core.management import CommandError, call_command
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.judging.batches.answers import request_answers
 from annotation.judging.batches.open import add_items, open_batch
-from annotation.judging.batches.summary import summary_of
+from annotation.judging.batches.preparation import request_answers, summary_of
 from annotation.judging.models import Item
 from annotation.personas.models import Attribute
 from annotation.queries.models import Query

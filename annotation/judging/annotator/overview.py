@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
-from annotation.judging.models import Batch, Desk, Judgment
+from annotation.judging.models import Batch, Desk, Judgment, Slot
 from annotation.judging.work import comments, queue
 from annotation.studies import messages
 from annotation.studies.access import study_for
@@ -260,12 +260,20 @@ def duration(seconds: float) -> str:
 
 
 def unread(user: User, studies: list[Study]) -> dict[int, list]:
-    """{study's id: its unread messages, newest first}, in one statement for all ``studies``."""
+    """{study's id: its unread messages, newest first}, in one statement for all ``studies``.
+
+    Without notices of batches in which nothing waits for ``user``.
+    """
     parts = [messages.unread(user, study).order_by() for study in studies]
+    rows = sorted(parts[0].union(*parts[1:], all=True), key=lambda row: -row.pk) if parts else []
+    batches = {row.batch_number for row in rows if row.batch_number}
+    unjudged = Slot.objects.filter(item__batch__in=batches, reserved_for=user)
+    unjudged = unjudged.filter(status__in=(Slot.Status.OPEN, Slot.Status.HELD))
+    waiting = set(unjudged.values_list("item__batch", flat=True)) if batches else set()
     of_study = defaultdict(list)
-    if parts:
-        for message in sorted(parts[0].union(*parts[1:], all=True), key=lambda entry: -entry.pk):
-            of_study[message.study_id].append(message)
+    for row in rows:
+        if row.batch_number in {None, *waiting}:
+            of_study[row.study_id].append(row)
     return dict(of_study)
 
 

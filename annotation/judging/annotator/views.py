@@ -17,9 +17,8 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
 from annotation.core.pages import is_seen, whole_or_part
-from annotation.judging.annotator import data_export, leaving, overview
+from annotation.judging.annotator import checklist, data_export, leaving, overview
 from annotation.judging.models import Desk
-from annotation.judging.owner import checklist, notices
 from annotation.judging.work import comments, hidden_checks
 from annotation.policies import Member
 from annotation.queries import owner_queries
@@ -51,10 +50,12 @@ def home(request: UserRequest) -> HttpResponse:
     asking = (
         owner_queries.asking([study for study in judged if study.consented]) if judged else set()
     )
-    lists = checklist.checklists(request.user, [study for study in judged if study.pk in asking])
+    lists = {
+        study.pk: checklist.checklist(request.user, study) for study in judged if study.pk in asking
+    }
     # As a member: the site's administrator may read those of every study, and is told of none.
     reading = [study for study in studies if policies.message.may_read(Member(study.role))]
-    unread = notices.still_true(request.user, overview.unread(request.user, reading))
+    unread = overview.unread(request.user, reading)
     answers = comments.unread(request.user, judged) if judged else {}
     for study in studies:
         study.opens = policies.study.may_read(standing[study])

@@ -1,19 +1,30 @@
-"""Open batches: make items, number them, and insert their slots."""
+"""Open batches: make items, number them, insert their slots, and notify the owners of queries.
+
+The message on an owner's desk is written in the transaction that opens the items, is shown in the
+reader's language and leaves the desk with the last of the items. A mail follows where a mail server
+is set; a mail that cannot be sent is logged, and the message stays.
+"""
 
 import hashlib
+import logging
 from collections.abc import Iterable
 from functools import partial
 from itertools import chain, count, islice
 from typing import Any, cast
 from uuid import uuid4
 
+from django.conf import settings
+from django.core.mail import send_mail
 from django.db import connection, transaction
-from django.db.models import Max
+from django.db.models import Count, Max
 from django.db.models.functions import Now
+from django.urls import reverse
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
+from annotation import policies
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core import audit, sql
@@ -23,11 +34,20 @@ from annotation.judging import ordering
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, NAMES_LIMIT, Scope
 from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
-from annotation.judging.owner import notices
 from annotation.personas.models import Persona, PersonaVersion
+from annotation.policies import holding
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
-from annotation.studies.models import SLUG_LIMIT, Membership, Study, TaskDefinition
+from annotation.studies.models import (
+    SLUG_LIMIT,
+    Membership,
+    Message,
+    Study,
+    TaskDefinition,
+    items_opened,
+)
+from annotation.studies.wording import localized
 
+log = logging.getLogger(__name__)
 NO_CONTROL = gettext_lazy(
     "This task compares no answers to a query, so it can hide no control among them."
 )
@@ -209,7 +229,7 @@ def add_items(
         # Who had nothing left looks again. A claim under way holds its desk: it ends before this.
         Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
         if bound:
-            notices.announce(batch, by)
+            announce(batch, by)
         if study.status == Study.Status.DRAFT:
             study.status = Study.Status.OPEN
             study.save(update_fields=["status"])
@@ -368,3 +388,81 @@ def insert_slots(batch: Batch, bound: bool = False) -> None:
     # commit: until its transaction ends, ANALYZE keeps that of every other import waiting.
     tables = (Slot, Item, ItemOption, Batch, Candidate, TaskDefinition, Study, Membership)
     transaction.on_commit(partial(sql.analyze_grown, slots, *tables), robust=True)
+
+
+# Notices for the owners of queries
+
+
+def announce(batch: Batch, by: User | None = None) -> int:
+    """Write a message to each owner whose items ``batch`` opened; how many messages.
+
+    Part of the transaction that opens the batch. ``by`` opened it; where a worker did, the message
+    comes from the first who manages the study.
+    """
+    sender = by or _manager(batch)
+    if sender is None:
+        return 0
+    counts = _counts(batch)
+    owners = User.objects.in_bulk(counts)
+    Message.objects.bulk_create(
+        Message(
+            study=batch.study,
+            sender=sender,
+            audience=Message.Audience.PERSON,
+            recipient=owner,
+            body=_sentence(owner, counts[owner.pk]),
+            items=counts[owner.pk],
+            batch_number=batch.pk,
+        )
+        for owner in owners.values()
+    )
+    if settings.EMAIL_URL and owners:
+        transaction.on_commit(lambda: _request_mail(batch.pk))
+    return len(owners)
+
+
+def mail(batch_id: int) -> int:
+    """Mail to each owner what ``announce`` wrote on their desks; how many mails were sent."""
+    batch = Batch.objects.select_related("study").get(pk=batch_id)
+    counts, sent = _counts(batch), 0
+    link = settings.BASE_URL + reverse("owner-steps", args=[batch.study.slug])
+    for owner in User.objects.filter(pk__in=counts, is_active=True):
+        with translation.override(owner.language or settings.LANGUAGE_CODE):
+            subject = settings.ACCOUNT_EMAIL_SUBJECT_PREFIX + localized(batch.study, "title")
+            body = f"{_sentence(owner, counts[owner.pk])}\n\n{link}\n"
+        try:
+            sent += send_mail(" ".join(subject.split()), body, None, [owner.email or ""])
+        except OSError as error:
+            log.warning("batch %s: no mail to %s (%s)", batch_id, owner.pk, type(error).__name__)
+    return sent
+
+
+def _counts(batch: Batch) -> dict[int, int]:
+    slots = Slot.objects.filter(item__batch=batch).exclude(reserved_for=None)
+    rows = slots.values("reserved_for").annotate(n=Count("pk")).order_by()
+    return dict(rows.values_list("reserved_for", "n"))
+
+
+def _sentence(owner: User, count: int) -> str:
+    with translation.override(owner.language or settings.LANGUAGE_CODE):
+        return items_opened(count)
+
+
+def _manager(batch: Batch) -> User | None:
+    roles = holding(policies.batch.may_change)
+    members = batch.study.memberships.filter(role__in=roles, left_at=None)
+    member = members.select_related("user").order_by("pk").first()
+    return member.user if member else None
+
+
+def _request_mail(batch_id: int) -> None:
+    # Here, because every command that can open items imports this module, and most send no mail.
+    import redis
+    from kombu.exceptions import OperationalError
+
+    from annotation.celery import app
+
+    try:
+        app.send_task("annotation.judging.tasks.mail_owners", [batch_id])
+    except (OperationalError, redis.RedisError) as error:
+        log.warning("no broker (%s): no mail for batch %s", type(error).__name__, batch_id)

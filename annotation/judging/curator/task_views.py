@@ -20,9 +20,8 @@ from annotation.candidates.views import configured_servers
 from annotation.core import refusals, schema
 from annotation.core.errors import DomainError
 from annotation.core.languages import endonym
-from annotation.judging.batches.answers import request_answers
 from annotation.judging.batches.open import NO_CONTROL, Opening, close_batch, open_batches, tasks_of
-from annotation.judging.batches.summary import summary_of
+from annotation.judging.batches.preparation import request_answers, summary_of
 from annotation.judging.curator import preview
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.kinds.form import form_of

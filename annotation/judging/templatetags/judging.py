@@ -4,7 +4,7 @@ from django import template
 from django.template import Context
 
 from annotation import policies
-from annotation.judging.owner import checklist
+from annotation.judging.annotator.checklist import checklist
 from annotation.queries import owner_queries
 from annotation.studies.access import member_of
 from annotation.studies.models import Study
@@ -24,8 +24,8 @@ def journey(context: Context, study: Study | None = None, *, brief: bool = False
         visible = visible.filter(pk=study.pk)
     rows = [row for row in visible if policies.query.may_write_own(member_of(request.user, row))]
     asking = owner_queries.asking(rows)
-    lists = checklist.checklists(request.user, [row for row in rows if row.pk in asking])
-    first = min(lists.values(), key=lambda row: not row.is_due, default=None)
+    lists = [checklist(request.user, row) for row in rows if row.pk in asking]
+    first = min(lists, key=lambda each: not each.is_due, default=None)
     step = first and first.current
     leads = step and step.state == "now" and step.url.partition("?")[0] != request.path
     return {"checklist": first, "leads": leads, "brief": brief}

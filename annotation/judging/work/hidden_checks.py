@@ -205,12 +205,11 @@ def _repeated(annotator: int, study: int) -> QuerySet:
     return again.values_list("repeats", flat=True)
 
 
-def retests_due(annotator: int, studies: list[int]) -> dict[int, int]:
-    """How many own items this person is to judge once more now, by study; none are left out."""
+def retests_due(annotator: int, study: int) -> int:
+    """How many own items this person is to judge once more now."""
     asking = Checks.objects.filter(Q(retest_number__gt=0) | Q(retest_share__gt=0))
-    rates = {checks.study_id: checks for checks in asking.filter(study__in=studies)}
-    due = {pk: _own_items_due(annotator, pk, checks)[0] for pk, checks in rates.items()}
-    return {pk: number for pk, number in due.items() if number}
+    rates = asking.filter(study=study).first()
+    return _own_items_due(annotator, study, rates)[0] if rates else 0
 
 
 def _own_items_due(annotator: int, study: int, rates: "Rates | Checks") -> tuple[int, list[UUID]]:

@@ -8,7 +8,7 @@ from django.core.management.base import CommandParser
 
 from annotation.core.schema import add_arguments, taken
 from annotation.judging.batches.open import Opening, open_batches, tasks_of
-from annotation.judging.batches.summary import Summary, summary_of
+from annotation.judging.batches.preparation import Summary, summary_of
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Slot
 from annotation.studies.commands import StudyCommand

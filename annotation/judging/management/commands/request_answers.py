@@ -8,7 +8,7 @@ from django.db import transaction
 
 from annotation.candidates import generate
 from annotation.core.commands import RefusingCommand
-from annotation.judging.batches.answers import request_answers
+from annotation.judging.batches.preparation import request_answers
 from annotation.studies.models import TaskDefinition
 
 
