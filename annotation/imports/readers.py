@@ -44,6 +44,8 @@ SHEET_LIMIT = 200 * 2**20
 EMPTY_LIMIT, EMPTY_TIMES = 100_000, 10
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 TABLE_ENDINGS = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx")
+# A table in several files, as the Hub's libraries name them.
+SHARD = re.compile(r"(.*)-(\d{5})-of-(\d{5})(\.\w+)")
 _CELL = re.compile(rb"""\br=["']([A-Z]{1,3})([0-9]{1,7})["']""")
 
 
@@ -446,15 +448,43 @@ def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Sour
             folder = (scratch.folder / root.filename).parent
             return Source(format_, lambda: iter(()), folder=folder)
     tables = [entry for entry in entries if entry.filename.lower().endswith(TABLE_ENDINGS)]
-    if len(tables) != 1:
+    tables.sort(key=lambda entry: entry.filename)
+    if len(tables) != 1 and not are_shards([entry.filename for entry in tables]):
         raise ForeignFileError(
             _("The zip file holds %(n)d tables: send one table, or a study bundle.")
             % {"n": len(tables)}
         )
-    inner = scratch.folder / "table"
-    with archive.open(tables[0]) as source, inner.open("wb") as sink:
-        _copy(source, sink, scratch.unpacked)
-    return _open(inner, scratch)
+    shards = []
+    for number, entry in enumerate(tables):
+        inner = scratch.folder / f"table{number}"
+        with archive.open(entry) as source, inner.open("wb") as sink:
+            _copy(source, sink, scratch.unpacked)
+        shards.append(_open(inner, scratch))
+    return shards[0] if len(shards) == 1 else _joined(shards)
+
+
+def are_shards(names: list[str]) -> bool:
+    """Whether sorted file names are those of one whole table: ``train-00000-of-00002.parquet``…"""
+    first = SHARD.fullmatch(names[0]) if names else None
+    if first is None:
+        return False
+    stem, _number, _of, ending = first.groups()
+    return names == [f"{stem}-{n:05}-of-{len(names):05}{ending}" for n in range(len(names))]
+
+
+def _joined(shards: list[Source]) -> Source:
+    """Tables one after the other; lines are counted on."""
+
+    def rows() -> records.Rows:
+        last = 0
+        for shard in shards:
+            before = last
+            for line, row in shard.rows():
+                last = before + line
+                yield last, row
+
+    notes = [_("%d files are read as one table.") % len(shards), *shards[0].notes]
+    return Source(shards[0].format, rows, notes)
 
 
 def _ignored(entry: zipfile.ZipInfo) -> bool:

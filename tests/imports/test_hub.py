@@ -17,6 +17,8 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 FILES = {
     "README.md": b"# Tea",
     "green/train.csv": b"id,prompt,answer_a,answer_b\ni1,Why?,x,y\n",
+    "black/dev-00000-of-00002.csv": b"id,prompt,answer_a,answer_b\ni4,Why?,x,y\n",
+    "black/dev-00001-of-00002.csv": b"id,prompt,answer_a,answer_b\ni5,How?,x\n",
     "green/test.csv": b"id,prompt,answer_a,answer_b\ni2,How?,x,y\ni3,When?,x,y\n",
 }
 
@@ -70,11 +72,20 @@ def test_a_configuration_and_split_of_a_revision_come_in_with_their_source(hub, 
     assert hub.tokens == {None}
 
 
+def test_the_shards_of_a_split_come_in_as_one_table_whose_lines_are_counted_on(hub, capsys):
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        call_command("import_data", "--hub", "ann/tea", "--split", "dev", "--json")
+    (fault,) = json.loads(capsys.readouterr().out)["rejected"]
+    assert fault["line"] == 4
+    call_command("import_data", "--hub", "ann/tea", "--split", "dev", "--skip-faulty", "--json")
+    assert json.loads(capsys.readouterr().out)["items"] == 1
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("ann/tea",), "2 tables fit: name configuration and split. There are: green/train.csv"),
-        (("ann/tea", "--split", "dev"), "0 tables fit"),
+        (("ann/tea",), "4 tables fit: name configuration and split. There are: black/dev-00000"),
+        (("ann/tea", "--split", "stage"), "0 tables fit"),
         (("ann/coffee",), "does not give “ann/coffee” .status 404."),
         (("ann/tea", "--revision", "v9"), "does not give “ann/tea” .status 404."),
         (("no name",), "A data set is called owner/name"),
@@ -98,7 +109,7 @@ def test_a_worker_fetches_what_the_page_or_a_program_asked_for(hub, carol, tea):
     row = run.run(DataImport.objects.get().pk)
     assert (row.status, row.received) == ("waiting", len(FILES["green/train.csv"]))
     assert f"/datasets/ann/tea/tree/{SHA}" in carol.get(page).content.decode()
-    body = json.dumps(named | {"split": "dev"})
+    body = json.dumps(named | {"split": "stage"})
     kind = {"content_type": "application/json"}
     sent = carol.post("/api/v1/studies/tea/imports/", body, **kind)
     row = run.run(DataImport.objects.latest("created_at").pk)

@@ -153,6 +153,8 @@ def merged(sheet):
         (b"\x1f\x8bxx", "The gzip file is broken"),
         (b"PK\x03\x04xx", "The zip file is broken"),
         (zipped({"a.csv": b"a", "b.csv": b"b"}), "The zip file holds 2 tables"),
+        # The last of three is missing.
+        (zipped({f"a-0000{n}-of-00003.csv": b"a" for n in (0, 1)}), "The zip file holds 2 tables"),
         (zipped({"bomb.csv": b"0" * 20_000_000}), "The file unfolds to far more than it is"),
         (gzip.compress(b"0" * 20_000_000, mtime=0), "The file unfolds to far more than it is"),
         (workbook(merged), "1 merged cells, the first in row 2, column 1"),
