@@ -13,7 +13,7 @@ from annotation import policies
 from annotation.api.base import StudyView, call
 from annotation.api.http import page_since
 from annotation.candidates.models import Candidate
-from annotation.judging.imports import rows
+from annotation.judging.imports import bundles
 from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
@@ -166,6 +166,6 @@ class RowsOfStudy(StudyView):
         """Add rows; one the study has already changes nothing, a faulty one is named."""
         study = study_for(request.user, slug, RESOURCES[self.resource].policy.may_change)
         values, skip = body["rows"], body["skip_faulty"]
-        faults = rows.add_rows(study, self.resource, values, skip_faulty=skip, by=request.user)
+        faults = bundles.add_rows(study, self.resource, values, skip_faulty=skip, by=request.user)
         faulty = {fault.row for fault in faults}
         return {"stored": len(values) - len(faulty), "faults": [asdict(one) for one in faults]}

@@ -19,12 +19,10 @@ from annotation.datasets.release_files import Faults
 from annotation.datasets.released import EXPORTS, READERS
 from annotation.datasets.released.base import OVERLAP, PARTS, Layout, Place
 from annotation.judging.batches.open import add_items
-from annotation.judging.imports import judgments
-from annotation.judging.imports import rows as bundle_rows
-from annotation.judging.imports.bundles import check_slug
+from annotation.judging.imports import bundles, judgments
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
-from annotation.judging.kinds.imported import ReleasedAnswer
+from annotation.judging.kinds.files import ReleasedAnswer
 from annotation.judging.models import Item, ItemOption
 from annotation.judging.work.submit import read_seconds
 from annotation.personas import curate
@@ -71,7 +69,7 @@ def import_release(
     DomainError, with nothing stored, for a folder without a release, and where none of its rows can
     be imported.
     """
-    check_slug(slug)
+    bundles.check_slug(slug)
     layout, digest = layout_of(folder), _digest(folder)
     earlier = ReleaseImport.objects.filter(
         slug=slug, digest=digest, status=ReleaseImport.Status.DONE, study__isnull=False
@@ -140,7 +138,7 @@ class _Import:
         )
         for name, (kind, settings) in self.layout.tasks().items():
             _store_task(study, name, kind, settings)
-        for name in bundle_rows.NAMES:
+        for name in bundles.NAMES:
             for chunk in chunks(progress(self.layout.rows(name), name, None), CHUNK):
                 self._add(study, name, chunk)
         self._store_gold_items(study)
@@ -165,7 +163,7 @@ class _Import:
             chunk = [(place, row) for place, row in chunk if row["profile"] != {}]
         places = [place for place, _row in chunk]
         values = [row for _place, row in chunk]
-        for fault in bundle_rows.add_rows(study, name, values, skip_faulty=True, by=self.by):
+        for fault in bundles.add_rows(study, name, values, skip_faulty=True, by=self.by):
             self.layout.fault(places[fault.row], fault.detail)
 
     def _store_pairs(self, items: dict) -> None:

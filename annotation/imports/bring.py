@@ -29,7 +29,7 @@ from annotation.imports.shape import RowError
 from annotation.imports.store import Result
 from annotation.imports.tables import Table
 from annotation.judging.imports import bundles
-from annotation.judging.kinds.imported import WIDER
+from annotation.judging.kinds.files import WIDER
 from annotation.studies.models import Study
 
 # The columns of a votes file, the first three required.

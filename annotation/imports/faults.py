@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
-from annotation.judging.kinds.imported import WIDER
+from annotation.judging.kinds.files import WIDER
 
 FAULTS_LIMIT = 100_000
 

@@ -16,7 +16,7 @@ from annotation.imports.bring import Classes, Known, Options
 from annotation.imports.hub import HubTable
 from annotation.imports.mapping import OWN, QUESTION_LIMIT, TARGETS, Mapping, checked
 from annotation.imports.models import DataImport, ImportRecipe
-from annotation.judging.kinds.imported import WIDER
+from annotation.judging.kinds.files import WIDER
 from annotation.studies.models import Study
 
 PLACES_LIMIT = 80

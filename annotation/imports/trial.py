@@ -12,7 +12,7 @@ from annotation.core.errors import DomainError
 from annotation.imports import bring, store
 from annotation.imports.tables import Beginning
 from annotation.judging.curator import preview
-from annotation.judging.kinds.imported import WIDER
+from annotation.judging.kinds.files import WIDER
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 

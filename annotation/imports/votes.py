@@ -18,7 +18,7 @@ from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Row, Vote
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.files import ImportedFile, ImportedJudgment
 from annotation.studies.models import Study
 
 ITEMS_AT_ONCE = 2_000

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Length
 
 from annotation.accounts.models import Consent
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.kinds.imported import NO_ANSWER
+from annotation.judging.kinds.files import NO_ANSWER
 from annotation.judging.models import Batch, Judgment, votes_for
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition

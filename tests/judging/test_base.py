@@ -14,7 +14,7 @@ from annotation.judging.kinds import (
     read_label,
     score_rows,
 )
-from annotation.judging.kinds.imported import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.files import ImportedFile, ImportedJudgment
 from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
 from annotation.judging.work import present

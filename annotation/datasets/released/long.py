@@ -28,7 +28,7 @@ from annotation.datasets.released.base import (
     whole_of,
 )
 from annotation.judging.kinds import KINDS, kind_of
-from annotation.judging.kinds.imported import ReleasedAnswer
+from annotation.judging.kinds.files import ReleasedAnswer
 
 TASK_NAME = re.compile(r"[A-Za-z0-9_-]{1,60}")
 VERSIONED = ("task", "query", "persona")

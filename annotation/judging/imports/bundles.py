@@ -1,12 +1,12 @@
-"""Stores a study bundle, in one transaction.
+"""Stores a study bundle, or rows of its files without a folder, in one transaction.
 
-A bundle with a fault leaves nothing behind, and the same bundle again changes nothing.
+What has a fault leaves nothing behind, and the same again changes nothing.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,21 @@ from annotation.core.errors import DomainError
 from annotation.core.records import chunks, silent
 from annotation.core.schema import built
 from annotation.judging.batches.open import add_items
-from annotation.judging.kinds import config_of_task, kind_of
+from annotation.judging.kinds import config_of, config_of_task, kind_of
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import Checks, Item, ItemOption
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
-from annotation.studies.bundle import Bundle, BundleError, Report, Task, read_bundle
+from annotation.studies.bundle import (
+    Bundle,
+    BundleError,
+    Report,
+    Task,
+    check_rows,
+    read_bundle,
+)
 from annotation.studies.models import RESERVED_SLUGS, SLUG, Study, TaskDefinition
 from annotation.studies.schemas import IN_A_BUNDLE, Settings, settings_of
 
@@ -40,6 +47,14 @@ Chunk = Sequence[tuple[int, dict]]
 # Items of one batch: bounds the memory that opening them takes.
 BATCH = 20_000
 STORED = ("text", "model", "strategy", "urls")
+NAMES = ("personas", "memories", "queries", "candidates", "scores", "attributes", "items")
+# What a row names of other files: the key, and the ids that the study has.
+REFERENCES: dict[str, Callable] = {
+    "persona": lambda study: study.personas.filter(dropped_at=None),
+    "query": lambda study: study.queries.filter(replaced_at=None, owner=None),
+    "candidate": lambda study: study.candidates,
+    "attribute": lambda study: Attribute.objects.filter(persona__study=study),
+}
 # The columns with the fields of a bundle's item.
 COMPARED = {
     "task": "batch__task__name",
@@ -98,7 +113,7 @@ def store_rows(
         _store_items(study, rows, report, by)
     else:
         for chunk in chunks(rows, CHUNK):
-            STEPS[name](study, chunk, report, by)
+            _store_chunk(study, name, chunk, report, by)
     report.finish()
 
 
@@ -192,13 +207,29 @@ def _stored(task: TaskDefinition, name: str) -> Any:
     return config_of_task(task) if name == "config" else getattr(task, name)
 
 
-def _store_personas(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
-    curate.save_all(study, [row for _, row in chunk], by=by)
+def _store_chunk(study: Study, name: str, chunk: Chunk, report: Report, by: User | None) -> None:
+    """Store some rows of a file that is not of items."""
+    rows, faults = [row for _line, row in chunk], []
+    if name == "personas":
+        curate.save_all(study, rows, by=by)
+    elif name == "memories":
+        _store_memories(study, rows)
+    elif name == "queries":
+        author.save_all(study, rows, by=by)
+    elif name == "candidates":
+        faults = _store_candidates(study, chunk)
+    elif name == "scores":
+        faults = results.store_scores(study, chunk)
+    else:
+        _added, clashes = curate.save_attributes(study, rows, by=by)
+        faults = [(n, curate.clash(row["id"])) for n, row in chunk if row["id"] in clashes]
+    for line, reason in faults:
+        report.fault(f"{name}.jsonl, line {line}", reason)
 
 
-def _store_memories(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
+def _store_memories(study: Study, rows: Sequence[dict]) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
-    wanted = {(personas[row["persona"]], row["text"]): row for _, row in chunk}
+    wanted = {(personas[row["persona"]], row["text"]): row for row in rows}
     there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
     stored = set(there.values_list("persona_id", "text"))
     Memory.objects.bulk_create(
@@ -208,49 +239,26 @@ def _store_memories(study: Study, chunk: Chunk, report: Report, by: User | None)
     )
 
 
-def _store_queries(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
-    author.save_all(study, [row for _, row in chunk], by=by)
-
-
-def _store_candidates(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
-    queries = dict(
-        study.queries.filter(
-            external_id__in={row["query"] for _, row in chunk}, replaced_at=None
-        ).values_list("external_id", "pk")
-    )
-    there = study.candidates.filter(external_id__in=[row["id"] for _, row in chunk])
+def _store_candidates(study: Study, chunk: Chunk) -> list[tuple[int, str]]:
+    """Add the new ones; line and reason of those that the study has with another content."""
+    asked = {row["query"] for _line, row in chunk}
+    current = study.queries.filter(external_id__in=asked, replaced_at=None)
+    queries = dict(current.values_list("external_id", "pk"))
+    there = study.candidates.filter(external_id__in=[row["id"] for _line, row in chunk])
     stored = {
         external_id: fields
         for external_id, *fields in there.values_list("external_id", "query__external_id", *STORED)
     }
-    new = []
+    new, faults = [], []
     for line, row in chunk:
-        fields = {name: row[name] for name in STORED}
-        if row["id"] not in stored:
-            new.append(
-                Candidate(
-                    study=study, query_id=queries[row["query"]], external_id=row["id"], **fields
-                )
-            )
-        elif stored[row["id"]] != [row["query"], *fields.values()]:
-            report.fault(
-                f"candidates.jsonl, line {line}",
-                f"the study has another candidate “{row['id']}”, and answers are never edited: "
-                "give the new one an id of its own",
-            )
+        key, query, fields = row["id"], row["query"], {name: row[name] for name in STORED}
+        if key not in stored:
+            new.append(Candidate(study=study, query_id=queries[query], external_id=key, **fields))
+        elif stored[key] != [query, *fields.values()]:
+            words = f"the study has another candidate “{key}”, and answers are never edited: "
+            faults.append((line, words + "give the new one an id of its own"))
     Candidate.objects.bulk_create(new)
-
-
-def _store_scores(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
-    for line, reason in results.store_scores(study, chunk):
-        report.fault(f"scores.jsonl, line {line}", reason)
-
-
-def _store_attributes(study: Study, chunk: Chunk, report: Report, by: User | None) -> None:
-    _added, clashes = curate.save_attributes(study, [row for _, row in chunk], by=by)
-    for line, row in chunk:
-        if row["id"] in clashes:
-            report.fault(f"attributes.jsonl, line {line}", curate.clash(row["id"]))
+    return faults
 
 
 def _store_items(
@@ -401,12 +409,118 @@ def _check_candidates(task: TaskDefinition, row: dict, named: str) -> None:
     raise DomainError(f"{named} shows {wanted} candidates, not {n}")
 
 
-STEPS = {
-    "personas": _store_personas,
-    "memories": _store_memories,
-    "queries": _store_queries,
-    "candidates": _store_candidates,
-    "scores": _store_scores,
-    "attributes": _store_attributes,
-}
-NAMES = (*STEPS, "items")
+# Rows without a folder: what the API's bulk calls add
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with the row of this number, counted from 0."""
+
+    row: int
+    detail: str
+
+
+class FaultyRowsError(DomainError):
+    """Rows that cannot be stored: ``faults``; nothing was stored."""
+
+    code = "rows"
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(f"{len(faults)} of the rows cannot be stored; nothing was.")
+        self.faults = faults
+        # What a program reads beside the sentence.
+        self.members = {"faults": [asdict(fault) for fault in faults]}
+
+
+class RowReport(Report):
+    """Faults of numbered rows; unlike a file's report it goes on to the last one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[Fault] = []
+
+    def fault(self, place: str, words: str) -> None:
+        """Note a fault; ``place`` ends with the row's number."""
+        self.rows.append(Fault(int(place.rsplit(" ", 1)[1]), words))
+
+    def unknown(self, name: str, place: str, key: str) -> None:
+        """Report each key that is not read."""
+        self.fault(place, f"the key “{key[:80]}” is not part of the format")
+
+    def finish(self) -> None:
+        """Raise FaultyRowsError where there was a fault."""
+        if self.rows:
+            raise FaultyRowsError(sorted(self.rows, key=lambda fault: fault.row))
+
+
+def add_rows(
+    study: Study, name: str, values: list, *, skip_faulty: bool = False, by: User | None = None
+) -> list[Fault]:
+    """Add ``values``, rows of the bundle's file ``name`` (NAMES), to ``study``.
+
+    All of them are stored or, where one is faulty, none: FaultyRowsError. With ``skip_faulty`` the
+    faulty ones are left out and returned. A row that the study has already changes nothing.
+    """
+    rows = dict(enumerate(values))
+    faults: list[Fault] = []
+    while True:
+        try:
+            _add(study, name, rows, by)
+        except FaultyRowsError as refusal:
+            if not skip_faulty:
+                raise
+            faults += refusal.faults
+            for fault in refusal.faults:
+                rows.pop(fault.row, None)
+        else:
+            return sorted(faults, key=lambda fault: fault.row)
+
+
+@transaction.atomic
+def _add(study: Study, name: str, values: dict[int, object], by: User | None) -> None:
+    report = RowReport()
+    rows = check_rows(name, values, report)
+    first: dict[str, int] = {}
+    for number, row in rows:
+        earlier = first.setdefault(row["id"], number) if "id" in row else number
+        if earlier != number:
+            report.fault(f"row {number}", f"the id was used before, in row {earlier}")
+    _check_references(study, rows, report)
+    if name == "items":
+        _check_items(study, rows, report)
+    report.finish()
+    try:
+        store_rows(study, name, rows, report, by)
+    except BundleError as refusal:
+        raise DomainError(refusal.sentence, code="rows") from refusal
+
+
+def _check_references(study: Study, rows: list[tuple[int, dict]], report: RowReport) -> None:
+    for key, of in REFERENCES.items():
+        # An item names several candidates.
+        name = "candidates" if key == "candidate" else key
+        named = {number: _ids_of(row.get(name)) for number, row in rows}
+        ids = set().union(*named.values())
+        there = of(study).filter(external_id__in=ids).values_list("external_id", flat=True)
+        unknown = ids - set(there) if ids else set()
+        for number, missing in named.items():
+            for id in sorted(missing & unknown):
+                report.fault(f"row {number}", f"there is no {key} “{id[:80]}”")
+
+
+def _ids_of(value: str | list[str] | None) -> set[str]:
+    return set(value) if isinstance(value, list) else {value} if value else set()
+
+
+def _check_items(study: Study, rows: list[tuple[int, dict]], report: RowReport) -> None:
+    tasks = {task.name: task for task in study.tasks.order_by("version")}
+    for number, row in rows:
+        task = tasks.get(row["task"])
+        if task is None:
+            report.fault(f"row {number}", f"there is no task “{row['task'][:80]}”")
+            continue
+        task.config = config_of(task.kind, task.config)
+        try:
+            check_item(task, row)
+        except DomainError as refusal:
+            report.fault(f"row {number}", refusal.sentence)

@@ -23,7 +23,7 @@ from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging import models
 from annotation.judging.kinds import files, planning, settings
-from annotation.judging.kinds.imported import ImportedJudgment, ReleasedAnswer
+from annotation.judging.kinds.files import ImportedJudgment, ReleasedAnswer
 from annotation.judging.kinds.planning import EVERYTHING, Lacking, Scope
 from annotation.judging.models import Item, Judgment
 from annotation.queries.models import GoldClaim
