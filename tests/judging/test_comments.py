@@ -179,10 +179,3 @@ def test_an_annotator_sees_their_training_once_it_is_over_and_no_other_check(cas
     assert said in text(client, PAST)
     explained = " ".join(text(client, f"/studies/tea/judge/explained/{last}/").split())
     assert f"{said} 2 of 3 items as expected." in explained
-
-
-def test_who_had_no_training_reads_nothing_of_it(cast, tea, login):
-    cast.open(tea, items=1, overlap=3)
-    ann = cast.person("Ann")
-    judge(tea, ann)
-    assert "training" not in text(login(ann), PAST)

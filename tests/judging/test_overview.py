@@ -141,13 +141,6 @@ def test_somebody_without_a_study_is_told_how_to_get_into_one(cast, login):
     assert 'href="/join/"' in html
 
 
-def test_who_runs_a_study_sees_it_without_a_desk_of_judgments(cast, tea, login):
-    cast.open(tea)
-    html = login(cast.person("Rui")).get("/").content.decode()
-    assert "Open the study" in html
-    assert "Waiting for you" not in html
-
-
 def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, login):
     mix = everykind.judged(cast, tmp_path)
     ann = cast.person("Ann")

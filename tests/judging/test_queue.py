@@ -140,13 +140,6 @@ def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea):
     assert Judgment.objects.count() == 1
 
 
-def test_a_second_opening_plans_only_what_is_new(cast, tea):
-    batch = cast.open(tea, items=2)
-    assert open_batch(tea, batch.task) is None
-    cast.candidates(cast.query(tea, "new-question"))
-    assert open_batch(tea, batch.task).size == 1
-
-
 def test_three_answers_of_the_most_complete_endpoint_are_compared(cast, tea):
     query = cast.query(tea, "q1")
     answers = [("one", "A1"), ("two", "A1"), ("one", "A2"), ("two", "A2"), ("two", "A3")]
@@ -259,17 +252,6 @@ def test_a_late_answer_beside_another_item_in_hand_is_stored(cast, tea):
     assert result.next_slot == second
     assert Slot.objects.get(pk=second).status == "held"
     assert Desk.objects.get(annotator=ann).done == 1
-
-
-def test_a_closed_study_is_not_opened_by_a_new_batch(cast, tea):
-    batch = cast.open(tea)
-    tea.status = "closed"
-    tea.save()
-    cast.candidates(cast.query(tea, "more"))
-    with pytest.raises(Conflict):
-        open_batch(tea, batch.task)
-    tea.refresh_from_db()
-    assert tea.status == "closed"
 
 
 def test_an_item_shows_the_persona_its_answers_were_written_for(cast, tea):

@@ -70,10 +70,7 @@ def compared(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]
         sets = shown.get(query.pk, [])
         if sets and task.config["options"] != 2:
             continue  # of three answers one ground truth comes: there is no second set
-        if scope.control:
-            rows = _controlled(query, candidates, task, sets)
-        else:
-            rows = _sets_of(query, candidates, task, sets)
+        rows = _sets_of(query, candidates, task, sets, control=scope.control)
         for number, options in enumerate(rows, start=len(sets) + 1):
             yield row(task, query, number, options)
 
@@ -205,35 +202,32 @@ def current(study: Study, scope: Scope) -> QuerySet[Query]:
 
 
 def _sets_of(
-    query: Query, candidates: list[Candidate], task: TaskDefinition, shown: Collection[set] = ()
+    query: Query,
+    candidates: list[Candidate],
+    task: TaskDefinition,
+    shown: Collection[set],
+    *,
+    control: bool,
 ) -> list[tuple]:
-    """The sets of answers that the next items of ``query`` show; never a pair that is ``shown``."""
-    seed = f"{task.name}/{query.pk}"
-    if task.config["options"] == 2:
-        wanted = task.config["pairs_per_query"]
-        every = ordering.pairs(*_ids_and_texts(candidates), wanted + len(shown), seed)
-        return [pair for pair in every if set(pair) not in shown][:wanted]
-    for answers in _sets(candidates):
-        if triple := ordering.triple(*_ids_and_texts(answers[:3]), seed):
-            return [triple]
-    return []
+    """The sets of answers that the next items of ``query`` show; never a pair that is ``shown``.
 
-
-def _controlled(
-    query: Query, candidates: list[Candidate], task: TaskDefinition, shown: Collection[set]
-) -> list[tuple]:
-    """As ``_sets_of``, of sets in which exactly one answer is generic."""
+    ``control``: in each exactly one answer is generic.
+    """
     generic = {answer.pk for answer in candidates if answer.strategy in GENERIC}
     seed = f"{task.name}/{query.pk}"
     if task.config["options"] == 2:
         every = ordering.pairs(*_ids_and_texts(candidates), len(candidates) ** 2, seed)
-        pairs = [pair for pair in every if len(generic & set(pair)) == 1 and set(pair) not in shown]
-        return pairs[: task.config["pairs_per_query"]]
-    controls = [answer for answer in candidates if answer.pk in generic]
-    for others in _sets([answer for answer in candidates if answer.pk not in generic]):
-        triple = ordering.triple(*_ids_and_texts([*others[:2], *controls[:1]]), seed)
-        if triple and len(others) > 1 and controls:
-            return [triple]
+        new = (pair for pair in every if set(pair) not in shown)
+        fit = [pair for pair in new if not control or len(generic & set(pair)) == 1]
+        return fit[: task.config["pairs_per_query"]]
+    controls = [answer for answer in candidates if control and answer.pk in generic][:1]
+    if control and not controls:
+        return []
+    compared = [answer for answer in candidates if not control or answer.pk not in generic]
+    for answers in _sets(compared):
+        triple = [*answers[: 3 - len(controls)], *controls]
+        if drawn := ordering.triple(*_ids_and_texts(triple), seed):
+            return [drawn]
     return []
 
 
