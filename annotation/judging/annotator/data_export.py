@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 
 from django.core.serializers.json import DjangoJSONEncoder
-from django.db.models import F, FloatField, Sum
+from django.db.models import F, FloatField, QuerySet, Sum
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, Coalesce
 
@@ -57,37 +57,22 @@ def _about(study: Study, user: User) -> list[tuple]:
 def _lists(study: Study, user: User) -> list[tuple[str, Iterable]]:
     text = study.consent_text
     consents = Consent.objects.filter(user=user, text__name=text.name if text else None)
-    of_annotator = {"slot__study": study, "annotator": user}
+    given = {"slot__study": study, "annotator": user}
+    commented = ItemComment.objects.filter(slot__study=study, author=user)
+    version = {"name": F("text__name"), "version": F("text__version")}
+
+    def rows(query: QuerySet, *columns: str, **named: F) -> QuerySet:
+        return query.order_by("pk").values(*columns, **named)
+
     return [
-        (
-            "consents",
-            consents.order_by("pk").values(
-                "granted_at", "withdrawn_at", name=F("text__name"), version=F("text__version")
-            ),
-        ),
+        ("consents", rows(consents, "granted_at", "withdrawn_at", **version)),
         ("judgments", _judgments(study, user)),
-        (
-            "handed_back",
-            Handback.objects.filter(**of_annotator)
-            .order_by("pk")
-            .values("slot", "cause", "reason", "at"),
-        ),
-        (
-            "drafts",
-            Draft.objects.filter(**of_annotator).order_by("pk").values("slot", "data", "saved_at"),
-        ),
-        (
-            "comments",
-            ItemComment.objects.filter(slot__study=study, author=user)
-            .order_by("pk")
-            .values("slot", "text", "at"),
-        ),
-        (
-            "messages",
-            study.messages.filter(sender=user).order_by("pk").values("body", "at"),
-        ),
+        ("handed_back", rows(Handback.objects.filter(**given), "slot", "cause", "reason", "at")),
+        ("drafts", rows(Draft.objects.filter(**given), "slot", "data", "saved_at")),
+        ("comments", rows(commented, "slot", "text", "at")),
+        ("messages", rows(study.messages.filter(sender=user), "body", "at")),
         *_own_queries(study, user),
-        *((name, rows(study, user)) for name, rows in FURTHER.items()),
+        *((name, further(study, user)) for name, further in FURTHER.items()),
     ]
 
 

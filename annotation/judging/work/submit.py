@@ -170,7 +170,9 @@ def submit(
         desk = queue.lock_desk(study, annotator)
         held = _locked(study, slot_id, annotator)
         if held.done:
-            judgment, stored = _repeated(held, sent), 0
+            judgment, stored = _stored_before(held, sent), 0
+            if judgment is None:
+                raise Conflict(_("You have judged this item already."), code="already_judged")
         else:
             if desk.excluded_at:
                 raise Conflict(_("You take no part in this study any more."), code="excluded")
@@ -368,13 +370,6 @@ def _stored_before(held: Held, sent: _Sent) -> Judgment | None:
             _("This answer was stored before with other words; the first one stands."),
             code="key_reused",
         )
-    return judgment
-
-
-def _repeated(held: Held, sent: _Sent) -> Judgment:
-    judgment = _stored_before(held, sent)
-    if judgment is None:
-        raise Conflict(_("You have judged this item already."), code="already_judged")
     return judgment
 
 
