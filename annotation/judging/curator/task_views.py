@@ -7,12 +7,11 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet, Sum
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -20,6 +19,7 @@ from annotation.candidates.views import configured_servers
 from annotation.core import refusals, schema
 from annotation.core.errors import DomainError
 from annotation.core.languages import endonym
+from annotation.core.pages import done, show
 from annotation.judging.batches.open import NO_CONTROL, Opening, close_batch, open_batches, tasks_of
 from annotation.judging.batches.preparation import request_answers, summary_of
 from annotation.judging.curator import preview
@@ -28,7 +28,7 @@ from annotation.judging.kinds.form import form_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch
 from annotation.judging.work import present
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.forms import LANGUAGES
 from annotation.studies.models import Study, TaskDefinition
 
@@ -115,13 +115,12 @@ class BatchForm(schema.form_of(Opening, *ASKED)):  # type: ignore[misc]
         return any(asked.values()) if self.is_valid() else True
 
 
-@require_http_methods(["GET", "POST"])
-def tasks(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.task.may_change, "GET", "POST")
+def tasks(request: UserRequest, study: Study) -> HttpResponse:
     """Tasks and batches, and the form of one kind: ``?kind=`` for a new task, ``?task=`` to edit.
 
     POST names its kind itself.
     """
-    study = study_for(request.user, slug, policies.task.may_change)
     newest = study.tasks.order_by("name", "-version").distinct("name")
     edited = newest.filter(name=request.GET.get("task", "")).first()
     name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind", ""))
@@ -129,8 +128,7 @@ def tasks(request: UserRequest, slug: str) -> HttpResponse:
     form = form_of(kind, request.POST or None, study=study, task=edited)
     if request.method == "POST" and form.is_valid():
         task = form.save(request.user)
-        messages.success(request, _("Task %(task)s is defined.") % {"task": task})
-        return redirect("tasks", slug)
+        return done(request, _("Task %(task)s is defined.") % {"task": task}, "tasks", study.slug)
     context = {
         "study": study,
         "form": form,
@@ -139,22 +137,18 @@ def tasks(request: UserRequest, slug: str) -> HttpResponse:
         "tasks": [(task, KINDS[task.kind].name) for task in newest],
         "batches": _batches(study),
     }
-    return render(request, "judging/tasks.html", context, status=400 if form.errors else 200)
+    return show(request, "judging/tasks.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def open_(request: UserRequest, slug: str, name: str) -> HttpResponse:
+@study_page(policies.batch.may_change, "GET", "POST")
+def open_(request: UserRequest, study: Study, name: str) -> HttpResponse:
     """Show what a batch of this task would hold and cost; POST opens it as it was shown."""
-    study = study_for(request.user, slug, policies.batch.may_change)
-    task = study.tasks.filter(name=name).order_by("-version").first()
-    if task is None:
-        raise Http404
+    task = _newest(study, name)
     form = BatchForm(
         request.POST if request.method == "POST" else request.GET, study=study, task=task
     )
     if not form.is_valid():
-        context = {"study": study, "task": task, "form": form}
-        return render(request, "judging/batch.html", context, status=400)
+        return show(request, "judging/batch.html", {"study": study, "task": task, "form": form})
     asked = form.opening
     tasks, wanted = tasks_of(study, [task.name, *asked.also]), asked.wanted
     if request.method == "POST" and "endpoint" in request.POST:
@@ -163,7 +157,7 @@ def open_(request: UserRequest, slug: str, name: str) -> HttpResponse:
         seen = request.POST.get("seen", "")
         page = _opened(request, study, tasks, seen=seen, **wanted)
         if page:
-            return redirect(page, slug)
+            return redirect(page, study.slug)
     context = {
         "study": study,
         "task": task,
@@ -214,12 +208,15 @@ def _missing(task: TaskDefinition) -> str:
     return next(str(words) for what, words in MISSING.items() if what in asks)
 
 
-@require_POST
-def close(request: UserRequest, slug: str, batch: int) -> HttpResponse:
-    study = study_for(request.user, slug, policies.batch.may_change)
+@study_page(policies.batch.may_change, "POST")
+def close(request: UserRequest, study: Study, batch: int) -> HttpResponse:
     close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
-    messages.success(request, _("The batch is closed; items in hand may still be submitted."))
-    return redirect("tasks", slug)
+    words = _("The batch is closed; items in hand may still be submitted.")
+    return done(request, words, "tasks", study.slug)
+
+
+def _newest(study: Study, name: str) -> TaskDefinition:
+    return get_object_or_404(study.tasks.order_by("name", "-version").distinct("name"), name=name)
 
 
 def _batches(study: Study) -> QuerySet[Batch]:
@@ -231,16 +228,13 @@ def _batches(study: Study) -> QuerySet[Batch]:
     )
 
 
-@require_http_methods(["GET", "POST"])
-def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
+@study_page(policies.task.may_change, "GET", "POST")
+def try_task(request: UserRequest, study: Study, name: str) -> HttpResponse:
     """Show an item of the newest version of a task, ``?item=`` from 0; POST tries an answer.
 
     ``?language=`` is the language of the page.
     """
-    study = study_for(request.user, slug, policies.task.may_change)
-    task = study.tasks.filter(name=name).order_by("-version").first()
-    if task is None:
-        raise Http404
+    task = _newest(study, name)
     language = request.GET.get("language")
     if language not in dict(LANGUAGES):
         language = translation.get_language()
@@ -268,13 +262,12 @@ def try_task(request: UserRequest, slug: str, name: str) -> HttpResponse:
         return preview.try_task(study, task, number=number, data=data, render=page)
 
 
-@require_POST
-def try_form(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.task.may_change, "POST")
+def try_form(request: UserRequest, study: Study) -> HttpResponse:
     """The judging page of the task that the form of ``tasks`` describes, or what is wrong with it.
 
     It stands in a frame beside the form, and nothing in it can be pressed.
     """
-    study = study_for(request.user, slug, policies.task.may_change)
     data = request.POST.copy()
     data["name"] = data.get("name") or "preview"
     form = form_of(kind_of(data.get("kind") or next(iter(KINDS))), data, study=study)
