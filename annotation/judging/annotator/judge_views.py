@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.gzip import gzip_page
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from annotation import policies
 from annotation.accounts.models import User
@@ -28,7 +28,7 @@ from annotation.judging.work import comments, hidden_checks, present, queue, sub
 from annotation.queries import owner_queries
 from annotation.queries.models import Query
 from annotation.studies import crowd
-from annotation.studies.access import study_for
+from annotation.studies.access import study_for, study_page
 from annotation.studies.models import Study, TaskDefinition
 
 # Sessions of a history that stand beside an item, at most.
@@ -68,14 +68,13 @@ def _next(study: Study, annotator: User) -> UUID | None:
     return queue.claim(study, annotator)
 
 
-@require_safe
-def guideline(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.study.may_open, "GET")
+def guideline(request: UserRequest, study: Study) -> HttpResponse:
     """The study's guideline as its tasks stand now, to read and to print.
 
     With ``?task=ID`` that of one task in the version of the item on the judging page; htmx gets it
     without the page around it.
     """
-    study = study_for(request.user, slug, policies.study.may_open)
     tasks: Iterable[TaskDefinition] = study.tasks.order_by("name", "-version").distinct("name")
     if "task" in request.GET:
         tasks = [_task(study, request.GET["task"])]
@@ -124,19 +123,17 @@ def _example(study: Study, task: TaskDefinition) -> Item | None:
     return explained.order_by("position").first()
 
 
-@require_safe
-def beside(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
+@study_page(policies.judgment.may_give, "GET")
+def beside(request: UserRequest, study: Study, slot: UUID) -> HttpResponse:
     """Sessions beside one's item: of one's own history the nearest, else those its owner shows."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     shown = _slot_of(study, slot, request.user)
     sessions = sessions_beside(study, shown.query_id, request.user)
     return render(request, "judging/beside.html", {"sessions": sessions})
 
 
-@require_safe
-def sources(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
+@study_page(policies.judgment.may_give, "GET")
+def sources(request: UserRequest, study: Study, slot: UUID) -> HttpResponse:
     """The answers of one's own slot as they were written, in the order shown."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     shown = _slot_of(study, slot, request.user)
     return JsonResponse({"answers": [clean(text) for _id, text in shown.answers]})
 
@@ -148,10 +145,9 @@ def _slot_of(study: Study, slot: UUID, annotator: User) -> present.Shown:
     return present.show(slot, annotator)
 
 
-@require_POST
-def skip(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.judgment.may_give, "POST")
+def skip(request: UserRequest, study: Study) -> HttpResponse:
     """Hand the item back with a reason; it is not offered to this person again."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     reason = request.POST.get("skip_reason") or request.POST.get("reason", "")
     reason = reason.replace("\x00", "")[:5000]
     try:
@@ -163,10 +159,9 @@ def skip(request: UserRequest, slug: str) -> HttpResponse:
     return _go(request, reverse("judge", args=[study.slug]))
 
 
-@require_POST
-def draft(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.judgment.may_give, "POST")
+def draft(request: UserRequest, study: Study) -> HttpResponse:
     """Keep what is typed so far, for this person alone."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     data = request.POST
     try:
         submit.save_draft(
@@ -282,10 +277,9 @@ def _filled(slot_id: UUID, request: UserRequest) -> QueryDict:
     return shown.kind.fill(shown, request.POST)
 
 
-@require_safe
-def explained(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
+@study_page(policies.judgment.may_give, "GET")
+def explained(request: UserRequest, study: Study, slot: UUID) -> HttpResponse:
     """Whether one's own answer to a training item is the expected one, and why."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     try:
         return _explained(request, study, slot)
     except NotFound as none:
