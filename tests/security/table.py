@@ -590,7 +590,7 @@ TABLE = {
     ),
     "mine-download": page(judgment.may_read_own, SAFE=200),
     "leave": page(judgment.may_read_own, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
-    "tasks": page(task.may_change, GET=200, POST=302, data=_task),
+    "tasks": page(task.may_change, SAFE=200, POST=302, data=_task),
     "remove": page(
         study.may_curate,
         args=lambda w: {"slug": w.tea.slug, "what": "batch", "key": str(w.mine.batch.pk)},
@@ -600,11 +600,11 @@ TABLE = {
     ),
     # It shows and takes answers, and stores nothing.
     "preview": page(
-        task.may_change, **_thing(name="batch.task.name"), GET=200, POST=400, inert={"POST"}
+        task.may_change, **_thing(name="batch.task.name"), SAFE=200, POST=400, inert={"POST"}
     ),
     "preview-form": page(task.may_change, POST=200, inert={"POST"}),
     "open-batch": page(
-        batch.may_change, **_thing(name="batch.task.name"), GET=200, POST=302, inert={"POST"}
+        batch.may_change, **_thing(name="batch.task.name"), SAFE=200, POST=302, inert={"POST"}
     ),
     "close-batch": page(batch.may_change, **_thing(batch="batch.pk"), POST=302),
     "draft": page(
@@ -658,21 +658,21 @@ TABLE = {
     ),
     "checks": page(
         check.may_change,
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"pass_mark": 80, "gold_every": 20, "repeat_every": 30},
     ),
     "check-make": page(
         check.may_change,
         **_of_item("judged"),
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"purpose": "gold", "label": "1", "explanation": "So."},
     ),
     "check": page(
         check.may_change,
         **_of_item("trained"),
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"label": "2", "explanation": "So."},
     ),
@@ -681,7 +681,7 @@ TABLE = {
     "adjudicate-item": page(
         judgment.may_adjudicate,
         **_of_item("judged"),
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"label": "2", "reason": "So."},
     ),
