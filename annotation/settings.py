@@ -210,44 +210,25 @@ FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 PAPERS = sorted(path.parent.name for path in PACKAGE.glob("papers/*/paper.py"))
 INSTALLED_APPS = [
     "django.forms",
-    "django.contrib.auth",
-    "django.contrib.contenttypes",
-    "django.contrib.sessions",
-    "django.contrib.messages",
-    "django.contrib.staticfiles",
-    "django.contrib.postgres",
-    "allauth",
-    "allauth.account",
-    "allauth.mfa",
-    "allauth.usersessions",
-    "allauth.socialaccount",
-    "allauth.socialaccount.providers.openid_connect",
+    *(f"django.contrib.{name}" for name in ("auth", "contenttypes", "sessions", "messages")),
+    *(f"django.contrib.{name}" for name in ("staticfiles", "postgres")),
+    *("allauth", "allauth.account", "allauth.mfa", "allauth.usersessions"),
+    *("allauth.socialaccount", "allauth.socialaccount.providers.openid_connect"),
     "csp",
     "django_htmx",
     "template_partials",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "annotation.core",
-    "annotation.local",
-    "annotation.accounts",
-    "annotation.studies",
-    "annotation.histories",
-    "annotation.personas",
-    "annotation.queries",
-    "annotation.candidates",
-    "annotation.judging",
-    "annotation.agreement",
-    "annotation.datasets",
-    "annotation.imports",
-    "annotation.evaluation",
-    "annotation.live",
-    "annotation.papers",
-    *(f"annotation.papers.{name}" for name in PAPERS),
-    "annotation.webhooks",
-    "annotation.overview",
-    "annotation.api",
-    "annotation.operations",
+    *(
+        f"annotation.{name}"
+        for name in (
+            *("core", "local", "accounts", "studies", "histories", "personas", "queries"),
+            *("candidates", "judging", "agreement", "datasets", "imports", "evaluation", "live"),
+            *("papers", *(f"papers.{name}" for name in PAPERS)),
+            *("webhooks", "overview", "api", "operations"),
+        )
+    ),
 ]
 
 TELEMETRY = bool(os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"))
@@ -306,13 +287,13 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
-AUTH_PASSWORD_VALIDATORS = [
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
-    },
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+AUTH_PASSWORD_VALIDATORS: list[dict] = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}Validator", "OPTIONS": options}
+    for name, options in (
+        ("MinimumLength", {"min_length": 10}),
+        ("UserAttributeSimilarity", {}),
+        ("CommonPassword", {}),
+    )
 ]
 ACCOUNT_ADAPTER = "annotation.studies.adapter.InvitedOnly"
 ACCOUNT_FORMS = {
@@ -378,17 +359,10 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "account_login"
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        "default-src": [NONE],
-        "script-src": [SELF],
-        "style-src": [SELF],
-        "img-src": [SELF],
-        "font-src": [SELF],
-        "connect-src": [SELF],
+        **{key: [NONE] for key in ("default-src", "base-uri", "frame-ancestors", "object-src")},
+        **{f"{kind}-src": [SELF] for kind in ("script", "style", "img", "font", "connect")},
         # A form that leads on to the log-in server counts as sent there.
         "form-action": [SELF, *([_origin(OIDC["settings"]["server_url"])] if OIDC else [])],
-        "base-uri": [NONE],
-        "frame-ancestors": [NONE],
-        "object-src": [NONE],
     }
 }
 X_FRAME_OPTIONS = "DENY"
@@ -525,61 +499,32 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout":
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20
 CELERY_TIMEZONE = "UTC"
+# Name: (task, seconds, whether a turn that was missed is left out: looking once is enough).
+_TURNS = {
+    "heartbeat": ("core.tasks.beat", 15, False),
+    "pull-gold": ("judging.tasks.pull_gold", 10, False),
+    "go-on-with-own-queries": ("judging.tasks.go_on_with_own_queries", 15, True),
+    "expire-leases": ("judging.tasks.expire_leases", 30, False),
+    "notify-of-candidates": ("candidates.tasks.notify_due", 20, False),
+    "erase-from-candidates": ("candidates.tasks.erase_withdrawn", 30, False),
+    "remove-withdrawn": ("judging.tasks.remove_withdrawn", 30, False),
+    "notify-of-histories": ("histories.tasks.notify_due", 20, False),
+    "look-again-for-personal-data": ("histories.tasks.look_again", 60, True),
+    "remind-of-histories": ("histories.tasks.remind", 3600, True),
+    "rewrite-histories": ("histories.tasks.rewrite_tables", 3600, True),
+    "notify-of-imports": ("imports.tasks.notify_due", 20, False),
+    "import-releases": ("datasets.tasks.import_uploads", 30, False),
+    "notify-of-releases": ("datasets.tasks.notify_due", 20, False),
+    "notify-of-evaluations": ("evaluation.tasks.notify_due", 20, False),
+    "draw-further-items": ("evaluation.tasks.draw_further", 60, True),
+    "webhooks": ("webhooks.tasks.collect", 10, True),
+    "back-up": ("operations.tasks.back_up", 600, False),
+    "recompute-agreement": ("agreement.tasks.recompute_due", 10, True),
+}
 CELERY_BEAT_SCHEDULE = {
-    "heartbeat": {"task": "annotation.core.tasks.beat", "schedule": 15},
-    "pull-gold": {"task": "annotation.judging.tasks.pull_gold", "schedule": 10},
-    "go-on-with-own-queries": {
-        "task": "annotation.judging.tasks.go_on_with_own_queries",
-        "schedule": 15,
-        "options": {"expires": 15},
-    },
-    "expire-leases": {"task": "annotation.judging.tasks.expire_leases", "schedule": 30},
-    "notify-of-candidates": {"task": "annotation.candidates.tasks.notify_due", "schedule": 20},
-    "erase-from-candidates": {
-        "task": "annotation.candidates.tasks.erase_withdrawn",
-        "schedule": 30,
-    },
-    "remove-withdrawn": {"task": "annotation.judging.tasks.remove_withdrawn", "schedule": 30},
-    "notify-of-histories": {"task": "annotation.histories.tasks.notify_due", "schedule": 20},
-    "look-again-for-personal-data": {
-        "task": "annotation.histories.tasks.look_again",
-        "schedule": 60,
-        "options": {"expires": 60},
-    },
-    "remind-of-histories": {
-        "task": "annotation.histories.tasks.remind",
-        "schedule": 3600,
-        "options": {"expires": 3600},
-    },
-    "rewrite-histories": {
-        "task": "annotation.histories.tasks.rewrite_tables",
-        "schedule": 3600,
-        "options": {"expires": 3600},
-    },
-    "notify-of-imports": {"task": "annotation.imports.tasks.notify_due", "schedule": 20},
-    "import-releases": {
-        "task": "annotation.datasets.tasks.import_uploads",
-        "schedule": 30,
-    },
-    "notify-of-releases": {"task": "annotation.datasets.tasks.notify_due", "schedule": 20},
-    "notify-of-evaluations": {"task": "annotation.evaluation.tasks.notify_due", "schedule": 20},
-    "draw-further-items": {
-        "task": "annotation.evaluation.tasks.draw_further",
-        "schedule": 60,
-        "options": {"expires": 60},
-    },
-    "webhooks": {
-        "task": "annotation.webhooks.tasks.collect",
-        "schedule": 10,
-        "options": {"expires": 10},
-    },
-    "back-up": {"task": "annotation.operations.tasks.back_up", "schedule": 600},
-    "recompute-agreement": {
-        "task": "annotation.agreement.tasks.recompute_due",
-        "schedule": 10,
-        # A worker that was away or busy needs to look once, not once for each turn it missed.
-        "options": {"expires": 10},
-    },
+    name: {"task": f"annotation.{task}", "schedule": seconds}
+    | ({"options": {"expires": seconds}} if once else {})
+    for name, (task, seconds, once) in _TURNS.items()
 }
 
 # --- Webhooks -------------------------------------------------------------------------------
