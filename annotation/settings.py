@@ -568,7 +568,7 @@ SPECTACULAR_SETTINGS = {
     "SCHEMA_PATH_PREFIX": r"/api/v1",
     # Several calls have a field "kind" or "status", each with words of its own.
     "ENUM_NAME_OVERRIDES": {
-        "JudgmentKindEnum": "annotation.api.serializers.KIND_NAMES",
+        "JudgmentKindEnum": "annotation.api.judging.KIND_NAMES",
         "GenerationStepEnum": "annotation.api.generation.STEP_NAMES",
         "StudyRoleEnum": "annotation.studies.models.Role",
         "StudyStatusEnum": "annotation.studies.models.Study.Status",

@@ -3,10 +3,12 @@
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
+from operator import attrgetter
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.http.response import HttpResponseBase
+from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -35,6 +37,31 @@ class StudyView(APIView):
     """A view for whoever is logged in or has a token; its methods are declared by ``call``."""
 
     permission_classes = [IsAuthenticated]
+
+
+def shown(row: Any, *names: str, **paths: str) -> dict:
+    """The attributes ``names`` of ``row``, and what stands at the dotted ``paths``.
+
+    null where the last step of a path but one is None.
+    """
+    values = {name: getattr(row, name) for name in names}
+    for name, path in paths.items():
+        above, _dot, last = path.rpartition(".")
+        holder = attrgetter(above)(row) if above else row
+        values[name] = None if holder is None else getattr(holder, last)
+    return values
+
+
+class AddressField(serializers.CharField):
+    """The address ``name`` of a row, with what stands at its dotted ``paths`` as parts."""
+
+    def __init__(self, name: str, *paths: str) -> None:
+        super().__init__(read_only=True, source="*")
+        self.address, self.paths = name, paths
+
+    def to_representation(self, row: Any) -> str:
+        parts = [attrgetter(path)(row) for path in self.paths]
+        return self.context["request"].build_absolute_uri(reverse(self.address, args=parts))
 
 
 def _refuse_unknown(request: Request, names: list[str]) -> None:

@@ -10,13 +10,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from annotation import policies
-from annotation.api.base import StudyView, call
+from annotation.api.base import StudyView, call, shown
 from annotation.api.http import page_since
-from annotation.candidates.models import Candidate
 from annotation.judging.imports import bundles
 from annotation.judging.models import Item, ItemOption
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
-from annotation.queries.models import Query
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -73,39 +71,13 @@ def _persona(persona: Persona) -> dict:
     }
 
 
-def _query(query: Query) -> dict:
-    names = ("text", "messages", "need", "type", "scenario", "asked_on", "language", "version")
-    persona = query.persona and query.persona.external_id
-    fields = {name: getattr(query, name) for name in names}
-    return {"id": query.external_id, "persona": persona, **fields, "owned": bool(query.owner_id)}
-
-
-def _memory(memory: Memory) -> dict:
-    fields = {name: getattr(memory, name) for name in ("text", "since", "until")}
-    return {"persona": memory.persona.external_id, **fields}
-
-
-def _candidate(candidate: Candidate) -> dict:
-    names = ("text", "model", "strategy", "urls", "status", "created_at")
-    fields = {name: getattr(candidate, name) for name in names}
-    return {"id": candidate.external_id, "query": candidate.query.external_id, **fields}
-
-
-def _attribute(attribute: Attribute) -> dict:
-    names = ("text", "confidence", "model", "since", "until", "turn")
-    fields = {name: getattr(attribute, name) for name in names}
-    return {"id": attribute.external_id, "persona": attribute.persona.external_id, **fields}
-
-
 def _item(item: Item) -> dict:
+    paths = {"query": "query.external_id", "attribute": "attribute.external_id"}
     return {
         "id": item.external_id,
         "task": item.batch.task.name,
-        "query": item.query and item.query.external_id,
-        "attribute": item.attribute and item.attribute.external_id,
+        **shown(item, "overlap", "done", **paths),
         "candidates": [option.candidate.external_id for option in item.options.all()],
-        "overlap": item.overlap,
-        "done": item.done,
     }
 
 
@@ -121,29 +93,33 @@ def _items(study: Study) -> QuerySet:
     return related.prefetch_related(Prefetch("options", options))
 
 
+PERSONA = {"persona": "persona.external_id"}
+OF_QUERY = ("text", "messages", "need", "type", "scenario", "asked_on", "language", "version")
+OF_CANDIDATE = ("text", "model", "strategy", "urls", "status", "created_at")
+OF_ATTRIBUTE = ("text", "confidence", "model", "since", "until", "turn")
 RESOURCES = {
     "personas": Resource(policies.persona, _personas, _persona),
     "memories": Resource(
         policies.persona,
         lambda study: Memory.objects.filter(persona__study=study).select_related("persona"),
-        _memory,
+        lambda memory: shown(memory, "text", "since", "until", **PERSONA),
     ),
     # An owner's question is the owner's until it is released.
     "queries": Resource(
         policies.query,
         lambda study: study.queries.filter(replaced_at=None, owner=None).select_related("persona"),
-        _query,
+        lambda query: shown(query, *OF_QUERY, id="external_id", **PERSONA) | {"owned": False},
     ),
     "candidates": Resource(
         policies.candidate,
         lambda study: study.candidates.filter(query__owner=None).select_related("query"),
-        _candidate,
+        lambda row: shown(row, *OF_CANDIDATE, id="external_id", query="query.external_id"),
         ("created_at", "pk"),
     ),
     "attributes": Resource(
         policies.persona,
         lambda study: Attribute.objects.filter(persona__study=study).select_related("persona"),
-        _attribute,
+        lambda attribute: shown(attribute, *OF_ATTRIBUTE, id="external_id", **PERSONA),
     ),
     "items": Resource(policies.batch, _items, _item, ("position",)),
 }

@@ -17,8 +17,8 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.api.base import StudyView, call, validated
 from annotation.api.http import page_since
+from annotation.api.judging import KIND_NAMES
 from annotation.api.rows import PAGES, RowsPage
-from annotation.api.serializers import KIND_NAMES, StudySerializer
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.schema import serializer_of
@@ -50,6 +50,15 @@ NAMES_OF = {
     "task": "name",
     "batch": "pk",
 }
+
+
+class StudySerializer(serializers.ModelSerializer):
+    role = serializers.CharField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = Study
+        fields = ["slug", "title", "description", "languages", "status", "role"]
+        read_only_fields = fields
 
 
 class StudyBody(serializer_of(NewStudy)):  # type: ignore[misc] # made of the schema
