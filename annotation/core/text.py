@@ -6,6 +6,7 @@ that nothing in the markup tells strategies apart and no text can act in the rea
 
 import functools
 import re
+from collections.abc import Sequence
 from difflib import SequenceMatcher
 from urllib.parse import urlsplit
 
@@ -149,6 +150,25 @@ def render_marked(pieces: list[tuple[str, str]]) -> SafeString:
 
 
 _cached = functools.lru_cache(maxsize=1024)(_render)
+
+
+def label_cells(rows: SafeString, heads: Sequence[str]) -> SafeString:
+    """Rendered rows of a table, every plain ``<td>`` with its column's name in `data-label`.
+
+    A text of its own (``dir="auto"``) and a cell over several columns get none.
+    """
+    labelled = (_labelled(row, heads) for row in re.split(r"(?=<tr\b)", rows))
+    return mark_safe("".join(labelled))  # noqa: S308 - a template rendered it; names are escaped
+
+
+def _labelled(row: str, heads: Sequence[str]) -> str:
+    start, *cells = re.split(r"(?=<t[dh]\b)", row)
+    for place, head in enumerate(heads[: len(cells)]):
+        opening, rest = cells[place].split(">", 1)
+        unnamed = opening.startswith("<td") and not re.search('dir="auto"|colspan', opening)
+        if head and unnamed:
+            cells[place] = opening + format_html(' data-label="{}">', head) + rest
+    return start + "".join(cells)
 
 
 def _costly(text: str) -> bool:

@@ -2,8 +2,6 @@
 
 import functools
 import json
-import re
-from collections.abc import Sequence
 from typing import Any
 
 from django import template
@@ -11,7 +9,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.templatetags.static import static
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
@@ -45,26 +43,13 @@ def icon(name: str) -> SafeString:
 
 
 @register.simple_block_tag
-def table(content: str, title: str, *heads: str) -> SafeString:
+def table(content: SafeString, title: str, *heads: str) -> SafeString:
     """Rows as a table with ``heads`` in a region called ``title``; an empty head has no name.
 
-    On a phone each cell stands on a line of its own behind its column's name (`stacked`), which
-    every plain ``<td>`` gets here; a text of its own (``dir="auto"``) needs none.
+    On a phone each cell stands on a line of its own behind its column's name (`stacked`).
     """
-    rows = "".join(_labelled(row, heads) for row in re.split(r"(?=<tr\b)", content))
-    parts = {"title": title, "heads": heads, "rows": mark_safe(rows)}  # noqa: S308 - rendered markup
+    parts = {"title": title, "heads": heads, "rows": text.label_cells(content, heads)}
     return render_to_string("core/_table.html", parts)
-
-
-def _labelled(row: str, heads: Sequence[str]) -> str:
-    """A rendered row whose cells name their columns."""
-    start, *cells = re.split(r"(?=<t[dh]\b)", row)
-    for place, head in enumerate(heads[: len(cells)]):
-        opening, rest = cells[place].split(">", 1)
-        unnamed = opening.startswith("<td") and not re.search('dir="auto"|colspan', opening)
-        if head and unnamed:
-            cells[place] = opening + format_html(' data-label="{}">', head) + rest
-    return start + "".join(cells)
 
 
 @register.simple_tag
