@@ -68,6 +68,7 @@ class SlotSerializer(serializers.Serializer):
     ``options`` stand in the order to show them in, ``conversations`` are what the ``attribute`` was
     extracted from, ``claims`` are those of the ``gold`` response. ``questions`` are what to answer,
     each with its ``name``, ``type``, ``text`` and settings; ``settings`` are the task's.
+    ``proposal`` is the body of the answer that a pre-filled form begins with, else null.
     """
 
     slot = serializers.UUIDField()
@@ -89,6 +90,7 @@ class SlotSerializer(serializers.Serializer):
     claims = ClaimSerializer(many=True)
     questions = serializers.SerializerMethodField()
     settings = serializers.DictField(source="config")
+    proposal = serializers.SerializerMethodField()
     lease_expires_at = serializers.DateTimeField()
 
     @extend_schema_field(OptionSerializer(many=True))
@@ -101,6 +103,11 @@ class SlotSerializer(serializers.Serializer):
             {"about": question.about, "text": text_in(question.title, slot.question)} | settings
             for question, settings in zip(slot.questions, stored(slot.questions), strict=True)
         ]
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_proposal(self, slot: Shown) -> dict | None:
+        begun = self.context["begun"].get(slot.slot)
+        return begun and slot.kind.sent(slot.kind.of_label(begun["label"], slot.config), slot)
 
 
 class TrainingSerializer(serializers.Serializer):
@@ -132,8 +139,9 @@ class JudgmentSerializer(serializers.Serializer):
 
     ``label`` is what people agree on or not, null for kinds whose ``answer`` is an object; a
     preference counts from 1, the item's first candidate much better. ``detail`` says how much
-    better, or why not. ``replaces`` names the judgment that this one revises; ``void`` is true of
-    one that was taken out.
+    better, or why not. ``proposal`` says what a pre-filled form began with and whether the answer
+    is another; it is null of other forms. ``replaces`` names the judgment that this one revises;
+    ``void`` is true of one that was taken out.
     """
 
     judgment = serializers.IntegerField(source="pk")
@@ -153,6 +161,7 @@ class JudgmentSerializer(serializers.Serializer):
     chips = serializers.ListField(child=serializers.CharField())
     marks = serializers.ListField(child=serializers.DictField())
     seconds = serializers.FloatField(allow_null=True)
+    proposal = serializers.DictField(allow_null=True)
     submitted_at = serializers.DateTimeField(
         allow_null=True, help_text="null where the file that it was imported from gave no time"
     )
@@ -169,7 +178,7 @@ class JudgmentSerializer(serializers.Serializer):
 
 OF_JUDGMENT = (
     *("pk", "shown", "reason", "flags", "chips", "marks", "seconds", "submitted_at", "imported"),
-    *("dated", "provenance_id", "revision", "replaces_id", "annotator_id"),
+    *("dated", "provenance_id", "revision", "replaces_id", "annotator_id", "proposal"),
 )
 NAMED = {
     "kind": F("slot__item__batch__task__kind"),
@@ -301,7 +310,9 @@ class ClaimSlot(StudyView):
         slot = queue.claim(study, request.user)
         if slot is None:
             return Response(status=204)
-        return Response(SlotSerializer(present.show(slot, request.user)).data)
+        held = present.show(slot, request.user)
+        begun = present.proposals(held, request.user)
+        return Response(SlotSerializer(held, context={"begun": begun}).data)
 
 
 class SubmitJudgment(StudyView):

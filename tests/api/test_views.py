@@ -30,8 +30,9 @@ def test_claim_answers_the_slot_and_again_the_same(cast, tea, ann):
             "lease_expires_at",
         ),
         *("question", "attribute", "conversations", "gold", "claims", "questions"),
-        "settings",
+        *("settings", "proposal"),
     }
+    assert body["proposal"] is None
     assert (body["task"], body["kind"], len(body["options"])) == ("best", "selection", 3)
     assert set(body["options"][0]) == {"id", "text"}
     assert ann("POST", "studies/tea/claim/").json()["slot"] == body["slot"]

@@ -7,10 +7,13 @@ import pytest
 from annotation.agreement import recompute
 from annotation.datasets import folders, freeze
 from annotation.evaluation.models import Verdict
+from annotation.judging.batches.open import open_batch
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Draft, Item, Judgment, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.votes import counting, stored
 from tests import everykind
+from tests.api.caller import Caller
 from tests.judging.conftest import choose, judge
 from tests.judging.test_judge_views import HTMX, URL, filled, hidden
 
@@ -106,12 +109,57 @@ def test_what_one_person_said_gives_the_next_ones_form_in_every_kind(cast, tmp_p
         slot = item.slots.filter(status="open").first()
         Slot.objects.filter(pk=slot.pk).update(status="held", annotator=ann)
         shown = present.show(slot.pk, ann)
-        fields = present.proposed(shown, present.proposal(shown, ann)["label"])
+        fields = present.proposed(shown, present.proposals(shown, ann))
         fields |= {name: ["Words."] for name in written.get(item.external_id, ())}
         if item.external_id == "i-a2":
             fields["answer-cause"] = ["missing-evidence"]
         submit.submit(mix, slot.pk, ann, present.fields(fields), key=f"k{slot.pk}")
         assert Judgment.objects.get(slot=slot).proposal["changed"] is False, item
+
+
+def test_each_item_of_a_screen_begins_with_its_own_proposal(cast, tea, ann, login):
+    persona = cast.persona(tea)
+    for key in "abc":
+        persona.attributes.create(external_id=key, text=f"Likes {key}.")
+    cast.query(tea, persona=persona)
+    config = kind_of("relevance").check_config({"together": True, "proposal": "model"})
+    task = tea.tasks.create(name="matter", kind="relevance", overlap=2, config=config)
+    first, second, _third = open_batch(tea, task).items.order_by("position")
+    verdict(first, "no")
+    verdict(second, "yes")
+    tried = login(cast.person("Carol")).get("/studies/tea/tasks/matter/preview/").content.decode()
+    assert (SAID in tried, checked(tried, "yes"), checked(tried, "no")) == (True, 1, 1)
+    page = login(ann)
+    begun = page.get(URL)
+    shown = begun.content.decode()
+    assert (SAID in shown, checked(shown, "yes"), checked(shown, "no")) == (True, 1, 1)
+    fields = dict.fromkeys(set(re.findall(r'name="(answer-relevant-[^"]+)"', shown)), "yes")
+    assert len(fields) == 3
+    page.post(URL, {"slot": hidden(begun, "slot"), "key": "k"} | fields)
+    stored = {row.slot.item_id: row.proposal for row in Judgment.objects.all()}
+    said = {"from": "model", "of": "m-1"}
+    assert stored.pop(first.pk) == said | {"label": "no", "changed": True}
+    assert stored.pop(second.pk) == said | {"label": "yes", "changed": False}
+    assert list(stored.values()) == [None]
+
+
+def checked(shown: str, label: str) -> int:
+    """How many radio buttons of ``label`` a page shows as chosen."""
+    buttons = re.findall(rf'name="answer-relevant-[^>]*value="{label}"[^>]*>', shown)
+    return sum("checked" in button for button in buttons)
+
+
+def test_a_program_is_told_what_the_form_begins_with_and_its_answer_says_so(cast, tea, client):
+    cast.open(tea, items=1, overlap=2, proposal="model")
+    call = Caller(client, cast.person("Ann"))
+    verdict(Item.objects.get(), "2")
+    held = call("POST", "studies/tea/claim/").json()
+    assert call("POST", "studies/tea/claim/").json()["proposal"] == held["proposal"]
+    path = f"slots/{held['slot']}/judgment/"
+    assert call("POST", path, held["proposal"], **{"Idempotency-Key": "k"}).status_code == 201
+    rows = Caller(client, cast.person("Carol"))("GET", "studies/tea/judgments/").json()["results"]
+    began = {"from": "model", "of": "m-1", "label": "2", "changed": False}
+    assert [row["proposal"] for row in rows] == [began]
 
 
 def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_out(
@@ -125,7 +173,7 @@ def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_
         person = cast.person(name)
         for number in numbers:
             slot = queue.claim(tea, person)
-            present.proposal(present.show(slot, person), person)
+            present.proposals(present.show(slot, person), person)
             submit.submit(tea, slot, person, choose(slot, number), key=f"k{slot}")
     task = tea.tasks.get()
     report = recompute.recompute(tea, task.name).agreement

@@ -322,11 +322,10 @@ def _page(
     last = last if study.edit_hours else None
     context: dict[str, Any] = {"study": study, "shown": shown, "refusal": refusal, "last": last}
     if shown:
-        proposal = present.proposal(shown, request.user)
+        proposed = present.proposed(shown, present.proposals(shown, request.user))
         if typed is None:
-            begun = shown.draft or (proposal and present.proposed(shown, proposal["label"])) or {}
-            typed = request.POST if refusal else present.fields(begun)
-        context |= {"typed": typed, "proposed": bool(proposal), **present.form(shown, typed)}
+            typed = request.POST if refusal else present.fields(shown.draft or proposed)
+        context |= {"typed": typed, "proposed": bool(proposed), **present.form(shown, typed)}
     else:
         desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()
         context |= {

@@ -37,10 +37,12 @@ CLAIMS_FROM = 9 * 10**17
 class Tried:
     """One item as shown. ``number`` of ``count``, from 0; ``example``: of no study's material.
 
-    After a submit ``stored`` is the answer in words, or ``refusal`` is why it was not accepted.
+    ``begun`` are the fields of a pre-filled form. After a submit ``stored`` is the answer in words,
+    or ``refusal`` is why it was not accepted.
     """
 
     shown: present.Shown
+    begun: dict[str, list[str]]
     number: int
     count: int
     example: bool
@@ -86,7 +88,8 @@ def try_task(
         shown = replace(shown, in_all=count or 1, toured=True)
         if _together(task):
             shown = present.with_held(shown, person)
-        tried = Tried(shown, number, count or 1, example)
+        begun = present.proposed(shown, present.proposals(shown, person))
+        tried = Tried(shown, begun, number, count or 1, example)
         return render(tried if data is None else _submit(study, tried, screen[0], person, data))
 
 

@@ -240,12 +240,13 @@ def try_task(request: UserRequest, study: Study, name: str) -> HttpResponse:
         language = translation.get_language()
 
     def page(tried: preview.Tried) -> HttpResponse:
-        typed = request.POST if tried.refusal else present.fields({})
+        typed = request.POST if tried.refusal else present.fields(tried.begun)
         context = {
             "study": study,
             "task": task,
             "tried": tried,
             "shown": tried.shown,
+            "proposed": bool(tried.begun),
             "refusal": tried.refusal,
             "typed": typed,
             "languages": [entry for entry in LANGUAGES if entry[0] in study.languages],

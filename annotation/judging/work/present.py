@@ -283,17 +283,24 @@ def form(shown: Shown, typed: QueryDict) -> dict:
     }
 
 
-def proposal(shown: Shown, annotator: User) -> dict | None:
-    """What the form of a held slot begins with: {"from", "of", "label"} (Judgment.proposal).
+def proposals(shown: Shown, annotator: User) -> dict[UUID, dict]:
+    """What the form begins with, of each slot on the screen: {"from", "of", "label"}
+    (Judgment.proposal).
 
     It is chosen when the slot is first shown, and stays until the answer, beside the draft.
     """
-    source = shown.config["proposal"]
-    if source == "off" or shown.judged or shown.config.get("together"):
-        return None
-    draft, _made = Draft.objects.get_or_create(slot_id=shown.slot, annotator=annotator)
-    if draft.proposal is None and not draft.data:
-        item = Item.objects.select_related("repeats").get(slots=shown.slot)
+    if shown.config["proposal"] == "off" or shown.judged:
+        return {}
+    slots = [slot for slot, _words in shown.rows] or [shown.slot]
+    begun = ((slot, _proposal(slot, shown, annotator)) for slot in slots)
+    return {slot: proposal for slot, proposal in begun if proposal}
+
+
+def _proposal(slot: UUID, shown: Shown, annotator: User) -> dict | None:
+    draft, _made = Draft.objects.get_or_create(slot_id=slot, annotator=annotator)
+    if draft.proposal is None and not shown.draft:
+        source = shown.config["proposal"]
+        item = Item.objects.select_related("repeats").get(slots=slot)
         # A check shows what the item that it was made of would: nobody must know it by this.
         item = item.repeats or item
         proposed = (
@@ -324,9 +331,16 @@ def _of_another(item: Item, annotator: User, shown: Shown) -> tuple[int, Label] 
     return newest and (newest.pk, shown.kind.answer_of(newest).label)
 
 
-def proposed(shown: Shown, label: Label) -> dict[str, list[str]]:
-    """The form's fields that give a proposed label."""
-    return shown.kind.typed(shown.kind.of_label(label, shown.config), shown)
+def proposed(shown: Shown, begun: dict[UUID, dict]) -> dict[str, list[str]]:
+    """The form's fields that give what it begins with (``proposals``)."""
+    given = {}
+    for slot, proposal in begun.items():
+        answer = shown.kind.of_label(proposal["label"], shown.config)
+        # On a screen with several items a field is named after its slot.
+        of_slot = f"-{slot}" if shown.rows else ""
+        typed = shown.kind.typed(answer, shown)
+        given |= {f"{name}{of_slot}": values for name, values in typed.items()}
+    return given
 
 
 def fields(data: dict) -> QueryDict:
