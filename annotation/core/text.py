@@ -127,6 +127,11 @@ def plain(text: str, language: str = "") -> SafeString:
     return escape(text)
 
 
+def as_stored(text: str) -> SafeString:
+    """``text`` escaped, to the character: a parser makes a line feed of a plain carriage return."""
+    return mark_safe(escape(text).replace("\r", "&#13;"))  # noqa: S308 - escaped
+
+
 def render_marked(pieces: list[tuple[str, str]]) -> SafeString:
     """``render`` the joined pieces (words, label), with those that have a label in ``<mark>``.
 

@@ -485,6 +485,8 @@ class Answer(models.Model):
     # What was written with it, and the common reasons that were ticked.
     text = models.TextField(blank=True)
     chips = models.JSONField(default=list)
+    # Of marked passages {"start", "end", "class"?, "text"?}, in characters of the option's text.
+    marks = models.JSONField(null=True)
 
     class Meta:
         constraints = [
@@ -494,17 +496,17 @@ class Answer(models.Model):
                 name="one_answer_a_question",
             ),
             models.CheckConstraint(
-                condition=~Q(label="") | Q(value__isnull=False) | ~Q(text="") | ~Q(chips=[]),
+                condition=~Q(label="")
+                | Q(value__isnull=False)
+                | ~Q(text="")
+                | ~Q(chips=[])
+                | Q(marks__isnull=False),
                 name="answer_says_something",
             ),
         ]
 
     def __str__(self) -> str:
         return f"{self.question}: {self.label or self.value}"
-
-
-# The columns of an answer apart from its judgment.
-ANSWERED = ("question", "option", "part", "label", "value", "text", "chips")
 
 
 class Checks(models.Model):

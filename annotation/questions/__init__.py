@@ -11,6 +11,7 @@ from annotation.core.errors import DomainError
 from annotation.questions.base import Question
 from annotation.questions.choice import ChoiceQuestion
 from annotation.questions.label import LabelQuestion
+from annotation.questions.passages import PassagesQuestion
 from annotation.questions.ranking import RankingQuestion
 from annotation.questions.rating import RatingQuestion
 from annotation.questions.scale import ScaleQuestion
@@ -23,12 +24,19 @@ TYPES: dict[str, type[Question]] = {
     "scale": ScaleQuestion,
     "ranking": RankingQuestion,
     "text": TextQuestion,
+    "passages": PassagesQuestion,
 }
-# Those that compare an item's options, by the fewest that they need.
+# Those whose answer is about an item's options together, by the fewest that they need.
 COMPARING = {name: each.COMPARES for name, each in TYPES.items() if each.COMPARES}
 QUESTIONS_LIMIT = 30
 _ANY = (
-    LabelQuestion | RatingQuestion | ChoiceQuestion | ScaleQuestion | RankingQuestion | TextQuestion
+    LabelQuestion
+    | RatingQuestion
+    | ChoiceQuestion
+    | ScaleQuestion
+    | RankingQuestion
+    | TextQuestion
+    | PassagesQuestion
 )
 _QUESTIONS: TypeAdapter[list] = TypeAdapter(
     Annotated[

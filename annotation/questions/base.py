@@ -7,7 +7,7 @@ API, bundles, releases and imports read them from there. A type knows no table a
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from django.utils.translation import get_language
@@ -58,6 +58,34 @@ def _storable_name(name: str) -> str:
 Label = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT), AfterValidator(_printable)]
 Name = Annotated[str, Field(min_length=1, max_length=NAME_LIMIT), AfterValidator(_storable_name)]
 Asking = Literal["off", "optional", "required"]
+CLASSES_LIMIT = 50
+
+
+class Class(BaseModel):
+    """A class: its name in exports, and its title by language."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Label
+    title: Texts = {}
+
+
+def _named(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+def _differ(classes: list[Class]) -> list[Class]:
+    if len({each.name for each in classes}) < len(classes):
+        raise ValueError("two classes have one name")
+    return classes
+
+
+Classes = Annotated[list[Annotated[Class, BeforeValidator(_named)]], AfterValidator(_differ)]
+
+
+def class_words(classes: Sequence[Class]) -> list[tuple[str, str]]:
+    """(name, words in the reader's language) of each class."""
+    return [(each.name, text_in(each.title, each.name)) for each in classes]
 
 
 def setting(default: Any = ..., *, title: "StrOrPromise", **rules: Any) -> Any:
@@ -75,6 +103,27 @@ def text_in(texts: Mapping[str, str], default: str = "") -> str:
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A part of an option's text, in characters (code points), with its class and a remark.
+
+    ``words`` are those of the text there.
+    """
+
+    start: int
+    end: int
+    label: str = ""
+    text: str = ""
+    words: str = field(default="", compare=False)
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """As answers and exports have it; what is empty is left out."""
+        more = {"class": self.label, "text": self.text}
+        place = {"start": self.start, "end": self.end}
+        return place | {name: each for name, each in more.items() if each}
+
+
+@dataclass(frozen=True)
 class Row:
     """One answer to one question, as a row of ``judging.models.Answer`` holds it."""
 
@@ -85,6 +134,15 @@ class Row:
     value: int | None = None
     text: str = ""
     chips: tuple[str, ...] = ()
+    passages: tuple[Passage, ...] = ()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """What ``judging.models.Answer`` holds of it, apart from its judgment."""
+        names = ("question", "option", "part", "label", "value", "text")
+        marks = [each.stored for each in self.passages] or None
+        plain = {name: getattr(self, name) for name in names}
+        return plain | {"chips": list(self.chips), "marks": marks}
 
     @property
     def about(self) -> int | None:
@@ -105,12 +163,14 @@ class Row:
 @dataclass(frozen=True)
 class Options:
     """What questions can be about: the options {canonical number: id} and their numbers in the
-    order shown, and the keys of the parts in their order.
+    order shown, and the keys of the parts in their order; ``texts`` by number where a question
+    marks them.
     """
 
     ids: Mapping[int, str]
     order: Sequence[int]
     parts: Sequence[int] = ()
+    texts: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -162,9 +222,12 @@ class Question(BaseModel):
     # The type's name in the settings, and in a form.
     TITLE: ClassVar["StrOrPromise"]
     LEVEL: ClassVar[Level] = "nominal"
-    # Whether its answers are numbers, and the fewest options that it compares (0: it does not).
+    # Whether its answers are numbers, and the fewest options that one answer is about together
+    # (0: it is about the item, or about each option or part).
     NUMBERS: ClassVar[bool] = False
     COMPARES: ClassVar[int] = 0
+    # Whether it marks places in the options' texts, which are shown as they are stored.
+    MARKS: ClassVar[bool] = False
 
     type: str
     name: Name
@@ -358,6 +421,10 @@ class Question(BaseModel):
     def stated(self, row: Row) -> str:
         """One row in words, without its texts."""
         return "" if row.stated is None else self.label_words(str(row.stated))
+
+    def written(self, row: Row) -> list[str]:
+        """The texts of one row."""
+        return [row.text, *(row.chips if row.value is not None else ())]
 
     def as_shown(self, row: Row, order: Sequence[int]) -> Row:
         """The row with places as shown (``order``: canonical numbers) instead of numbers."""

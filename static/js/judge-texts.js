@@ -179,14 +179,24 @@
 
   // --- Marked passages: offsets count the characters of the answer as it is read ---
 
-  function marks() {
-    const field = form() && form().elements.marks;
-    return field && field.value ? JSON.parse(field.value) : [];
+  const STYLES = 4;
+
+  // The fields that hold marks, each with the classes that it takes: [[value, words], ...].
+  function fields() {
+    return form() ? [...form().querySelectorAll("[data-marks]")] : [];
   }
 
-  function keep(list) {
-    form().elements.marks.value = list.length ? JSON.stringify(list) : "";
-    form().elements.marks.dispatchEvent(new Event("change", { bubbles: true }));
+  function classes(of) {
+    return JSON.parse(of.dataset.marks);
+  }
+
+  function marks(of) {
+    return of.value ? JSON.parse(of.value) : [];
+  }
+
+  function keep(of, list) {
+    of.value = list.length ? JSON.stringify(list) : "";
+    of.dispatchEvent(new Event("change", { bubbles: true }));
     draw();
   }
 
@@ -205,36 +215,35 @@
   }
 
   function draw() {
-    if (!form() || !form().elements.marks) return;
-    const list = marks();
-    const ranges = { "+": [], "-": [] };
+    if (!fields().length) return;
+    const kinds = fields().flatMap((of) => classes(of).map(([sign, name]) => ({ of, sign, name, list: marks(of) })));
+    const ranges = Array.from({ length: STYLES }, () => []);
     panes().forEach((pane) => {
       const box = pane.querySelector(".text");
-      const mine = list.filter((one) => one.option === pane.dataset.option);
+      const mine = kinds.flatMap((kind, style) => kind.list.filter((one) => one.option === pane.dataset.option && one.sign === kind.sign)
+        .map((one) => ({ one, kind, style: style % STYLES })));
       if (!form().classList.contains("raw")) {
-        mine.forEach((one) => {
+        mine.forEach(({ one, style }) => {
           const text = box.textContent;
           const made = range(box, units(text, one.start), units(text, one.end));
-          if (made) ranges[one.sign].push(made);
+          if (made) ranges[style].push(made);
         });
       }
       let shown = pane.querySelector(".marks");
       if (shown) shown.remove();
       if (!mine.length) return;
       shown = element("ul", "", "marks");
-      shown.append(...mine.map((one) => entry(one, list)));
+      shown.append(...mine.map(entry));
       box.after(shown);
     });
-    paint("strength", ranges["+"]);
-    paint("weakness", ranges["-"]);
+    ranges.forEach((list, style) => paint("mark-" + (style + 1), list));
   }
 
-  function entry(one, list) {
-    const item = element("li", "", one.sign === "+" ? "plus" : "minus");
-    const remove = Attune.button(words.remove, () => keep(list.filter((other) => other !== one)));
+  function entry({ one, kind, style }) {
+    const item = element("li", "", style % 2 ? "other" : "");
+    const remove = Attune.button(words.remove, () => keep(kind.of, kind.list.filter((other) => other !== one)));
     remove.setAttribute("aria-label", words.remove + ": " + one.text.slice(0, 40));
-    const kind = one.sign === "+" ? words.strength : words.weakness;
-    item.append(element("strong", kind), " ", element("q", one.text), one.comment ? " " + one.comment : "", " ", remove);
+    item.append(element("strong", kind.name), " ", element("q", one.text), one.comment ? " " + one.comment : "", " ", remove);
     return item;
   }
 
@@ -258,17 +267,35 @@
   const dialog = document.getElementById("mark");
   const field = document.getElementById("mark-text");
 
+  // What a passage can be called: the classes of each field, of several fields with their questions.
+  function offer() {
+    const all = fields().flatMap((of) => classes(of).map(([sign, name]) => ({ of, sign, name })));
+    const box = dialog.querySelector(".signs div");
+    box.replaceChildren(...all.map(({ of, name }, n) => {
+      const label = document.createElement("label");
+      const radio = Object.assign(document.createElement("input"), { type: "radio", name: "sign", value: n, defaultChecked: !n });
+      const title = fields().length > 1 && of.dataset.title && of.dataset.title !== name ? of.dataset.title + ": " : "";
+      label.append(radio, " " + title + name);
+      return label;
+    }));
+    box.parentElement.hidden = all.length < 2;
+    return all;
+  }
+
+  let offered = [];
+
   act.mark = async () => {
-    if (!form().elements.marks) return;
+    if (!fields().length) return;
     // The event comes after the selection; a quick key may come between the two.
     remember();
     if (form().classList.contains("raw")) await act.source();
+    offered = offer();
     const live = chosen && chosen.box.isConnected;
     field.value = live ? chosen.text : "";
     document.getElementById("mark-comment").value = "";
     complain("");
     dialog.showModal();
-    (live ? dialog.querySelector("[name=sign]:checked") : field).focus();
+    (live && offered.length > 1 ? dialog.querySelector("[name=sign]:checked") : field).focus();
   };
 
   function complain(text) {
@@ -290,23 +317,32 @@
 
   dialog.querySelector("form").addEventListener("submit", (event) => {
     const passage = field.value.length <= PASSAGE ? locate(field.value) : null;
-    if (!passage || !field.value.trim()) {
+    const { of, sign } = offered[dialog.querySelector("[name=sign]:checked").value];
+    const made = passage && field.value.trim() && mark(passage, sign);
+    // A question's passages of one class stand apart.
+    const over = made && of.dataset.title && marks(of).some((one) => one.option === made.option && one.sign === sign
+      && one.start < made.end && made.start < one.end);
+    if (!made || over) {
       event.preventDefault();
-      complain(words.nowhere);
+      complain(over ? words.overlap : words.nowhere);
       field.focus();
       return;
     }
+    keep(of, [...marks(of), made]);
+    chosen = null;
+  });
+
+  function mark(passage, sign) {
     const all = passage.box.textContent;
-    keep([...marks(), {
+    return {
       option: passage.box.closest(".pane").dataset.option,
       start: points(all, passage.start),
       end: points(all, passage.end),
       text: all.slice(passage.start, passage.end),
-      sign: dialog.querySelector("[name=sign]:checked").value,
+      sign,
       comment: document.getElementById("mark-comment").value.trim(),
-    }]);
-    chosen = null;
-  });
+    };
+  }
 
   // --- Claims: how many are still to be decided ---
 

@@ -1,14 +1,18 @@
 """Every kind of judgment: submitted, on a phone too, and without a finding of axe."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 
+from annotation.candidates.models import Candidate
 from annotation.judging.models import Judgment
-from tests.browser import axe
+from tests.browser import axe, keyboard
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import ALL
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
+WRONG = {"type": "passages", "name": "wrong", "classes": ["Fact", "Tone"]}
 CONFIG = {
     "selection": {
         "tie": True,
@@ -32,6 +36,7 @@ CONFIG = {
             {"type": "label", "name": "safe", "about": "option", "classes": ["No", "Yes"]},
             {"type": "rating", "name": "depth", "about": "option", "comment": "optional"},
             {"type": "text", "name": "why"},
+            WRONG | {"required": False},
         ],
     },
 }
@@ -103,7 +108,7 @@ def answer(page, kind: str) -> None:
         page.locator(".columns .choice").first.tap()
         for n, pane in enumerate(page.locator(".pane").all()):
             with_scores(page, n, pane, lambda pane=pane: of_option(pane))
-        page.locator(".decide .written textarea").fill("Short.")
+        page.locator(".decide .written textarea").first.fill("Short.")
     elif kind == "feedback":
         for n, pane in enumerate(page.locator(".pane").all()):
             with_scores(page, n, pane, lambda pane=pane: scored(pane))
@@ -146,9 +151,64 @@ def test_a_kind_is_judged_without_javascript(open_page, desk):
     kind = "questions"
     page = desk(open_page(java_script_enabled=False, has_touch=True, viewport=PHONE), kind)
     answer(page, kind)
+    lines = page.get_by_label("Passages of answer 2")
+    lines.fill("Fact: no such words")
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator("main")).to_contain_text("“no such words” is not in this answer")
+    lines.fill("Fact: This   is")
     page.get_by_role("button", name="Submit and next").tap()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
-    assert Judgment.objects.count() == 1
+    judgment = Judgment.objects.get()
+    row = judgment.answers.get(question="wrong")
+    (mark,) = row.marks
+    text = judgment.slot.item.options.get(number=row.option).candidate.text
+    assert (row.option, text[mark["start"] : mark["end"]]) == (judgment.shown[1], "This is")
+    assert mark["class"] == "Fact"
+
+
+def test_passages_are_marked_by_keys_on_a_narrow_page_and_come_back_to_be_changed(open_page, desk):
+    page = desk(open_page(viewport=PHONE), "questions", options=1, questions=[WRONG], reason="off")
+    Candidate.objects.update(text="\r\n**Walk** 🚶 to <b>\rthe mill, the mill.")
+    page.reload()
+    for words, mark in (("🚶 to", "Fact"), ("the mill", "Tone")):
+        page.keyboard.press("m")
+        dialog = page.get_by_role("dialog", name="Mark a passage")
+        expect(dialog.get_by_label("The passage")).to_be_focused()
+        page.keyboard.type(words)
+        page.keyboard.press("Tab")
+        if mark == "Tone":
+            page.keyboard.press("ArrowDown")
+        expect(dialog.get_by_label(mark)).to_be_checked()
+        page.keyboard.press("Tab")
+        page.keyboard.type(f"Not my {mark}.")
+        keyboard.to(dialog.get_by_role("button", name="Mark it"))
+        assert axe.violations(page, "light") == []
+        page.keyboard.press("Enter")
+        expect(dialog).to_be_hidden()
+    marks = page.locator(".marks li")
+    expect(marks).to_have_text([re.compile("Fact 🚶 to Not my Fact."), re.compile("Tone the mill")])
+    assert page.evaluate("[...CSS.highlights.get('mark-2')].map(String)") == ["the mill"]
+    assert axe.violations(page) + axe.too_wide(page) == []
+    # What overlaps a passage of its class is refused at once.
+    page.keyboard.press("m")
+    page.keyboard.type("mill, the")
+    dialog.get_by_label("Tone").check()
+    page.keyboard.press("Enter")
+    expect(dialog.get_by_role("alert")).to_have_text("A passage of this class overlaps it.")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Nothing is waiting for you")
+    (row,) = Judgment.objects.get().answers.all()
+    assert row.marks == [
+        {"start": 11, "end": 15, "class": "Fact", "text": "Not my Fact."},
+        {"start": 20, "end": 28, "class": "Tone", "text": "Not my Tone."},
+    ]
+    page.get_by_role("link", name="Change the last answer").click()
+    page.get_by_role("button", name="Remove: 🚶 to").press("Enter")
+    page.get_by_role("button", name="Change my answer").press("Enter")
+    expect(page.locator("main")).to_contain_text("The earlier one is kept.")
+    (changed,) = Judgment.objects.get(revision=2).answers.all()
+    assert changed.marks == row.marks[1:]
 
 
 @pytest.mark.parametrize(

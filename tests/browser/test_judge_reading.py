@@ -215,7 +215,7 @@ def test_passages_are_marked_by_selecting_and_by_typing(page, desk):
     dialog.get_by_label("Weakness").check()
     dialog.get_by_role("button", name="Mark it").click()
     expect(page.locator(".marks li")).to_have_count(2)
-    assert page.evaluate("[...CSS.highlights.get('weakness')].map(String)") == ["and rest"]
+    assert page.evaluate("[...CSS.highlights.get('mark-2')].map(String)") == ["and rest"]
     expect(page.locator("#saved")).to_have_text("Saved")
     page.reload()
     expect(page.locator(".marks li")).to_have_count(2)

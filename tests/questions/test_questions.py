@@ -9,7 +9,8 @@ from annotation.core.errors import DomainError
 from annotation.questions import QUESTIONS_LIMIT, TYPES, questions_of, stored
 from annotation.questions.base import Measure, Options, Row
 
-ANSWERS = Options({1: "own", 2: "other", 3: "third"}, order=(3, 1, 2))
+TEXTS = {1: "Walk 🚶 along\nthe river.", 2: "the end, the end", 3: "**No**."}
+ANSWERS = Options({1: "own", 2: "other", 3: "third"}, order=(3, 1, 2), texts=TEXTS)
 PAIR = Options({1: "own", 2: "other"}, order=(2, 1))
 VERDICT = {"type": "label", "name": "verdict", "classes": ["No", "Unsure", "Yes"]}
 EVERY = [
@@ -26,6 +27,8 @@ EVERY = [
     {"type": "ranking", "name": "order", "ties": True},
     {"type": "text", "name": "why", "shortest": 2, "longest": 9},
     {"type": "text", "name": "why", "about": "option", "required": False},
+    {"type": "passages", "name": "wrong"},
+    {"type": "passages", "name": "wrong", "classes": ["Fact", "Tone"], "required": False},
 ]
 NAMES = [f"{each['type']}-{n}" for n, each in enumerate(EVERY)]
 
@@ -53,7 +56,13 @@ def answer_to(question):
         "scale": 2,
         "ranking": {"own": 2, "other": 1, "third": 3},
         "text": "Because",
+        "passages": [
+            {"option": "own", "start": 5, "end": 12, "text": "Why?"},
+            {"option": "other", "start": 9, "end": 12},
+        ],
     }[question.type]
+    if getattr(question, "classes", None) and question.type == "passages":
+        each = [passage | {"class": "Tone"} for passage in each]
     if question.type == "rating" and question.comment == "off":
         each = 5
     if question.type == "choice" and not question.strength:
@@ -66,7 +75,8 @@ def answer_to(question):
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
-        st.sampled_from(["own", "other", "third", "choice", "strength", "score", "text", "chips"])
+        st.sampled_from(["own", "other", "third", "choice", "strength", "score", "text", "chips",
+                         "option", "start", "end", "class"])
         | st.text(max_size=3), inner, max_size=4,
     ),
     max_leaves=8,

@@ -90,6 +90,12 @@ def foreign(value: str | None, language: str | None = "") -> str:
 
 
 @register.filter
+def as_stored(value: str) -> str:
+    """A text to the character, escaped."""
+    return text.as_stored(value)
+
+
+@register.filter
 def passages(message: dict) -> str:
     """A message's text through the one renderer, its ``spans`` ([start, end]) highlighted."""
     words, end, pieces = str(message.get("text") or ""), 0, []

@@ -25,7 +25,6 @@ from annotation.judging.kinds import Answer as Content
 from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.kinds.body import REASON_LIMIT, common_columns
 from annotation.judging.models import (
-    ANSWERED,
     Answer,
     Batch,
     Desk,
@@ -269,8 +268,7 @@ def _store(judged: Sequence[tuple[Sequence[Row], dict]]) -> int:
     sql.copy(
         Answer,
         [
-            {name: getattr(row, name) for name in ANSWERED[:-1]}
-            | {"chips": list(row.chips), "judgment_id": key}
+            row.columns | {"judgment_id": key}
             for key, (rows, _columns) in zip(keys, judged, strict=True)
             for row in rows
         ],

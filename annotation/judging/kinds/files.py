@@ -15,8 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import DomainError
 from annotation.queries.models import GoldClaim
-from annotation.questions.base import NAME_LIMIT, Question
-from annotation.questions.label import CLASSES_LIMIT
+from annotation.questions.base import CLASSES_LIMIT, NAME_LIMIT, Question
 from annotation.questions.rating import POINTS as RATING_POINTS
 
 Config = dict[str, Any]
@@ -572,7 +571,9 @@ def _imported_parts(judgment: ImportedJudgment, questions: Sequence[Question]) -
         value = int(said) if isinstance(said, float) and said.is_integer() else said
         if question.type == "label" and not isinstance(value, list):
             value = str(value)
-        if question.about == "option" or question.level == "ranks":
+        if question.MARKS:
+            answers[name] = _placed(value, judgment.answer)
+        elif question.about == "option" or question.level == "ranks":
             alone = place == "0" and len(judgment.answers) == 1
             if place == "0" and not alone:
                 raise DomainError(_("“%s” is about each answer: name which one") % name[:60])
@@ -590,4 +591,13 @@ def _with_own_ids(value: Any, question: Question, released: ReleasedAnswer) -> A
         return value | {"choice": own} if isinstance(value, dict) else own
     if isinstance(value, dict) and (question.about == "option" or question.level == "ranks"):
         return {released.ids.get(name, name): each for name, each in value.items()}
+    if question.MARKS:
+        return _placed(value, lambda name: released.ids.get(name, name))
     return value
+
+
+def _placed(passages: Any, own: Callable[[str], str]) -> Any:
+    """Passages with ``own(name)`` of the options that they name."""
+    if not isinstance(passages, list) or not all(isinstance(each, dict) for each in passages):
+        raise DomainError(_("give a list of passages"))
+    return [each | {"option": own(str(each.get("option")))} for each in passages]

@@ -19,6 +19,7 @@ from django.http import QueryDict
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from annotation.candidates.models import Candidate
 from annotation.core import sql
 from annotation.core.errors import DomainError
 from annotation.judging import models
@@ -32,6 +33,7 @@ from annotation.questions.base import (
     FIELD,
     Measure,
     Options,
+    Passage,
     Question,
     Row,
     answer_name,
@@ -208,7 +210,7 @@ class Kind:
         The last answers of a query may be fewer, where no question compares them.
         """
         most = config.get("options", 0)
-        compared = any(question.COMPARES for question in self.questions(config))
+        compared = any(question.COMPARES > 1 for question in self.questions(config))
         return (most if compared else min(1, most)), most
 
     def plan(self, study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> Iterator[dict]:
@@ -293,11 +295,7 @@ class Kind:
 
     def stored(self, answer: Answer) -> list[models.Answer]:
         """The rows of an answer, which lack their judgment and are not stored yet."""
-        return [
-            models.Answer(**{name: getattr(row, name) for name in models.ANSWERED[:-1]},
-                          chips=list(row.chips))
-            for row in answer.rows
-        ]  # fmt: skip
+        return [models.Answer(**row.columns) for row in answer.rows]
 
     def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         """{judgment's id: its answer}."""
@@ -348,6 +346,8 @@ class Kind:
             "fields": fields("item"),
             "claims": [(claim, *asked) for claim, asked in zip(shown.claims, parts, strict=True)],
             "scored": any(form["fields"] for form in forms),
+            # Marked places are those of texts as they are stored.
+            "as_stored": any(question.MARKS for question in questions),
             **self.context(shown, typed),
         }
 
@@ -430,10 +430,9 @@ class Kind:
         lines = []
         for question, rows in self._by_question(answer, config):
             for row in rows:
-                chips = row.chips if row.value is not None else ()
                 about = _about(row, answer, config)
                 named = ", ".join(filter(None, [about, "" if row.part else question.words]))
-                if written := "; ".join(filter(None, [row.text, *chips])):
+                if written := "; ".join(filter(None, question.written(row))):
                     lines.append(f"{named}: {written}")
         return lines
 
@@ -529,7 +528,8 @@ class Kind:
 def answers_of(kinds: Mapping[int, Kind]) -> dict[int, Answer]:
     """{judgment's id: its answer} of ``kinds``, {judgment's id: kind}."""
     rows = models.Answer.objects.filter(sql.among("judgment", kinds)).order_by("judgment", "pk")
-    by_judgment = {pk: [_row(row) for row in group]
+    texts = _marked_texts([row.judgment_id for row in rows if row.marks])
+    by_judgment = {pk: [_row(row, texts) for row in group]
                    for pk, group in groupby(rows, key=lambda row: row.judgment_id)}  # fmt: skip
     parts = {row.part for group in by_judgment.values() for row in group if row.part}
     claims = GoldClaim.objects.in_bulk(parts) if parts else NOTHING
@@ -547,12 +547,18 @@ def _options(held: Held, questions: Sequence[Question]) -> Options:
     if any(question.about == "part" for question in questions):
         claims = GoldClaim.objects.filter(response=held.gold).order_by("number")
         parts = list(claims.values_list("pk", flat=True))
-    return Options({option.number: option.candidate for option in held.options}, held.shown, parts)
+    ids, texts = {option.number: option.candidate for option in held.options}, {}
+    if any(question.MARKS for question in questions):
+        stored = Candidate.every.filter(pk__in=ids.values()).values_list("pk", "text")
+        by_id = {str(pk): text for pk, text in stored}
+        texts = {number: by_id[id] for number, id in ids.items()}
+    return Options(ids, held.shown, parts, texts)
 
 
 def _shown_options(shown: Held, answer: Answer) -> Options:
-    ids = dict(zip(shown.order, (id for id, _text in shown.answers), strict=True))
-    return Options(ids, shown.order, _parts(answer))
+    answers = dict(zip(shown.order, shown.answers, strict=True))
+    ids, texts = ({number: each[n] for number, each in answers.items()} for n in (0, 1))
+    return Options(ids, shown.order, _parts(answer), texts)
 
 
 def _parts(answer: Answer) -> list[int]:
@@ -589,9 +595,25 @@ def _asked(question: Question, options: Options, rows: Sequence[Row]) -> list[in
     return about if None in met else [number for number in about if number in met]
 
 
-def _row(row: models.Answer) -> Row:
-    chips = tuple(row.chips)
-    return Row(row.question, row.option, row.part, row.label, row.value, row.text, chips)
+def _row(row: models.Answer, texts: Mapping[tuple[int, int | None], str]) -> Row:
+    made = Row(row.question, row.option, row.part, row.label, row.value, row.text, tuple(row.chips))
+    if not row.marks:
+        return made
+    text = texts.get((row.judgment_id, row.option), "")
+    passages = (
+        Passage(mark["start"], mark["end"], mark.get("class", ""), mark.get("text", ""),
+                text[mark["start"] : mark["end"]])
+        for mark in row.marks
+    )  # fmt: skip
+    return replace(made, passages=tuple(passages))
+
+
+def _marked_texts(judgments: Collection[int]) -> dict[tuple[int, int | None], str]:
+    """{(judgment's id, option's number): its text} of the items of these judgments."""
+    option = "slot__item__options"
+    rows = Judgment.objects.filter(pk__in=judgments)
+    named = rows.values_list("pk", f"{option}__number", f"{option}__candidate__text")
+    return {(pk, number): text for pk, number, text in named}
 
 
 def _when(question: Question, questions: Sequence[Question], place: int | None) -> dict[str, Any]:

@@ -139,10 +139,11 @@ class Migration(migrations.Migration):
                 ('value', models.SmallIntegerField(null=True)),
                 ('text', models.TextField(blank=True)),
                 ('chips', models.JSONField(default=list)),
+                ('marks', models.JSONField(null=True)),
                 ('judgment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='answers', to='judging.judgment')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('judgment', 'question', 'option', 'part'), name='one_answer_a_question', nulls_distinct=False), models.CheckConstraint(condition=models.Q(models.Q(('label', ''), _negated=True), ('value__isnull', False), models.Q(('text', ''), _negated=True), models.Q(('chips', []), _negated=True), _connector='OR'), name='answer_says_something')],
+                'constraints': [models.UniqueConstraint(fields=('judgment', 'question', 'option', 'part'), name='one_answer_a_question', nulls_distinct=False), models.CheckConstraint(condition=models.Q(models.Q(('label', ''), _negated=True), ('value__isnull', False), models.Q(('text', ''), _negated=True), models.Q(('chips', []), _negated=True), ('marks__isnull', False), _connector='OR'), name='answer_says_something')],
             },
         ),
         migrations.CreateModel(

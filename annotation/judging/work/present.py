@@ -279,6 +279,7 @@ def form(shown: Shown, typed: QueryDict) -> dict:
         "flag_places": tuple((place, str(place) in flagged) for place in places),
         "tags": tuple((name, label, name in ticked["flags"]) for name, label in tags),
         "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
+        "strengths": json.dumps([("+", _("Strength")), ("-", _("Weakness"))], ensure_ascii=False),
         **shown.kind.page(shown, typed),
     }
 

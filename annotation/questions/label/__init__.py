@@ -1,51 +1,28 @@
 """One class or several of the task's own, about the item or each of its answers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Literal
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from annotation.questions import base
-
-CLASSES_LIMIT = 50
-
-
-class Class(BaseModel):
-    """A class: its name in exports, and its title by language."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: base.Label
-    title: base.Texts = {}
-
-
-def _named(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
 
 
 class LabelQuestion(base.Question):
     TITLE = gettext_lazy("classes of your own")
 
     type: Literal["label"] = "label"
-    classes: list[Annotated[Class, BeforeValidator(_named)]] = base.setting(
+    classes: base.Classes = base.setting(
         title=gettext_lazy("Classes"),
         description=gettext_lazy("One a line, in their order."),
         min_length=1,
-        max_length=CLASSES_LIMIT,
+        max_length=base.CLASSES_LIMIT,
     )
     ordinal: bool = base.setting(
         False, title=gettext_lazy("The classes are in order, from low to high")
     )
     several: bool = base.setting(False, title=gettext_lazy("Several classes may be chosen"))
-
-    @model_validator(mode="after")
-    def _differ(self) -> Self:
-        names = [each.name for each in self.classes]
-        if len(set(names)) < len(names):
-            raise ValueError("two classes have one name")
-        return self
 
     @property
     def level(self) -> base.Level:
@@ -91,9 +68,9 @@ class LabelQuestion(base.Question):
         return list(row.chips) if self.several else row.label
 
     def label_words(self, label: str) -> str:
-        titles = {each.name: each.title for each in self.classes}
+        titles = dict(base.class_words(self.classes))
         names = label.split(", ") if self.several and label not in titles else [label]
-        return ", ".join(base.text_in(titles.get(name, {}), name) for name in names)
+        return ", ".join(titles.get(name, name) for name in names)
 
     def context(self, data: Mapping[str, Any], field: str, options: Sequence[str]) -> dict:
         chosen = base.many(data, field)
