@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.imports import paths
 from annotation.imports.mapping import Mapping, MappingError, checked, has_type
+from annotation.imports.trees import JOINED
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -46,6 +47,12 @@ _PRISM: dict[str, str | list[str]] = {
     "source": "PRISM, HannahRoseKirk/prism-alignment",
     "citation": "Kirk et al. 2024, arXiv:2404.16019",
     "licence": "CC-BY-4.0 (people), CC-BY-NC-4.0 (models)",
+    "languages": ["en"],
+}
+_PREFEVAL: dict[str, str | list[str]] = {
+    "source": "PrefEval, amazon-science/PrefEval",
+    "citation": "Zhao et al. 2025, ICLR",
+    "licence": "CC-BY-NC-4.0",
     "languages": ["en"],
 }
 GENERAL = {
@@ -198,12 +205,47 @@ GENERAL = {
     ),
     "prefeval": Recipe(
         gettext_lazy("PrefEval: a stated preference, a question, options"),
-        {"prompt": ("question",), "need": ("preference",)},
+        {"prompt": ("question",), "persona": ("preference",)},
         {
             "id": ("id",),
-            "answer": ("options[]",),
-            "persona": ("persona",),
+            "answer": ("options[]", "classification_task_options[]"),
             "scenario": ("topic",),
+        },
+        provenance=_PREFEVAL,
+    ),
+    # A preference that the conversation only shows: an attribute, which no question's card names.
+    "prefeval-conversations": Recipe(
+        gettext_lazy(
+            "PrefEval conversations: a persona, a preference in it, a question at the end"
+        ),
+        {
+            "prompt": (["messages", "question"],),
+            "persona": ("persona",),
+            "attribute": ("preference",),
+        },
+        {"id": ("id",), "turn": ("turn",), "scenario": ("topic",)},
+        provenance=_PREFEVAL,
+    ),
+    "personamem": Recipe(
+        gettext_lazy("PersonaMem questions, with the conversations where they are joined"),
+        {
+            "prompt": (
+                *([JOINED, "user_question_or_message"], [JOINED, "question"]),
+                *("user_question_or_message", "question"),
+            ),
+            "answer": ("options[].text",),
+            "candidate": ("options[].id",),
+            "key": ("correct_answer",),
+        },
+        {
+            "id": ("question_id",),
+            "persona": ("persona_id", "shared_context_id"),
+            "scenario": ("topic",),
+        },
+        provenance={
+            "source": "PersonaMem, bowen-upenn/PersonaMem",
+            "citation": "Jiang et al. 2025, arXiv:2504.14225",
+            "languages": ["en"],
         },
     ),
     "lamp": Recipe(

@@ -234,19 +234,23 @@ class _Reading:
 
     def turns(self) -> list[dict]:
         """What was asked, as messages: one where it is a text."""
-        texts: list[str] = []
+        # What stands before a conversation, and what is asked at its end.
+        before: list[str] = []
+        after: list[str] = []
         turns: list[tuple[str, str]] = []
         columns = self.mapping.columns.get("prompt", ())
         for column, value in zip(columns, self.cells("prompt"), strict=True):
             messages = self.conversations.get(column) or as_messages(value)
             if messages:
                 turns += messages[: self.common] if column in self.conversations else messages
-            elif isinstance(value, list):
-                texts.append("\n\n".join(clean(entry, "prompt") for entry in value).strip())
-            else:
-                texts.append(clean("" if value is None else value, "prompt").strip())
-        if text := "\n\n".join(text for text in texts if text):
+                continue
+            entries = value if isinstance(value, list) else ["" if value is None else value]
+            text = "\n\n".join(clean(entry, "prompt") for entry in entries).strip()
+            (after if turns else before).append(text)
+        if text := "\n\n".join(filter(None, before)):
             turns.insert(0, ("user" if not turns else "system", text))
+        if text := "\n\n".join(filter(None, after)):
+            turns.append(("user", text))
         if turns and turns[-1][0] == "assistant" and turns[-1][1] in self.texts:
             turns.pop()  # the whole conversation, with the answer that ends it
         return [{"role": role, "content": text.strip()} for role, text in turns if text.strip()]

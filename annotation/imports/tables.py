@@ -43,7 +43,7 @@ class Table:
                 for join in self.joins:
                     if isinstance(record, dict):
                         record = join.add(record)
-                yield line, record
+                yield line, trees.until_asked(record) if isinstance(record, dict) else record
 
     def _read(self) -> Rows:
         columns: list[str] = []

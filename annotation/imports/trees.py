@@ -1,14 +1,22 @@
-"""Conversations with several answers at a turn, as one row for each such turn. Pure.
+"""Records of published sets that are no row as they stand, as rows. Pure.
 
-OpenAssistant has trees (``prompt`` with ``replies``), PRISM lists (``conversation_history``). A row
-has id, depth (the person's turn, from 1), ``messages`` up to that turn, and the answers to it.
+OpenAssistant has trees (``prompt`` with ``replies``), PRISM lists (``conversation_history``): each
+turn with several answers is a row with id, depth (the person's turn, from 1), ``messages`` up to
+that turn, and the answers to it. PersonaMem has options as one text, and conversations by their
+name, of which questions say where they were asked; PrefEval numbers the turns of a conversation.
 """
 
+import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 
 # Levels of a tree that are followed.
 DEPTH_LIMIT = 100
+# Characters of options, and digits of a place in a conversation.
+OPTIONS_LIMIT, LONGEST_NUMBER = 100_000, 9
+JOINED = "shared_context_id.conversation"
+_LETTER = re.compile(r"(\([a-z]\))\s*(.+)", re.DOTALL)
 _ROLES = {"prompter": "user", "model": "assistant"}
 
 
@@ -19,8 +27,57 @@ def tree_rows(record: dict) -> Iterator[dict]:
         yield from _turns(prompt, [])
     elif isinstance(history, list) and all(isinstance(turn, dict) for turn in history):
         yield from _rounds(record, history)
+    elif isinstance(record.get("all_options"), str):
+        options = _options(record["all_options"])
+        yield record | {"options": options} if options else record
     else:
-        yield record
+        yield _named(record) or _numbered(record) or record
+
+
+def until_asked(record: dict) -> dict:
+    """``record``, whose joined conversation ends where its question was asked (PersonaMem)."""
+    turns, end = record.get(JOINED), str(record.get("end_index_in_shared_context", ""))
+    if isinstance(turns, list) and end.isdecimal() and len(end) < LONGEST_NUMBER:
+        return record | {JOINED: turns[: int(end)]}
+    return record
+
+
+def _options(text: str) -> list[dict]:
+    """The options in the text of a Python list, each with its letter: "(a) A walk."."""
+    try:
+        read = ast.literal_eval(text) if len(text) <= OPTIONS_LIMIT else None
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        read = None
+    options = read if isinstance(read, list) else []
+    parts = [_LETTER.fullmatch(option) for option in options if isinstance(option, str)]
+    return [{"id": part[1], "text": part[2]} for part in parts if part]
+
+
+def _named(record: dict) -> dict | None:
+    """A conversation that is the one value of its record, under its name."""
+    ((name, turns),) = record.items() if len(record) == 1 else [("", None)]
+    if not isinstance(turns, list) or not turns or not all(_has_role(turn) for turn in turns):
+        return None
+    row = {"shared_context_id": name, "conversation_id": name, "source": "synthetic"}
+    return row | {"conversation": turns}
+
+
+def _has_role(turn: object) -> bool:
+    return isinstance(turn, dict) and "role" in turn and "content" in turn
+
+
+def _numbered(record: dict) -> dict | None:
+    """``record`` with the messages of {"0": {"user": "…", "assistant": "…"}, …}."""
+    turns = record.get("conversation")
+    if not isinstance(turns, dict) or not all(isinstance(turn, dict) for turn in turns.values()):
+        return None
+    messages = [
+        {"role": role, "content": turn[role]}
+        for turn in turns.values()
+        for role in ("user", "assistant")
+        if isinstance(turn.get(role), str)
+    ]
+    return record | {"messages": messages}
 
 
 def _turns(message: dict, before: list[dict]) -> Iterator[dict]:

@@ -98,6 +98,16 @@ def test_battles_become_items_with_votes(bring):
     assert Study.objects.get(slug="arena").status == "open"
 
 
+PERSONAMEM = {
+    "persona_id": "7",
+    "question_id": "q7",
+    "topic": "musicRecommendation",
+    "user_question_or_message": "What shall I listen to?",
+    "correct_answer": "(b)",
+    "all_options": "['(a) A march.', \"(b) Some jazz, you're fond of it.\"]",
+    "shared_context_id": "c1",
+    "end_index_in_shared_context": "3",
+}
 RECIPES = {
     "pandalm": (
         [
@@ -155,8 +165,20 @@ RECIPES = {
             },
         ],
         # No task shows four answers unless a curator makes it: batches open their items.
-        [0, 1, 4, 0, 0, 0, 0],
+        [1, 1, 4, 0, 0, 0, 0],
     ),
+    "prefeval-conversations": (
+        [
+            {
+                "preference": "I avoid hotels in a noisy street.",
+                "persona": "a baker who rises early",
+                "question": "Which hotel?",
+                "conversation": {"0": {"user": "Noise wakes me.", "assistant": "I see."}},
+            }
+        ],
+        [1, 1, 0, 0, 0, 0, 0],
+    ),
+    "personamem": ([PERSONAMEM], [1, 1, 2, 1, 0, 0, 0]),
     "lamp": ([{"id": "9", "input": "q", "profile": [{"text": "t"}]}], [1, 1, 0, 0, 0, 0, 0]),
 }
 
@@ -169,6 +191,43 @@ def test_each_recipe_reads_what_it_is_named_after(bring, recipe):
     before = everything()
     assert bring(rows, "--recipe", recipe, "--study", "tea") == report
     assert everything() == before
+
+
+def test_a_conversation_ends_where_its_question_was_asked_and_the_right_option_is_a_key(
+    bring, tmp_path
+):
+    turns = [("system", "Plays the piano."), ("user", "I came to like jazz."), ("assistant", "Ok.")]
+    context = [{"role": role, "content": text} for role, text in [*turns, ("user", "Later.")]]
+    (tmp_path / "contexts.jsonl").write_text(json.dumps({"c1": context}) + "\n")
+    join = f"--join={tmp_path / 'contexts.jsonl'}:shared_context_id=shared_context_id"
+    report = bring([PERSONAMEM], join, "--recipe", "personamem", "--study", "mem", "--task", "best")
+    assert (counts(report), report["rejected"]) == ([1, 1, 2, 1, 0, 0, 0], [])
+    asked = [*turns, ("user", "What shall I listen to?")]
+    query = Query.objects.get()
+    assert [(turn["role"], turn["content"]) for turn in query.messages] == asked
+    assert Item.objects.get().keys == {"correct_answer": "2"}
+    texts = Candidate.objects.order_by("text").values_list("text", flat=True)
+    assert list(texts) == ["A march.", "Some jazz, you're fond of it."]
+    broken = PERSONAMEM | {"question_id": "q8", "all_options": "__import__('os')"}
+    report = bring([PERSONAMEM, broken], "--recipe", "personamem", "--study", "x", "--skip-faulty")
+    assert [row["line"] for row in report["rejected"]] == [2]
+    # The conversations alone are a pool, as those of WildChat are.
+    call_command("import_data", str(tmp_path / "contexts.jsonl"), "--study", "pool",
+                 "--recipe", "conversations")  # fmt: skip
+    assert Study.objects.get(slug="pool").conversations.get().source == "synthetic"
+
+
+def test_a_preference_that_a_conversation_shows_is_kept_and_no_item_shows_it(bring):
+    rows, _expected = RECIPES["prefeval-conversations"]
+    turn = rows[0] | {"turn": 1}
+    bring([turn], "--recipe", "prefeval-conversations", "--study", "tea")
+    query, attribute = Query.objects.get(), Attribute.objects.get()
+    assert [turn["content"] for turn in query.messages] == [
+        "Noise wakes me.", "I see.", "Which hotel?",
+    ]  # fmt: skip
+    assert (attribute.text, attribute.turn, query.need) == (rows[0]["preference"], 1, "")
+    assert "noisy" not in str(query.persona.versions.get().profile)
+    assert not Item.objects.exists()
 
 
 def test_an_empty_answer_is_an_answer_and_three_people_disagree_on_it(bring):
@@ -406,7 +465,12 @@ def test_columns_with_chinese_and_korean_names_are_recognised(bring, header, lab
         ("llmbar-natural/items.jsonl", [], [0, 100, 200, 100, 0, 0, 0]),
         ("wmt23-zh-en/items.jsonl", [], [0, 150, 450, 150, 0, 0, 0]),
         ("prefeval/explicit_preference.jsonl", ["--recipe", "prompts"], [0, 1000, 0, 0, 0, 0, 0]),
-        ("prefeval/mcq_options.jsonl", ["--recipe", "prefeval"], [0, 505, 2020, 0, 0, 0, 0]),
+        ("prefeval/mcq_options.jsonl", ["--recipe", "prefeval"], [500, 505, 2020, 0, 0, 0, 0]),
+        (
+            "prefeval/persona_conversations.jsonl",
+            ["--recipe", "prefeval-conversations"],
+            [29, 109, 0, 0, 0, 0, 0],
+        ),
     ],
 )
 def test_real_files_come_in_whole(file, args, expected, capsys):

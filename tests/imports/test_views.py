@@ -7,8 +7,10 @@ import zipfile
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.imports import receive, run
+from annotation.imports import receive, recipes, run
 from annotation.imports.models import DataImport, ImportRecipe
+from annotation.imports.tables import Beginning
+from tests.imports.test_import_data import PERSONAMEM
 
 PAIRS = b"prompt,answer_a,answer_b,winner,rater,nedd\nWhy?,x,,B,ann,n\nHow?,x,y,Z,bo,n\n"
 
@@ -292,6 +294,29 @@ def test_a_second_file_is_joined_on_the_page_and_by_the_api(carol, tea):
         body = {"map": columns, "joins": joins}
         assert carol.post(start, body, content_type="application/json").status_code == status
     assert run.run(row.pk).counts["candidates"] == 2
+
+
+def test_questions_and_conversations_of_personamem_come_in_by_the_page(carol, tea):
+    turns = [{"role": role, "content": "I like jazz."} for role in ("user", "assistant")]
+    send(carol, json.dumps({"c1": turns}).encode(), "contexts.jsonl")
+    other = DataImport.objects.get()
+    address = send(carol, json.dumps(PERSONAMEM | {"end_index_in_shared_context": 1}).encode(),
+                   "questions.jsonl").url  # fmt: skip
+    row = DataImport.objects.exclude(pk=other.pk).get()
+    name = "shared_context_id"
+    carol.post(address, {"action": "join", "upload": other.pk, "column": name, "key": name})
+    row = run.run(row.pk)
+    page = carol.get(f"{address}?recipe=personamem").content.decode()
+    chosen = re.findall(r'name="(becomes-[^"]+)".*?</select>', page, re.DOTALL)
+    read = recipes.mapping_of("personamem", Beginning.read(row.sample).records())
+    mapped = {f"becomes-{column}": target for target, of in read.columns.items() for column in of}
+    assert mapped.keys() <= set(chosen)
+    sent = mapped | {"action": "import", "recipe": "personamem", "task": "later", "leave": "1"}
+    assert carol.post(address, sent).status_code == 302
+    assert run.run(row.pk).status == "done"
+    messages = [(turn["role"], turn["content"]) for turn in tea.queries.get().messages]
+    assert messages == [("user", "I like jazz."), ("user", "What shall I listen to?")]
+    assert tea.candidates.count() == 2
 
 
 def test_further_judgments_of_one_person_are_kept_as_repeats_on_the_page(carol, tea):
