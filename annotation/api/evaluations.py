@@ -20,7 +20,7 @@ from annotation.api.base import StudyView, call
 from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of
 from annotation.datasets.models import Release
-from annotation.evaluation import draws, estimates, groups, raters, runs, systems, tasks
+from annotation.evaluation import draws, estimates, raters, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run
 from annotation.live import settings
 from annotation.live.settings import Live
@@ -173,7 +173,7 @@ class Groups(StudyView):
     def get(self, request: Request, study: Study) -> Any:
         """Agreement, preferences and scores by what people said of themselves."""
         asked = request.query_params
-        result = groups.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
+        result = estimates.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
         return {"results": [asdict(group) for group in result]}
 
 

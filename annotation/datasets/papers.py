@@ -54,13 +54,13 @@ class Paper:
     needs: str = ""
     # (file, what is wrong) of each fault in a folder that digests do not show.
     faults: Callable[[Path], Iterable[tuple[str, str]]] | None = None
-    # What a model may be shown that chooses between a release's pairs (``evaluation.prompts``); ()
+    # What a model may be shown that chooses between a release's pairs (``evaluation.pairs``); ()
     # where it has none in a file for each half and tier.
     settings: tuple[str, ...] = ()
     # Asks a model what people were asked (``evaluation.judges``).
     judge: ModuleType | None = None
     # How people and models judge the same items, stage by stage, and the items behind a number of
-    # that (``evaluation.stages``).
+    # that (``evaluation.gap``).
     report: ModuleType | None = None
     units: ModuleType | None = None
     # Whether some of a query's judged answers are shots for a judge, and the others test it.

@@ -5,6 +5,7 @@ answer of its own (``code`` says which), or the end of the asking: nothing is ma
 """
 
 import random
+import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,6 +14,7 @@ from functools import partial
 from itertools import islice
 
 from annotation.candidates.endpoints import CallFailed, Endpoint, call
+from annotation.datasets import verdict
 
 TRIES = 3
 PAUSE_SECONDS = 0.5
@@ -56,6 +58,15 @@ class Stopped(Exception):  # noqa: N818 - the server's state, not an error of ou
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+_YES_NO = re.compile(r"\b(yes|no)\b", re.I)
+
+
+def read_yes_no(text: str) -> bool | None:
+    """Whether the last word of yes and no is yes; None where there is neither."""
+    words = _YES_NO.findall(verdict.answered(text))
+    return words[-1].lower() == "yes" if words else None
 
 
 def ask_all(endpoint: Endpoint, questions: Iterable[Question]) -> Iterator[Outcome]:

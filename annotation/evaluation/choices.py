@@ -4,6 +4,7 @@ A question's unit is the pair's place and "1" (the chosen answer stands first),
 "2" (second) or "notes" (which memories to show).
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import cast
 import numpy as np
 
 from annotation.core.embed import embed
-from annotation.evaluation import prompts, scores_file
+from annotation.datasets import verdict
 from annotation.evaluation.asking import Question
 from annotation.evaluation.metrics import Accuracy, accuracy, consistency, controlled, of_scores
 from annotation.evaluation.models import Benchmark as BenchmarkRow
@@ -26,10 +27,24 @@ from annotation.evaluation.pairs import (
     Benchmark,
     BenchmarkError,
     Pair,
+    of_pairs,
     sample,
 )
 from annotation.personas.schema import as_text
 
+# Wordings are ours: the paper's prompt for the choice is not published. Any change of one makes a
+# new version, which a run stores.
+VERSION = "choice/1"
+# Memories that are retrieved for a question; the paper gives no number.
+NEAREST = 5
+_NUMBER = re.compile(r"\d+")
+
+_SYSTEM = (
+    "You compare two answers to a user's question. Choose the answer that serves this user better: "
+    "it must be helpful, that is precise and to the point, and fit this user, that is take up what "
+    "matters for the question without forcing in facts about the user. Length alone is no merit."
+)
+_END = "Which answer is better for this user? End with one line: Verdict: 1 or Verdict: 2."
 ORDERS = ("1", "2")
 NOTES = "notes"
 BY_CHANCE = 50
@@ -43,7 +58,7 @@ class Choices:
     Raises BenchmarkError where the release lacks what the setting needs.
     """
 
-    kind, prompt, TOKENS = Run.Kind.CHOICE, prompts.VERSION, VERDICT_TOKENS
+    kind, prompt, TOKENS = Run.Kind.CHOICE, VERSION, VERDICT_TOKENS
 
     def __init__(self, benchmark: Benchmark, setting: str, limit: int | None) -> None:
         self.fields: dict = {}
@@ -95,10 +110,10 @@ class Choices:
     def _about(self, pair: Pair) -> str:
         """What stands before the question."""
         if self.setting == "persona":
-            return prompts.about_profile(self.profiles[pair.user_id])
+            return about_profile(self.profiles[pair.user_id])
         if self.setting == "none":
             return ""
-        return prompts.about_memories(self.nearest.get(pair.place, []))
+        return about_memories(self.nearest.get(pair.place, []))
 
     def _filters(self) -> Iterator[Question]:
         """The questions that must be answered before the pairs: which memories to show."""
@@ -107,8 +122,8 @@ class Choices:
                 profile = self.profiles[pair.user_id]
                 yield Question(
                     f"{pair.place}:{NOTES}",
-                    partial(prompts.memory_filter, pair.question, profile, memories),
-                    partial(prompts.read_filter, count=len(memories)),
+                    partial(filter_prompt, pair.question, profile, memories),
+                    partial(read_filter, count=len(memories)),
                 )
 
     def _verdicts(self) -> Iterator[Question]:
@@ -120,7 +135,7 @@ class Choices:
 
     def _messages(self, pair: Pair, order: str) -> list[dict]:
         answers = (pair.chosen, pair.reject) if order == "1" else (pair.reject, pair.chosen)
-        return prompts.choice(pair.question, *answers, self._about(pair))
+        return choice_prompt(pair.question, *answers, self._about(pair))
 
 
 @dataclass(frozen=True)
@@ -151,7 +166,7 @@ class Scored:
 def scored(benchmark: Benchmark, scores: dict[str, float], limit: int | None) -> Scored:
     """A run of ``scores`` by the answer's id. Raises ScoresError where no pair has both."""
     asked = sample(benchmark.pairs, limit)
-    return Scored(Run.Kind.SCORES, asked, *scores_file.of_pairs(asked, scores))
+    return Scored(Run.Kind.SCORES, asked, *of_pairs(asked, scores))
 
 
 def figures(run: Run, asked: list[Pair], score: np.ndarray, more: dict) -> tuple[dict, dict]:
@@ -171,7 +186,7 @@ def retrieved(pairs: list[Pair], memories: dict[str, list[str]]) -> dict[int, li
     for user, asked in by_user.items():
         texts = memories.get(user, [])
         near = embed([pair.question for pair in asked]) @ embed(texts).T
-        order = np.argsort(-near, axis=1, kind="stable")[:, : prompts.NEAREST]
+        order = np.argsort(-near, axis=1, kind="stable")[:, :NEAREST]
         for pair, row in zip(asked, order, strict=True):
             nearest[pair.place] = [texts[place] for place in row]
     return nearest
@@ -179,7 +194,7 @@ def retrieved(pairs: list[Pair], memories: dict[str, list[str]]) -> dict[int, li
 
 def _right(place: int, text: str) -> int | None:
     """1 where the text chooses the answer that stands at ``place``, 0 the other, None neither."""
-    choice = prompts.read_choice(text)
+    choice = read_choice(text)
     return None if choice is None else int(choice == place)
 
 
@@ -252,3 +267,63 @@ def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
         "length_controlled": controlled(score, length, item).as_json(),
         "by_chance": BY_CHANCE,
     }
+
+
+# --- Prompts, and how replies are read ------------------------------------------------------------
+
+
+def choice_prompt(question: str, first: str, second: str, about: str) -> list[dict]:
+    """Messages that ask which of two answers is better; ``about`` is what is shown of the user."""
+    shown = f"{about}\n\n" if about else ""
+    return [
+        {"role": "system", "content": _SYSTEM},
+        {
+            "role": "user",
+            "content": f"{shown}Question:\n{question}\n\nAnswer 1:\n{first}\n\n"
+            f"Answer 2:\n{second}\n\n{_END}",
+        },
+    ]
+
+
+def about_profile(profile: str) -> str:
+    """The user by their profile."""
+    return f"The user's profile:\n{profile}"
+
+
+def about_memories(memories: list[str]) -> str:
+    """The user by texts they read or wrote; "" where there are none."""
+    listed = "\n".join(f"- {text}" for text in memories)
+    return f"Texts from the user's past, which may tell about them:\n{listed}" if listed else ""
+
+
+def filter_prompt(question: str, profile: str, memories: list[str]) -> list[dict]:
+    """Messages that ask which memories bear on the question."""
+    listed = "\n".join(f"{n}. {text}" for n, text in enumerate(memories, 1))
+    return [
+        {
+            "role": "system",
+            "content": "You choose which notes about a user help to answer their question well.",
+        },
+        {
+            "role": "user",
+            "content": f"{about_profile(profile)}\n\nQuestion:\n{question}\n\nNotes:\n{listed}\n\n"
+            "End with one line that names the notes that bear on the question by their numbers, "
+            "separated by commas: Notes: 1, 3. Where none does: Notes: none.",
+        },
+    ]
+
+
+def read_choice(text: str) -> int | None:
+    """1 or 2, the answer that the text ends up choosing; None where it names none clearly."""
+    named = verdict.read(text, verdict.NUMBERS)
+    return int(named) if named else None
+
+
+def read_filter(text: str, count: int) -> list[int] | None:
+    """Places from 0 of the notes that were named, of ``count``; None where no line names them."""
+    for line in reversed(verdict.answered(text).splitlines()):
+        name, colon, rest = line.strip(" *").partition(":")
+        if colon and name.strip(" *").lower() == "notes":
+            places = [int(number) - 1 for number in _NUMBER.findall(rest)[:count]]
+            return [place for place in dict.fromkeys(places) if 0 <= place < count]
+    return None

@@ -8,12 +8,12 @@ from django.utils.translation import gettext_lazy as _
 from annotation.candidates.endpoints import Endpoint
 from annotation.core import refusals
 from annotation.core.schema import SchemaForm, form_of
-from annotation.evaluation import draws, judges, prompts, raters, runs, systems
+from annotation.evaluation import draws, judges, pairs, raters, runs, systems
 
 # Of answers on a page: a form may hold two megabytes.
 PAGE_BYTES = 1_500_000
 
-# What a model is shown that chooses between pairs (``prompts.SETTINGS``).
+# What a model is shown that chooses between pairs (``pairs.SETTINGS``).
 OF_PERSON = {
     "persona": _("the profile"),
     "rag": _("the five nearest memories"),
@@ -48,7 +48,7 @@ class EvaluationForm(
         judge = judges.of_layout(layout)
         words = judge.ARMS if judge else OF_PERSON
         # Any other layout is refused in words when the form is sent.
-        names = runs.settings(layout) or prompts.SETTINGS
+        names = runs.settings(layout) or pairs.SETTINGS
         self.offer("setting", [(name, words[name]) for name in names])
         if judge:
             self.fields["limit"].label = _("Answers at most")

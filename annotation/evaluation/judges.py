@@ -12,8 +12,8 @@ from annotation.datasets.release_files import parts
 from annotation.evaluation import systems
 from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run
+from annotation.evaluation.systems import Writing
 from annotation.evaluation.tables import Table
-from annotation.evaluation.writing import Writing
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -22,7 +22,7 @@ from annotation.core.records import silent
 from annotation.datasets import folders
 from annotation.datasets.check import differences
 from annotation.datasets.models import Release
-from annotation.evaluation import choices, judges, pairs, raters, systems, writing
+from annotation.evaluation import choices, judges, pairs, raters, systems
 from annotation.evaluation.asking import Outcome, Question, Stopped, ask_all
 from annotation.evaluation.models import Benchmark, Reply, Run
 from annotation.studies.models import Study
@@ -175,7 +175,7 @@ def _estimate(plan: "choices.Choices | judges.Judgments", server: endpoints.Endp
     """Calls, tokens and cost of a run, before it; what its judge and its writer take together."""
     parts = [(server, choices.estimate(plan.drawn(), plan.TOKENS))]
     if isinstance(plan, judges.Judgments) and plan.writer:
-        expected = choices.estimate(plan.writer.drafts()[0], writing.TOKENS)
+        expected = choices.estimate(plan.writer.drafts()[0], systems.TOKENS)
         parts.append((endpoints.get(plan.fields["writer"]), expected))
     total = {name: sum(part[name] for _server, part in parts) for name in parts[0][1]}
     prices = (asked.cost(part["tokens_in"], part["tokens_out"]) for asked, part in parts)
@@ -353,7 +353,7 @@ def values_of(run: Run) -> dict:
 
 def _asked(run: Run, left: list[Question]) -> Iterator[Outcome]:
     """Outcomes of questions, within the budget of a study whose items are judged."""
-    server = endpoints.get(run.writer if left[0].unit.startswith(writing.UNIT) else run.endpoint)
+    server = endpoints.get(run.writer if left[0].unit.startswith(systems.UNIT) else run.endpoint)
     return _within_budget(run.study_id, server, left) if run.study_id else ask_all(server, left)
 
 
@@ -425,7 +425,7 @@ def _finish(run: Run, plan: Plan) -> None:
 
 def spent(run: Run) -> dict:
     """Failures by cause, calls answered, tokens and cost of a run so far."""
-    written = Q(unit__startswith=writing.UNIT)
+    written = Q(unit__startswith=systems.UNIT)
     calls = tokens = 0
     price = 0.0
     for name, rows in ((run.writer, run.replies.filter(written)),

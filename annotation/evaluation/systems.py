@@ -2,18 +2,23 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic.dataclasses import dataclass
+from pydantic.dataclasses import dataclass as schema
 
-from annotation.candidates import endpoints
+from annotation.candidates import clean, endpoints
+from annotation.candidates.prompts import Prompt
+from annotation.candidates.strategies import Brief, Strategy
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked
+from annotation.evaluation.asking import Question
 
 COLUMNS = ("user", "query", "text")
 
@@ -24,7 +29,7 @@ class AnswersError(DomainError):
     code = "answers"
 
 
-@dataclass(frozen=True)
+@schema(frozen=True)
 class System:
     """``context`` is what the system knew of the person, in one's own words; ``answers`` are
     [user, query, text], where ``query`` is the query's id in the release or its text.
@@ -38,7 +43,7 @@ class System:
     writer: str = ""
 
 
-@dataclass(frozen=True)
+@schema(frozen=True)
 class Measurement:
     """A model that is measured on a release, or judges there what a system answers."""
 
@@ -169,3 +174,84 @@ def _plain(text: str) -> str:
 def digest(keys: Iterable[tuple[str, str]]) -> str:
     """Names the queries that were answered: systems with the same are compared."""
     return hashlib.sha256(json.dumps(sorted(keys)).encode()).hexdigest()
+
+
+# --- Answers that an endpoint writes from a release's folder alone --------------------------------
+
+# Of a reply: for the estimate of the cost alone.
+TOKENS = 400
+# Units of questions to the writer begin so; all others are the judge's.
+UNIT = "w:"
+Key = tuple[str, str]
+ANSWER = "answer"
+
+
+class _Next(Exception):  # noqa: N818 - a call that a draft is waiting for
+    """A draft needs the reply to ``prompt`` first."""
+
+    def __init__(self, unit: str, prompt: Prompt) -> None:
+        super().__init__(unit)
+        self.unit, self.prompt = unit, prompt
+
+
+@dataclass(frozen=True)
+class Writing:
+    """An answer to each query, written by ``strategy`` from its brief.
+
+    A question's unit is "w:", the query's place and the name of the call. ``first`` is what the
+    writer is asked besides.
+    """
+
+    strategy: Strategy
+    briefs: Mapping[Key, Brief]
+    first: Sequence[Question] = ()
+
+    def phases(self, values: Callable[[], dict]) -> Iterator[list[Question]]:
+        """The calls that a draft begins with, such as a profile's, then the answers."""
+        replies: dict = {}
+        if self.first:
+            yield list(self.first)
+        while questions := self._open(replies):
+            yield questions
+            replies = values()
+
+    def texts(self, values: dict) -> dict[Key, str]:
+        """The answers by query; queries whose answer did not come are left out."""
+        units = {key: f"{UNIT}{place}:{ANSWER}" for place, key in enumerate(self.briefs)}
+        return {key: text for key, unit in units.items() if (text := values.get(unit))}
+
+    def drafts(self) -> tuple[list[Question], dict[Key, str]]:
+        """What is asked as far as that is known before it begins, and an answer to each query."""
+        replies = {question.unit: "?" for question in self._open({})}
+        later = self._open(replies)
+        return [*self.first, *self._open({}), *later], dict.fromkeys(self.briefs, "?")
+
+    def _open(self, replies: dict) -> list[Question]:
+        steps = [self._step(place, brief, replies) for place, brief in
+                 enumerate(self.briefs.values())]  # fmt: skip
+        return [question for question in steps if question]
+
+    def _step(self, place: int, brief: Brief, replies: dict) -> Question | None:
+        """The next call for an answer; None where it came, or one before it failed."""
+
+        def ask(name: str, prompt: Prompt) -> str:
+            unit = f"{UNIT}{place}:{name}"
+            if replies.get(unit) is None:
+                raise _Next(unit, prompt)
+            return replies[unit]
+
+        try:
+            unit, prompt = f"{UNIT}{place}:{ANSWER}", self.strategy.draft(brief, ask).prompt
+        except _Next as call:
+            unit, prompt = call.unit, call.prompt
+        return None if unit in replies else question(unit, prompt)
+
+
+def question(unit: str, prompt: Prompt) -> Question:
+    """Ask for a text, without thoughts and links."""
+    return Question(unit, partial(list, prompt.messages), read_answer)
+
+
+def read_answer(text: str) -> str | None:
+    """The text that people may see; None where nothing is left."""
+    return clean.clean(text).text or None

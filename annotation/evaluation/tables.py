@@ -12,8 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.core import charts, downloads
 from annotation.evaluation.metrics import of_scores
-from annotation.evaluation.pairs import HALVES, RULES, TIERS, Pair
-from annotation.evaluation.prompts import SETTINGS
+from annotation.evaluation.pairs import HALVES, RULES, SETTINGS, TIERS, Pair
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise

@@ -5,7 +5,7 @@ from annotation.evaluation import views
 release = "studies/<slug:slug>/releases/<int:version>/models/"
 
 urlpatterns = [
-    path("studies/<slug:slug>/gap/", views.gap, name="gap"),
+    path("studies/<slug:slug>/gap/", views.gap_report, name="gap"),
     path("studies/<slug:slug>/gap/report.json", views.gap_json, name="gap-json"),
     path("studies/<slug:slug>/gap/<slug:task>.<slug:ending>", views.gap_file, name="gap-file"),
     path("studies/<slug:slug>/gap/<slug:task>/units/", views.gap_units, name="gap-units"),

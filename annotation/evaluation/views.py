@@ -21,12 +21,11 @@ from annotation.datasets.models import Release
 from annotation.evaluation import (
     draws,
     estimates,
-    groups,
+    gap,
     judges,
     leaderboard,
     raters,
     runs,
-    stages,
     tasks,
 )
 from annotation.evaluation.forms import DrawForm, EvaluationForm, RaterForm, SystemForm
@@ -47,7 +46,7 @@ TYPES = {
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def gap(request: UserRequest, slug: str) -> HttpResponse:
+def gap_report(request: UserRequest, slug: str) -> HttpResponse:
     """How people and models judge the same items.
 
     A POST shows what asking a model costs; a confirmed one has workers ask it.
@@ -70,8 +69,8 @@ def gap(request: UserRequest, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "stages": [
-            stage | {"chart": stages.chart(stage), "agreements": stages.agreements(stage)}
-            for stage in stages.of_study(study)
+            stage | {"chart": gap.chart(stage), "agreements": gap.agreements(stage)}
+            for stage in gap.of_study(study)
         ],
         "runs": raters.runs_of(study),
         "form": form,
@@ -119,7 +118,7 @@ def by_group(request: UserRequest, slug: str, task: str) -> HttpResponse:
     question = request.GET.get("question", "")
     context: dict[str, Any] = {"study": study, "task": task, "least": LEAST}
     try:
-        context["groups"] = found = groups.groups(study, task, question, CAP)
+        context["groups"] = found = estimates.groups(study, task, question, CAP)
         context["heads"] = [name.replace("_", " ") for name in found[0].figures] if found else []
     except DomainError as refusal:
         if refusal.code == "task":
@@ -132,21 +131,21 @@ def by_group(request: UserRequest, slug: str, task: str) -> HttpResponse:
 def gap_json(request: UserRequest, slug: str) -> HttpResponse:
     """The whole report as JSON, as the command prints it."""
     study = study_for(request.user, slug, policies.run.may_read)
-    return downloads.attachment(f"{slug}-gap.json", "application/json", stages.as_json(study))
+    return downloads.attachment(f"{slug}-gap.json", "application/json", gap.as_json(study))
 
 
 @require_safe
 def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpResponse:
     """The numbers of a stage as CSV, its kappas as SVG or PNG."""
     study = study_for(request.user, slug, policies.run.may_read)
-    stage = next((row for row in stages.of_study(study) if row["task"].name == task), None)
+    stage = next((row for row in gap.of_study(study) if row["task"].name == task), None)
     if stage is None or ending not in downloads.CHART_TYPES:
         raise Http404
     if ending == "csv":
         return downloads.attachment(
-            f"{slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], stages.as_csv(stage)
+            f"{slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], gap.as_csv(stage)
         )
-    drawn = stages.chart(stage)
+    drawn = gap.chart(stage)
     if not drawn:
         raise Http404
     caption = _("Mean Cohen's kappa of two raters, 95 %% intervals over %(n)d items.") % {
@@ -159,10 +158,10 @@ def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpRes
 
 @require_safe
 def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
-    """The items behind a number of the report; the address says which (``stages.Units``)."""
+    """The items behind a number of the report; the address says which (``gap.Units``)."""
     study = study_for(request.user, slug, policies.run.may_read)
     definition = get_object_or_404(study.tasks.filter(name=task).order_by("-version")[:1])
-    units = stages.units_of(definition.kind)
+    units = gap.units_of(definition.kind)
     if units is None:
         raise Http404
     names = [field.name for field in fields(units.Wanted)]

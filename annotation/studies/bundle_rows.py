@@ -298,7 +298,7 @@ class Attribute(Row):
 
 
 class Verdict(Row):
-    """A model's verdict on an item: evaluation.verdicts."""
+    """A model's verdict on an item: evaluation.raters."""
 
     task: Annotated[Up200, FILLED]
     model: Annotated[Up200, FILLED, PRINTABLE]

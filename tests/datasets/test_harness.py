@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from annotation.datasets import folders, verdict
-from annotation.evaluation import prompts
+from annotation.evaluation import choices
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ REPLIES = [
 def test_a_reply_to_the_chat_task_is_read_as_evaluate_reads_it(folder, reply, clear):
     score = runpy.run_path(str(folder / "harness/lm_eval/verdict.py"))["score"]
     for place, (number, letter) in enumerate(zip("12", "AB", strict=True)):
-        chosen = prompts.read_choice(reply.format(number))
+        chosen = choices.read_choice(reply.format(number))
         assert chosen == (int(number) if clear else None)
         for answer in (0, 1):
             right = clear and answer == place

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation.agreement.statistics.allocation import confidence_sequence
 from annotation.core.errors import DomainError
 from annotation.evaluation.estimates import as_json, estimates, side_of
-from annotation.evaluation.verdicts import Asked, import_verdicts
+from annotation.evaluation.raters import Asked, import_verdicts
 from annotation.questions.base import Measure
 from annotation.studies.models import Study
 from tests.evaluation.conftest import ROWS, write

@@ -5,13 +5,11 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.evaluation import fine_tuning
+from annotation.evaluation import training
 from annotation.evaluation.models import Run
 from tests.evaluation.test_training import evaluate, make_pairs, train
 
-installed = pytest.mark.skipif(
-    not fine_tuning.available(), reason="extra [reward] is not installed"
-)
+installed = pytest.mark.skipif(not training.available(), reason="extra [reward] is not installed")
 
 
 @pytest.fixture
@@ -45,10 +43,10 @@ def base(tmp_path, monkeypatch):
 
 def test_the_defaults_are_those_of_the_paper():
     """Table 6: 1e-5, 32 pairs a batch, one epoch, 4,096 tokens."""
-    assert fine_tuning.Settings() == fine_tuning.Settings(1e-5, 32, 1, 4096)
+    assert training.Settings() == training.Settings(1e-5, 32, 1, 4096)
 
 
-@pytest.mark.skipif(fine_tuning.available(), reason="extra [reward] is installed")
+@pytest.mark.skipif(training.available(), reason="extra [reward] is installed")
 def test_without_the_extra_the_command_names_it(tmp_path):
     folder = make_pairs(tmp_path / "r")
     with pytest.raises(CommandError, match=r"attune-platform\[train\]"):
@@ -58,8 +56,8 @@ def test_without_the_extra_the_command_names_it(tmp_path):
 @pytest.mark.parametrize("content", ["", "[]", '{"kind": "reward"}', '{"personas": 3}'])
 def test_a_folder_that_is_no_model_is_refused(tmp_path, content):
     (tmp_path / "attune.json").write_text(content)
-    with pytest.raises(fine_tuning.ModelError, match="holds no model"):
-        fine_tuning.load(tmp_path)
+    with pytest.raises(training.ModelError, match="holds no model"):
+        training.load(tmp_path)
 
 
 @installed

@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.agreement.statistics import cohen
-from annotation.evaluation import gap, stages
-from annotation.evaluation.verdicts import import_verdicts
+from annotation.evaluation import gap
+from annotation.evaluation.raters import import_verdicts
 from tests.evaluation.conftest import ROWS, write
 
 
@@ -116,7 +116,7 @@ def test_what_is_undefined_says_why():
 
 def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
-    traits, matter, rate = stages.of_study(mix)
+    traits, matter, rate = gap.of_study(mix)
     assert [stage["task"].name for stage in (traits, matter, rate)] == ["traits", "matter", "rate"]
     assert traits["people"] == pytest.approx([400 / 6, 100 / 6, 100 / 6])
     assert traits["models"][0]["shares"] == [100, 0, 0]
@@ -130,7 +130,7 @@ def test_the_stages_stand_in_order_with_people_and_models(mix, tmp_path):
 def test_ratings_without_a_generic_answer_are_left_out(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
     mix.candidates.update(strategy="A1")
-    rate = stages.of_study(mix)[2]
+    rate = gap.of_study(mix)[2]
     assert (rate["items"], rate["left_out"], rate["no_better"]) == (0, 1, None)
 
 

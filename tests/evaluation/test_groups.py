@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from annotation.core.errors import DomainError
-from annotation.evaluation.groups import groups
+from annotation.evaluation.estimates import groups
 from annotation.judging.models import ItemOption
 from annotation.studies import survey
 from tests.datasets.conftest import store_votes

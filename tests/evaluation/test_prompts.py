@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, strategies
 
-from annotation.evaluation import prompts
+from annotation.evaluation import choices
 
 
 @pytest.mark.parametrize(
@@ -29,17 +29,17 @@ from annotation.evaluation import prompts
     ],
 )
 def test_a_verdict_is_read_or_is_none(text, choice):
-    assert prompts.read_choice(text) == choice
+    assert choices.read_choice(text) == choice
 
 
 @given(strategies.text())
 def test_any_text_is_a_verdict_or_none(text):
-    assert prompts.read_choice(text) in (1, 2, None)
-    named = prompts.read_filter(text, 3)
+    assert choices.read_choice(text) in (1, 2, None)
+    named = choices.read_filter(text, 3)
     assert named is None or set(named) <= {0, 1, 2}
 
 
 def test_notes_that_are_named_are_shown_and_others_not():
-    assert prompts.read_filter("Notes: 1, 3, 9", 3) == [0, 2]
-    assert prompts.read_filter("so\n**Notes:** none", 3) == []
-    assert prompts.read_filter("none of them", 3) is None
+    assert choices.read_filter("Notes: 1, 3, 9", 3) == [0, 2]
+    assert choices.read_filter("so\n**Notes:** none", 3) == []
+    assert choices.read_filter("none of them", 3) is None

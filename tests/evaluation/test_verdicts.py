@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
-from annotation.evaluation.verdicts import _said, _Target, asked, import_verdicts
+from annotation.evaluation.raters import _said, _Target, asked, import_verdicts
 from annotation.studies.bundle import BundleError
 from tests.evaluation.conftest import ROWS, write
 

@@ -25,12 +25,11 @@ from annotation.core.errors import DomainError
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
-from annotation.evaluation.asking import Question
+from annotation.evaluation.asking import Question, read_yes_no
 from annotation.evaluation.pairs import digest_of, release_of
-from annotation.evaluation.prompts import read_yes_no
+from annotation.evaluation.systems import Key, Writing
 from annotation.evaluation.tables import N, Row, Table, names_of
-from annotation.evaluation.writing import Key, Writing
-from annotation.papers.bespoke.tables import CRITERIA, HISTORIES
+from annotation.papers.bespoke.layout import CRITERIA, HISTORIES
 from annotation.queries.scenarios import SHOTS
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from annotation.candidates import prompts
 from annotation.candidates.strategies import Ask, Brief, Draft, Strategy, from_sources
 from annotation.datasets.papers import Card, Paper
 from annotation.imports.recipes import Recipe
-from annotation.papers.bespoke import judge, layout, reader, tables
+from annotation.papers.bespoke import judge, layout, reader
 
 # Characters that are shown of the owner's history.
 HISTORY, SMALL_HISTORY = 24_000, 2_500
@@ -95,8 +95,8 @@ PAPER = Paper(
     needs="scored feedback by the owners of histories",
     layout=layout,
     store=reader.store,
-    tables=(tables.QUERIES,),
-    faults=tables.leaks,
+    tables=(layout.QUERIES,),
+    faults=layout.leaks,
     judge=judge,
     shots=True,
     recipes=Path(__file__).parent / "recipes",

@@ -18,7 +18,7 @@ from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, Item, Judgment, Slot
-from annotation.papers.bespoke import tables
+from annotation.papers.bespoke import layout
 from annotation.queries import gold
 from annotation.queries.models import Query
 from annotation.studies.models import Membership, Role, Study, TaskDefinition
@@ -39,7 +39,7 @@ def store(folder: Path, slug: str, by: User | None) -> dict:
     ``users``, ``queries``, ``judgments``, ``claims``, ``rubrics`` and ``sessions``. Raises
     DomainError where a table is missing or cannot be read, Conflict where the study exists.
     """
-    release = tables.read_release(folder)
+    release = layout.read_release(folder)
     if Study.objects.filter(slug=slug).exists():
         raise Conflict(f"There is a study “{slug}” already.", code="exists")
     study = Study.objects.create(slug=slug, title=slug, languages=[])
@@ -56,7 +56,7 @@ def store(folder: Path, slug: str, by: User | None) -> dict:
 class _Import:
     """One import, table by table."""
 
-    def __init__(self, study: Study, release: tables.BespokeRelease) -> None:
+    def __init__(self, study: Study, release: layout.BespokeRelease) -> None:
         self.study, self.release = study, release
         self.shots: dict[tuple, list[str]] = defaultdict(list)
         self.tasks = {

@@ -1,16 +1,20 @@
-"""The paper, and how the paper has answers written that fit a persona in three degrees."""
+"""The paper: answers that fit a persona in three degrees, and its release as rows of a study."""
 
 import random
+from collections.abc import Iterator
 from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates import prompts
 from annotation.candidates.strategies import MISMATCH, Ask, Brief, Draft, Strategy
+from annotation.datasets import release_files
 from annotation.datasets.papers import Card, Paper
-from annotation.evaluation.prompts import SETTINGS
+from annotation.datasets.released.base import Place, Rows, bare_persona, times_of
+from annotation.datasets.released.pairs import HALVES, Pairs
+from annotation.evaluation.pairs import SETTINGS
 from annotation.imports.recipes import Recipe
-from annotation.papers.personafeedback import layout, reader
+from annotation.papers.personafeedback import layout
 from annotation.personas import schema as profiles
 
 MASKED = 0.8
@@ -71,6 +75,57 @@ STRATEGIES = {
     ),
 }
 
+TIERS = (*layout.TIERS, "majority", "imported")
+PERSONAS = layout.PERSONAS.removesuffix(".jsonl")
+TABLES = (
+    PERSONAS,
+    *(
+        f"{root}{half}/{tier}"
+        for root in ("data/", "")
+        for halves in HALVES.values()
+        for half in halves
+        for tier in TIERS
+    ),
+)
+
+
+class PersonaFeedback(Pairs):
+    """``data/{specific,general}/{easy,medium,hard}`` and the personas, ours or as published."""
+
+    name = "personafeedback"
+    columns = frozenset(layout.COLUMNS)
+
+    def files(self) -> Iterator[tuple[str, str, str]]:
+        """(table, half, tier) of the pairs that are there."""
+        for half, folders in HALVES.items():
+            for name in folders:
+                for tier in TIERS:
+                    for table in (f"data/{name}/{tier}", f"{name}/{tier}"):
+                        if release_files.parts(self.folder, table):
+                            yield table, half, tier
+
+    def personas(self) -> Rows:
+        """The line of a persona is its id; without that file, only a person's id is available."""
+        if release_files.parts(self.folder, PERSONAS):
+            for place, row in self.read(PERSONAS, None):
+                yield place, {"id": str(place.line), "profile": row}
+            return
+        yield from self.convert(self.pair_rows(), bare_persona)
+
+    def memories(self) -> Rows:
+        """Texts that a persona would be interested in."""
+        columns = frozenset(("user_id", "text", "since", "until"))
+        for place, row in self.read("persona/memories", columns):
+            memory = {"persona": str(row.get("user_id", "")), "text": row.get("text")}
+            yield place, memory | times_of(row)
+
+    def pair_rows(self) -> Iterator[tuple[Place, dict]]:
+        """The pairs of every half and tier."""
+        for table, half, tier in self.files():
+            for place, row in self.read(table, self.columns):
+                yield place, row | {"half": half, "tier": tier}
+
+
 RECIPE = Recipe(
     _("PersonaFeedback pairs"),
     {
@@ -86,8 +141,8 @@ PAPER = Paper(
     title="PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization",
     kinds=("selection",),
     layout=layout,
-    reader=reader.PersonaFeedback,
-    tables=reader.TABLES,
+    reader=PersonaFeedback,
+    tables=TABLES,
     settings=SETTINGS,
     recipes=Path(__file__).parent / "recipes",
     mappings={"personafeedback": RECIPE},

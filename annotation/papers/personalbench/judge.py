@@ -22,13 +22,12 @@ from annotation.core.learned import ModelError
 from annotation.datasets.release_files import WITH_STRUCTURE, parts
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
-from annotation.evaluation.asking import Question
+from annotation.evaluation.asking import Question, read_yes_no
 from annotation.evaluation.pairs import BenchmarkError, digest_of, release_of
-from annotation.evaluation.prompts import read_yes_no
+from annotation.evaluation.systems import UNIT, Key, Writing
 from annotation.evaluation.tables import N, Row, Table, names_of
 from annotation.evaluation.training import codes_of, labelled_rows
-from annotation.evaluation.writing import UNIT, Key, Writing
-from annotation.papers.personalbench import mention, others
+from annotation.papers.personalbench import layout, others
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -249,12 +248,12 @@ def summary(asked: list[dict], replies: dict[str, tuple]) -> dict:
 def _where(rated: Iterable[tuple[dict, float | None]], outright: bool) -> Values:
     """The ratings of answers that do, or do not, mention the attribute outright."""
     return [(row["user"], value) for row, value in rated
-            if value is not None and mention.explicit(_share(row)) is outright]  # fmt: skip
+            if value is not None and layout.explicit(_share(row)) is outright]  # fmt: skip
 
 
 def _share(row: dict) -> float | None:
     about = row.get("attribute")
-    return mention.mentioned(about, row["personalised"], row["prompt"]) if about else None
+    return layout.mentioned(about, row["personalised"], row["prompt"]) if about else None
 
 
 def scored(judged: Judged, asked: list[dict], replies: dict[str, tuple]) -> dict:
@@ -316,7 +315,7 @@ def _response(rows: list[dict], rated: Rated) -> dict:
     ratings = [(row["user"], value) for row, value in rated]
     better = [(row["user"], float(value > (_points(row) + 1) / 2)) for row, value in rated]
     named = [(row["user"], float(outright)) for row in rows
-             if (outright := mention.explicit(_share(row))) is not None]  # fmt: skip
+             if (outright := layout.explicit(_share(row))) is not None]  # fmt: skip
     return {"rating": _cell(ratings), "better": _cell(better, 100), "mention": _cell(named, 100)}
 
 

@@ -1,4 +1,4 @@
-"""People and machines against the same target: what the others say of the same item. Pure.
+"""People and machines against the same target: what the others say of the same item.
 
 Each vote is scored once, and never against itself: its target comes from the other people's votes
 on that item. A machine is scored on every one of these votes' items, against the same target, so
@@ -8,12 +8,15 @@ alone, since raters use a scale differently, and a row is the mean over raters b
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from annotation.agreement.statistics.bootstrap import over_groups
-from annotation.core.learned import ModelError
+from annotation.core import learned
+from annotation.core.learned import ModelError, Texts
+from annotation.evaluation import training
 
 RESAMPLES = 500
 PEOPLE = "people"
@@ -184,3 +187,84 @@ def _scored(scores: Callable[[np.ndarray], np.ndarray], slots: Slots, group: np.
     n = sum(rater["n"] for rater in raters.values())
     return {"n": n, "left_out": slots.left_out + len(slots.item) - n, "value": value, "low": low,
             "high": high, "raters": raters}  # fmt: skip
+
+
+# --- What trained judges add at each stage, beside people ----------------------------------------
+
+
+def interventions(folder: Path) -> tuple[list[dict], list[str]]:
+    """The rows of what the release holds (``rows``), and why a stage has none.
+
+    Three stages, a row an intervention: *extraction*, the per cent of attributes that hold, as
+    extracted and of those that the verifier, or a person, lets pass; *relevance*, F1 of BM25,
+    cosine, the matcher, and of a person; *response*, Spearman's correlation of length, of a reward
+    model (Bradley-Terry on what people preferred), and of a person. All rows of a stage have the
+    same target on the same items; all that is trained is out of fold by person.
+
+    A row is {"stage", "metric", "row", "n", "left_out", "value", "low", "high", "raters"}. Raises
+    ModelError where no stage has any.
+    """
+    table: list[dict] = []
+    reasons = []
+    for stage in (_extraction, _relevance, _response):
+        try:
+            table += stage(Path(folder))
+        except learned.ModelError as refusal:
+            reasons.append(refusal.sentence)
+    if not table:
+        raise learned.ModelError(" ".join(reasons))
+    return table, reasons
+
+
+def _extraction(folder: Path) -> list[dict]:
+    table = training.verifier_rows(folder)
+    flagged, _, _ = training.predictions(table)
+    slots = majority(votes(table.raw, "verdicts", "verdict", VERDICTS))
+    machines = {"as extracted": np.zeros(len(flagged)), "verifier": flagged}
+    head = {"stage": "extraction", "metric": "accepted"}
+    return rows(head, share_of_0, slots, machines, training.codes_of(table.person))
+
+
+def _relevance(folder: Path) -> list[dict]:
+    table = training.matcher_rows(folder)
+    matched, by_baseline, _ = training.predictions(table)
+    slots = majority(votes(table.raw, "votes", "vote", VOTES))
+    head = {"stage": "relevance", "metric": "f1"}
+    machines = by_baseline | {"matcher": matched}
+    return rows(head, f1, slots, machines, training.codes_of(table.person))
+
+
+def _response(folder: Path) -> list[dict]:
+    raw, _ = training.labelled_rows(folder, "responses", ("generic", "personalised", "user"))
+    raw = [row for row in raw if isinstance(row.get("mean"), int | float)]
+    if len(raw) < training.LEAST:
+        raise learned.ModelError(f"{training.LEAST} rated responses or more are needed.")
+    person = training.codes_of([row["user"] for row in raw])
+    means = np.array([float(row["mean"]) for row in raw])
+    longer = np.array([len(row["personalised"]) - len(row["generic"]) for row in raw], float)
+    machines = {"verbosity": longer, "reward model": _rewards(raw, person, means)}
+    slots = mean(votes(raw, "ratings", "rating"))
+    head = {"stage": "response", "metric": "spearman"}
+    return rows(head, spearman, slots, machines, person)
+
+
+def _rewards(raw: list[dict], person: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    """The reward of the personalised answer less that of the generic one, out of fold."""
+    texts = Texts()
+    about = [str(row.get("attribute") or "") for row in raw]
+    prompt = [str(row.get("prompt") or "") for row in raw]
+    apart = np.subtract(
+        *(learned.reward_features(texts, about, prompt, [row[side] for row in raw])
+          for side in ("personalised", "generic"))
+    )  # fmt: skip
+    points = np.array([row.get("points") or 5 for row in raw])
+    side = np.sign(mean - (points + 1) / 2)
+
+    def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
+        decided = train & (side != 0)
+        if not decided.any():
+            return np.zeros(test.sum())
+        turned = apart[decided] * side[decided, None]
+        return learned.fit_reward(turned, np.zeros_like(turned)).score(apart[test])
+
+    return learned.out_of_fold(learned.folds_of(person), predict)

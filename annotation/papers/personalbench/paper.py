@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.candidates import prompts
 from annotation.candidates.strategies import FROM_ATTRIBUTES, Ask, Brief, Draft, Strategy
 from annotation.datasets.papers import Card, Paper
-from annotation.papers.personalbench import judge, layout, reader, report, units
+from annotation.papers.personalbench import judge, layout, report
 
 
 def _from_attributes(brief: Brief, ask: Ask) -> Draft:
@@ -32,12 +32,12 @@ PAPER = Paper(
     kinds=("attribute", "relevance", "preference"),
     needs="judgments of attributes, of their relevance, or preferences",
     layout=layout,
-    reader=reader.PersonalBench,
+    reader=layout.PersonalBench,
     tables=tuple(layout.COLUMNS),
     recipes=Path(__file__).parent / "recipes",
     judge=judge,
     report=report,
-    units=units,
+    units=report,
     strategies=STRATEGIES,
     card=Card(
         about="Verdicts on attributes of people, on whether an attribute matters to a prompt, and "

@@ -5,7 +5,7 @@ import pytest
 
 from annotation.core.learned import ModelError
 from annotation.papers.personalbench import others
-from annotation.papers.personalbench.mention import explicit, mentioned
+from annotation.papers.personalbench.layout import explicit, mentioned
 
 SEEDS = 200
 ITEMS, RATERS = 60, 4

@@ -11,7 +11,7 @@ import json
 import pytest
 
 from annotation.candidates.models import Candidate
-from annotation.evaluation import stages
+from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
 from annotation.judging import ordering
 from annotation.judging.batches.open import add_items
@@ -92,7 +92,7 @@ def judge(study, item, person, kind, n) -> None:
 
 
 def test_kappas_shares_causes_and_mentions_equal_those_computed_by_hand(bench):
-    attribute, relevance, preference = stages.of_study(bench)
+    attribute, relevance, preference = gap.of_study(bench)
     for stage in (attribute, relevance, preference):
         assert stage["pairs"].value == pytest.approx(PEOPLE)
         assert stage["pairs"].low < PEOPLE < stage["pairs"].high

@@ -6,10 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.evaluation import choices, fine_tuning, runs, scores_file
+from annotation.evaluation import choices, pairs, runs, training
 from annotation.evaluation.commands import RunCommand
-from annotation.evaluation.pairs import HALVES, RULES, TIERS
-from annotation.evaluation.prompts import SETTINGS
+from annotation.evaluation.pairs import HALVES, RULES, SETTINGS, TIERS
 
 
 class Command(RunCommand):
@@ -49,9 +48,9 @@ class Command(RunCommand):
             about = {"model": source.stem[:200], "setting": setting, "limit": limit} | fields
             benchmark = runs.opened(release)
             if options["scores"]:
-                plan = choices.scored(benchmark, scores_file.read_scores(source), limit)
+                plan = choices.scored(benchmark, pairs.read_scores(source), limit)
             else:
-                plan = fine_tuning.rated(benchmark, source, setting, limit)
+                plan = training.rated(benchmark, source, setting, limit)
             run = runs.scored(release, plan, benchmark, **about)
         else:
             wanted = runs.measured(release, options["endpoint"], setting, limit, **fields)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from annotation.evaluation import stages
+from annotation.evaluation import gap
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -12,4 +12,4 @@ class Command(StudyCommand):
 
     def handle(self, *, study: Study, **options: Any) -> None:
         """Print the stages. Exit 1 where there is no such study."""
-        self.stdout.write(stages.as_json(study))
+        self.stdout.write(gap.as_json(study))

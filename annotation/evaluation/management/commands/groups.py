@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.agreement.command_options import aligned_table, shown
-from annotation.evaluation import groups
+from annotation.evaluation import estimates
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -22,7 +22,7 @@ class Command(StudyCommand):
 
     def handle(self, *args: Any, study: Study, task: str, question: str, **options: Any) -> None:
         """Exit 1 where there is no such task or question, or people are asked nothing."""
-        result = groups.groups(study, task, question)
+        result = estimates.groups(study, task, question)
         if options["json"]:
             self.stdout.write(json.dumps([asdict(group) for group in result], ensure_ascii=False))
             return

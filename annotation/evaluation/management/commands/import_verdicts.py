@@ -1,6 +1,6 @@
 """`manage.py import_verdicts STUDY FILE`"""
 
-from annotation.evaluation.verdicts import import_verdicts
+from annotation.evaluation.raters import import_verdicts
 from annotation.studies.commands import ImportCommand
 from annotation.studies.models import Study
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 
 from annotation.core.commands import RefusingCommand
 from annotation.core.errors import DomainError
-from annotation.evaluation import judges, leaderboard, pairs, scores_file, tables
+from annotation.evaluation import judges, leaderboard, pairs, tables
 from annotation.evaluation.models import Benchmark
 
 
@@ -64,7 +64,7 @@ class Command(RefusingCommand):
 def _of_aspects(source: object, path: Path | None) -> dict[str, tables.Table]:
     if path is None or not isinstance(source, pairs.Benchmark):
         raise DomainError("Name a file of scores with --aspects, and a release with pairs.")
-    scores = scores_file.read_aspects(path)
+    scores = pairs.read_aspects(path)
     return {
         "aspects": tables.aspects(source.pairs, scores),
         "correlations": tables.correlations(source.pairs, scores),

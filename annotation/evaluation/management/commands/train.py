@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.core import learned
-from annotation.evaluation import fine_tuning, pairs, runs, tables, training
+from annotation.evaluation import pairs, runs, tables, training
 from annotation.evaluation.commands import RunCommand
 
 
@@ -46,7 +46,7 @@ class Command(RunCommand):
             help="of reward: fine-tune this model (a name on the Hub, or a folder) with "
             "transformers and trl (extra train); --out is a folder then",
         )
-        defaults = fine_tuning.Settings()
+        defaults = training.Settings()
         parser.add_argument("--learning-rate", type=float, default=defaults.learning_rate)
         parser.add_argument("--batch", type=int, default=defaults.batch, metavar="PAIRS")
         parser.add_argument("--epochs", type=float, default=defaults.epochs)
@@ -76,7 +76,7 @@ class Command(RunCommand):
             raise CommandError("Only reward models are fine-tuned: leave --base out.", returncode=2)
         if options["base"]:
             result = _fine_tuned(runs.opened(release), out, hold_out, options)
-            self.stderr.write(f"Written to {out}, with its card {fine_tuning.CARD}")
+            self.stderr.write(f"Written to {out}, with its card {training.CARD}")
         else:
             if kind == "reward":
                 model, card = training.reward(runs.opened(release), hold_out)
@@ -112,7 +112,7 @@ class Command(RunCommand):
                 path = out / f"{name}.npz"
                 learned.save_model(path, *training.reward(benchmark))
             tested = runs.opened(test)
-            plan = fine_tuning.rated(tested, path, "persona", None)
+            plan = training.rated(tested, path, "persona", None)
             run = runs.scored(test, plan, tested, model=name, setting="persona")
             left_out = run.result["left_out"]
             shown = f"without {left_out} pairs of persons of the training" if left_out else ""
@@ -125,8 +125,8 @@ def _fine_tuned(benchmark: pairs.Benchmark, out: Path, hold_out: float, options:
     names = ("learning_rate", "batch", "epochs", "length")
     if not all(options[name] > 0 for name in names):
         raise CommandError("Learning rate, batch, epochs and length are above 0.", returncode=2)
-    settings = fine_tuning.Settings(**{name: options[name] for name in names})
-    return fine_tuning.fine_tune(benchmark, options["base"], out, hold_out, settings)["result"]
+    settings = training.Settings(**{name: options[name] for name in names})
+    return training.fine_tune(benchmark, options["base"], out, hold_out, settings)["result"]
 
 
 def _words(result: dict) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
-from annotation.papers.personalbench import interventions
+from annotation.papers.personalbench import others
 
 
 class Command(RefusingCommand):
@@ -22,7 +22,7 @@ class Command(RefusingCommand):
 
     def handle(self, *args: Any, release: Path, **options: Any) -> None:
         """Train, compare and print."""
-        rows, reasons = interventions.rows(release)
+        rows, reasons = others.interventions(release)
         for reason in reasons:
             self.stderr.write(f"Left out: {reason}")
         if options["json"]:
