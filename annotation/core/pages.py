@@ -165,7 +165,7 @@ def words_in(*names: str) -> Rule:
 
 @dataclass(frozen=True)
 class Listing:
-    """A list of a study's rows on a page.
+    """A list of a study's rows on a page, or of studies (its study is None).
 
     ``columns`` {head: value of a row} are what is exported, ``rules`` {field of ``model``: its
     rule}, ``orders`` {value of ``sort``: fields that together are unique and never null}. ``form``
@@ -229,8 +229,8 @@ class Listing:
         if request.GET.get("format") == "csv" and form.is_valid():
             body = downloads.csv_lines(self.exported(study, rows, wanted))
             response = StreamingHttpResponse(body, content_type=downloads.CHART_TYPES["csv"])
-            name = f"{study.slug}-{self.name}.csv"
-            response["Content-Disposition"] = f'attachment; filename="{name}"'
+            name = f"{study.slug}-{self.name}" if study else self.name
+            response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
             return response
         try:
             page = self.page(study, rows, wanted, request.GET.get("after", ""))

@@ -52,6 +52,7 @@ of_study = [
 urlpatterns = [
     path("studies/<slug:slug>/", include(of_study)),
     path("", annotator_views.home, name="home"),
+    path("studies/", annotator_views.studies, name="studies"),
     path("studies/new/", definition.new, name="study-new"),
     path("studies/<slug:slug>/clone/", definition.clone_page, name="clone"),
     path("studies/<slug:slug>/definition/", definition.download, name="definition"),

@@ -49,6 +49,9 @@ class Study(models.Model):
     # Of the person that ``with_membership`` asks about.
     role: str | None
     consented: bool
+    # Of the person whose desk or list it stands on (judging.annotator.overview).
+    opens: bool
+    counts: dict | None
 
     class Status(models.TextChoices):
         DRAFT = "draft", _("draft")
@@ -100,6 +103,10 @@ class Study(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def role_name(self) -> str:
+        return str(Role(self.role).label) if self.role else ""
 
 
 class Membership(models.Model):

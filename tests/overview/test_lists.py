@@ -68,3 +68,30 @@ def test_the_newest_come_first_where_that_is_asked_for(filled, dora):
     _page, exported = read(dora, "queries", sort="newest")
     assert exported == ["q3", "q2", "q1"]
     assert dora.get("/studies/tea/queries/", {"sort": "best"}).status_code == 400
+
+
+def test_studies_are_listed_with_what_one_may_know_of_each(filled, cast, login, dora):
+    cast.members(cast.study("dew"), {"Dora": "annotator"})
+    cast.study("fern")
+    rows = listed(dora)
+    assert [(row["study"], row["role"], row["people"]) for row in rows] == [
+        ("tea", "administrator", "3"),
+        ("dew", "annotator", ""),
+    ]
+    shown = dora.get("/studies/").content.decode()
+    assert 'href="/studies/tea/overview/"' in shown and 'href="/studies/dew/judge/"' in shown
+    for asked in ({"q": "DEW"}, {"role": "annotator"}, {"sort": "newest", "q": "dew"}):
+        assert [row["study"] for row in listed(dora, **asked)] == ["dew"]
+    assert listed(dora, status="closed") == []
+    assert [row["study"] for row in listed(dora, sort="newest")] == ["dew", "tea"]
+    everywhere = login(cast.person("Ada", is_superuser=True))
+    assert {row["study"] for row in listed(everywhere)} == {"tea", "dew", "fern"}
+
+
+def listed(client, **asked) -> list[dict]:
+    body = client.get("/studies/", {**asked, "format": "csv"})
+    lines = b"".join(body.streaming_content).decode()
+    shown = client.get("/studies/", asked).context["page"]
+    rows = list(csv.DictReader(io.StringIO(lines)))
+    assert [study.slug for study in shown] == [row["study"] for row in rows]
+    return rows

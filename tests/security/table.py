@@ -349,6 +349,7 @@ TABLE = {
     "ready": own(set(), public=True, SAFE=200),
     # --- One's own -----------------------------------------------------------------------------
     "home": own(LOGGED_IN, public=True, SAFE=200),
+    "studies": own(LOGGED_IN, SAFE=200),
     "sessions": own(LOGGED_IN, GET=200, POST=302, leads="/sessions/", inert={"POST"}),
     "held": own(LOGGED_IN, SAFE=200),
     "held-export": own(LOGGED_IN, POST=302, inert={"POST"}),

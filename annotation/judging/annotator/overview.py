@@ -23,7 +23,7 @@ from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
 from annotation.judging.models import Batch, Desk, Judgment, Slot
 from annotation.judging.work import comments, queue
 from annotation.studies import messages
-from annotation.studies.access import study_for
+from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Membership, Role, Study
 
 # Open slots looked at on either side of the person's cursor: a desk must not count a whole study.
@@ -199,6 +199,17 @@ class Row:
         if self.counts["done"] >= self.counts["wanted"]:
             return _("Look at the results"), "study"
         return None if self.counts["people"] else (_("Invite people"), "people")
+
+
+def tell(user: User, studies: list[Study]) -> list[Study]:
+    """``studies`` (with_membership) with ``opens``: whether ``user`` may see how far one is, and
+    then with ``counts``."""
+    for study in studies:
+        study.opens = policies.study.may_read(member_of(user, study))
+    counted = counts([study for study in studies if study.opens])
+    for study in studies:
+        study.counts = counted.get(study.pk)
+    return studies
 
 
 def counts(studies: list[Study]) -> dict[int, dict]:

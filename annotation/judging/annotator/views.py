@@ -1,22 +1,25 @@
 """The annotator's own pages: the desk, past judgments, the download, the way out of a study."""
 
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
 from django.core.paginator import Paginator
-from django.http import HttpResponse, HttpResponseBase, QueryDict, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_http_methods, require_safe
+from pydantic.dataclasses import dataclass as schema
 
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
-from annotation.core.pages import is_seen, whole_or_part
+from annotation.core.pages import Listing, Wanted, is_seen, whole_or_part, words_in
+from annotation.core.schema import asked, form_of
 from annotation.judging.annotator import checklist, data_export, leaving, overview
 from annotation.judging.models import Desk
 from annotation.judging.work import comments, hidden_checks
@@ -24,12 +27,45 @@ from annotation.policies import Member
 from annotation.queries import owner_queries
 from annotation.studies import crowd
 from annotation.studies.access import may_create, member_of, study_for
-from annotation.studies.models import Study
+from annotation.studies.models import Role, Study
 
 STUDIES = 200
 # Studies that stand open on a desk, and rows that one screen holds.
 OPEN, LISTED = 3, 15
 JUDGMENTS_A_PAGE = 25
+ANY = gettext_lazy("any")
+
+
+def _count(name: str, study: Study) -> object:
+    return (study.counts or {}).get(name, "")
+
+
+@schema(frozen=True)
+class Sought(Wanted):
+    """Which studies are listed, and in which order."""
+
+    status: str = asked(gettext_lazy("State"), "", choices={"": ANY, **dict(Study.Status.choices)})
+    role: str = asked(gettext_lazy("Role"), "", choices={"": ANY, **dict(Role.choices)})
+
+
+LIST = Listing(
+    "studies",
+    columns={
+        "study": lambda study: study.slug,
+        "title": lambda study: study.title,
+        "status": lambda study: study.status,
+        "role": lambda study: study.role or "",
+        **{name: partial(_count, name) for name in ("done", "wanted", "people", "last")},
+    },
+    rules={
+        "q": words_in("title", "slug", "description"),
+        "status": lambda rows, _study, status: rows.filter(status=status),
+        "role": lambda rows, _study, role: rows.filter(role=role),
+    },
+    model=Sought,
+    form=lambda data, _study: form_of(Sought)(data),
+    first=("status", "role", "sort"),
+)
 
 
 @login_not_required
@@ -57,10 +93,9 @@ def home(request: UserRequest) -> HttpResponse:
     reading = [study for study in studies if policies.message.may_read(Member(study.role))]
     unread = overview.unread(request.user, reading)
     answers = comments.unread(request.user, judged) if judged else {}
+    overview.tell(request.user, studies)
     for study in studies:
-        study.opens = policies.study.may_read(standing[study])
         study.answers = answers.get(study.pk, [])
-    counts = overview.counts([study for study in studies if study.opens])
     rows = [
         overview.Row(
             study,
@@ -68,12 +103,16 @@ def home(request: UserRequest) -> HttpResponse:
             unread.get(study.pk, []),
             study.answers,
             lists.get(study.pk),
-            counts.get(study.pk),
+            study.counts,
         )
         for study in studies
     ]
+    rows.sort(key=lambda row: row.rank)
     left = list(overview.left(request.user))
-    context = _listed(rows, request.GET) | {
+    context = {
+        "rows": rows[:LISTED],
+        "further": len(rows) - len(rows[:LISTED]),
+        "folded": len(rows) > OPEN,
         # Who annotates or has left may have a history; studies that ask for one lead there. A
         # participant's account would be closed by one (crowd.enter).
         "history": not asking and bool(judged or left) and not request.user.worker,
@@ -84,20 +123,13 @@ def home(request: UserRequest) -> HttpResponse:
     return render(request, "judging/desk.html", context)
 
 
-def _listed(rows: list[overview.Row], asked: QueryDict) -> dict:
-    """The rows by what needs the person first, of many only the first or those sought."""
-    sought = asked.get("q", "").strip()[:100]
-    many = len(rows) > LISTED
-    found = [row for row in rows if sought.lower() in str(row.study).lower()]
-    found.sort(key=lambda row: row.rank)
-    shown = found if "all" in asked or sought else found[:LISTED]
-    return {
-        "rows": shown,
-        "further": len(found) - len(shown),
-        "sought": sought,
-        "many": many,
-        "folded": len(rows) > OPEN,
-    }
+@require_safe
+def studies(request: UserRequest) -> HttpResponseBase:
+    """The list of the studies that the person is in; of all for the site's administrator."""
+    rows = Study.objects.visible_to(request.user).with_membership(request.user)
+    listing = replace(LIST, shown=partial(overview.tell, request.user))
+    context = {"may_create": may_create(request.user)}
+    return listing.answer(request, None, rows, "judging/studies.html", context)
 
 
 def _hold_to_quota(user: User, places: dict) -> crowd.Completion | None:
