@@ -36,6 +36,7 @@ TASKS = [
                 "asked_when": {"question": "polite", "labels": ["No"]},
             },
             {"name": "depth", "type": "rating", "points": 7, "comment": "optional"},
+            {"name": "odd", "type": "passages", "classes": ["Fact", "Tone"], "required": False},
         ],
     },
 ]
@@ -115,8 +116,13 @@ SAYS = {
         {"ranking": ["own", ["generic", "sea"]]},
     ],
     "i-own": [
-        {"best": "own", "polite": ["Yes", "No"], "depth": 6},
-        {"best": "own", "polite": ["Yes", "Unsure"], "depth": 5},
+        {"best": "own", "polite": ["Yes", "No"], "depth": 6, "odd": [("own", 0, 5, "Fact")]},
+        {
+            "best": "own",
+            "polite": ["Yes", "Unsure"],
+            "depth": 5,
+            "odd": [("generic", 5, 6, "Tone"), ("own", 0, 10, "Fact")],
+        },
         {"best": "tie", "polite": ["No", "Yes"], "depth": 6},
     ],
 }
@@ -169,7 +175,10 @@ def body(slot, said: dict) -> dict:
         why = {id: "It scolds." for id, label in polite.items() if label == "No"}
         best = ids.get(said["best"], said["best"])
         depth = {"score": said["depth"], "text": "", "chips": []}
-        return {"answers": {"best": best, "polite": polite, "why not": why, "depth": depth}}
+        named = {"best": best, "polite": polite, "why not": why, "depth": depth}
+        odd = [{"option": ids[option], "start": start, "end": end, "class": label, "text": "Why?"}
+               for option, start, end, label in said.get("odd", ())]  # fmt: skip
+        return {"answers": named | {"odd": odd}}
     if kind == "feedback":
         scores = {name: {"score": n, "text": f"{n} it is"} for name, n in said.items()}
         return {"answers": {name: {ids["own"]: score} for name, score in scores.items()}}

@@ -472,9 +472,14 @@ class _Reading:
         return answers
 
     def as_said(self, value: Any) -> Any:
-        """An answer as the API takes it: a number, a text or a list of texts."""
+        """An answer as the API takes it: a number, a text, a list of texts or of passages."""
         if isinstance(value, list):
-            return [clean(entry, "label").strip() for entry in value]
+            return [
+                {str(name): clean(part, "label") if isinstance(part, str) else part
+                 for name, part in entry.items()}
+                if isinstance(entry, dict) else clean(entry, "label").strip()
+                for entry in value
+            ]  # fmt: skip
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):

@@ -169,7 +169,7 @@ def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, lo
         "i-a2": ["uncertain: the conversation does not show it"],
         "i-m1": ["Yes, it should"],
         "i-order": [" > ".join(f"Answer {place}" for place in order)],
-        "i-own": [f"best: Answer {own}", *polite, "depth: 6"],
+        "i-own": [f"best: Answer {own}", *polite, "depth: 6", f"Answer {own}, odd: Fact “Repot”"],
     }
     page = login(ann)
     html = page.get("/studies/mix/mine/").content.decode()

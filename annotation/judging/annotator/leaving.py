@@ -76,7 +76,15 @@ def _erase_words(judgments: QuerySet[Judgment], chips: bool = False) -> None:
     """Erase the free texts of ``judgments``; with ``chips`` the reasons ticked for a part, too."""
     judgments.update(reason="", marks=[])
     answers = Answer.objects.filter(judgment__in=judgments)
+    # What says nothing without its words.
+    bare = answers.filter(label="", value=None, marks__isnull=True)
+    (bare if chips else bare.filter(chips=[])).delete()
     answers.update(text="", **({"chips": []} if chips else {}))
+    marked = list(answers.filter(marks__isnull=False))
+    for answer in marked:
+        answer.marks = [{n: each for n, each in mark.items() if n != "text"}
+                        for mark in answer.marks or ()]  # fmt: skip
+    Answer.objects.bulk_update(marked, ["marks"])
 
 
 @transaction.atomic

@@ -421,10 +421,7 @@ def claims_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -
     or {"verdict", "text"}}.
     """
     label = judgment.label
-    try:
-        verdicts = json.loads(label) if label.lstrip().startswith("{") else label.split(",")
-    except (ValueError, RecursionError):
-        raise DomainError(_("“%s” is no JSON") % label[:60]) from None
+    verdicts = _json_of(label) if label.lstrip().startswith("{") else label.split(",")
     if isinstance(verdicts, list):
         verdicts = {str(n): verdict.strip() for n, verdict in enumerate(verdicts, start=1)}
     return _verdicts(verdicts, judgment.gold, questions)
@@ -442,6 +439,13 @@ def released_claims(released: ReleasedAnswer) -> dict[int, str]:
         for number, part in parts
         if number.isdecimal() and isinstance(part, dict) and part.get("claim")
     }
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise DomainError(_("“%s” is no JSON") % text[:60]) from None
 
 
 def _verdicts(verdicts: dict, gold: int | None, questions: Sequence[Question]) -> Answers:
@@ -598,6 +602,8 @@ def _with_own_ids(value: Any, question: Question, released: ReleasedAnswer) -> A
 
 def _placed(passages: Any, own: Callable[[str], str]) -> Any:
     """Passages with ``own(name)`` of the options that they name."""
+    if isinstance(passages, str):  # of a table
+        passages = _json_of(passages)
     if not isinstance(passages, list) or not all(isinstance(each, dict) for each in passages):
         raise DomainError(_("give a list of passages"))
     return [each | {"option": own(str(each.get("option")))} for each in passages]
