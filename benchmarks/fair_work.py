@@ -33,7 +33,7 @@ def _import(slug: str, count: str) -> dict:
     from django.core.files.uploadedfile import SimpleUploadedFile
 
     from annotation.accounts.models import User
-    from annotation.imports import receive, run, tasks
+    from annotation.imports import run, tasks
     from annotation.imports.models import DataImport
     from annotation.studies.models import Study
 
@@ -43,7 +43,7 @@ def _import(slug: str, count: str) -> dict:
     for n in range(int(count)):
         rows = (f"Why {n}-{i}?,yes {i},no {i},A,w{v}\n" for i in range(ITEMS) for v in range(3))
         text = ",".join(columns) + "\n" + "".join(rows)
-        row = receive.whole(study, person, SimpleUploadedFile("a.csv", text.encode()))
+        row = run.whole(study, person, SimpleUploadedFile("a.csv", text.encode()))
         run.request_import(row, {"columns": columns})
         tasks.notify(row.pk)
     while count == "1" and DataImport.objects.get(study=study).status != "done":

@@ -17,11 +17,11 @@ from annotation.api.base import StudyView, call, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.core.schema import built, serializer_of, taken
-from annotation.imports import receive, recipes, run, tasks
+from annotation.imports import recipes, run, tasks
 from annotation.imports.bring import Classes, Known, Options
-from annotation.imports.hub import HubTable
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
+from annotation.imports.tables import HubTable
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -39,7 +39,7 @@ class ImportAnnouncement(serializer_of(HubTable)):  # type: ignore[misc]
     name = serializers.CharField(max_length=200, default="file")
     size = serializers.IntegerField(min_value=1, max_value=2**53, required=False)
     fingerprint = serializers.CharField(
-        max_length=receive.FINGERPRINT_LIMIT, default="", allow_blank=True
+        max_length=run.FINGERPRINT_LIMIT, default="", allow_blank=True
     )
 
 
@@ -135,11 +135,11 @@ class ImportDetail(ImportStatus):
 
 def _announced(study: Study, by: User, wanted: dict) -> DataImport:
     if wanted["hub"]:
-        return receive.from_hub(study, by, HubTable(**taken(HubTable, wanted)))
+        return run.from_hub(study, by, HubTable(**taken(HubTable, wanted)))
     if "size" not in wanted:
         raise ValidationError({"size": "Say how many bytes come, or name a data set as hub."})
     names = ("name", "size", "fingerprint")
-    return receive.begin(study, by, **{name: wanted[name] for name in names})
+    return run.begin(study, by, **{name: wanted[name] for name in names})
 
 
 def _told(row: DataImport) -> DataImport:
@@ -171,7 +171,7 @@ class Imports(StudyView):
             sent = request.FILES.get("file")
             if sent is None:
                 raise ValidationError({"file": "Send one file under this name."})
-            row = receive.whole(study, request.user, sent)
+            row = run.whole(study, request.user, sent)
         else:
             announced = validated(ImportAnnouncement, request.data)
             row = _announced(study, request.user, announced)
@@ -201,12 +201,12 @@ class Import(StudyView):
     )
     def patch(self, request: Request, row: DataImport) -> Any:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
-        return _told(receive.append(row.study, row.pk, *piece_of(request)))
+        return _told(run.append(row.study, row.pk, *piece_of(request)))
 
     @call(_import_of, name="import_cancel", answer=None, status=204)
     def delete(self, request: Request, row: DataImport) -> None:
         """Cancel an import that is not done; judgments that are stored already stay."""
-        receive.cancel(row.study, row.pk, request.user)
+        run.cancel(row.study, row.pk, request.user)
 
 
 class StartImport(StudyView):

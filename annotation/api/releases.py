@@ -21,7 +21,7 @@ from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
 from annotation.core.errors import Conflict
 from annotation.core.schema import serializer_of
-from annotation.datasets import freeze, tasks, uploads, withdrawals
+from annotation.datasets import freeze, release_import, tasks, withdrawals
 from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.datasets.views import zip_response
@@ -165,7 +165,7 @@ class ReleaseImports(StudyView):
     @call(takes=ReleaseUpload, answer=ReleaseImportStatus, status=202)
     def post(self, request: Request, body: dict) -> Any:
         """Keep a zipped release; a worker makes the study of it."""
-        job = uploads.request_import(body["file"], body["slug"], request.user)
+        job = release_import.request_import(body["file"], body["slug"], request.user)
         jobs.notify(tasks.import_upload, job.pk)
         address = reverse("api-release-import", args=[job.public_id])
         headers = {"Location": request.build_absolute_uri(address)}

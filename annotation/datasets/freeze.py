@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from django.db.models import Count, F, Max, Q
 from django.db.models.functions import Now
+from django.urls import reverse
 
 from annotation.accounts.models import User
 from annotation.agreement.models import TopUp
@@ -27,26 +28,25 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
-from annotation.datasets import described, feed, folders, layouts, owners, records, signature
-from annotation.datasets.card import card
+from annotation.datasets import check, described, folders, layouts, records
+from annotation.datasets.card import CROISSANT, card, croissant
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
-from annotation.datasets.croissant import CROISSANT, croissant
-from annotation.datasets.frozen import Reading
+from annotation.datasets.frozen import Reading, frozen_of_owners
 from annotation.datasets.layouts.soft import PEOPLE, Posteriors, people_table
 from annotation.datasets.models import Release
 from annotation.datasets.records import Pair, Verdict
-from annotation.datasets.shards import JOURNAL, ChangedRowsError, describe, json_text
-from annotation.datasets.tally import Tally, outside_bands
 from annotation.datasets.truth import (
     RULE,
+    Tally,
     filled,
     imported_pair,
     majority,
     majority_pair,
+    outside_bands,
     pair,
     verdict,
 )
-from annotation.datasets.writers import Tables
+from annotation.datasets.writers import JOURNAL, ChangedRowsError, Tables, describe, json_text
 from annotation.judging.imports.judgments import writers
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
@@ -163,7 +163,7 @@ def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
     topped = TopUp.objects.filter(item__study=study)
     withdrawn = withdrawn_from(study)
     memories = Memory.objects.filter(persona__study=study)
-    return owners.frozen(study, withdrawn) | {
+    return frozen_of_owners(study, withdrawn) | {
         "about": {
             "slug": study.slug,
             "title": study.title,
@@ -343,7 +343,7 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     tables.journal.remove()
     (folder / "manifest.json").write_bytes(_manifest_text(manifest))
-    signature.sign(folder, f"release {release.number} of {manifest['study']}")
+    check.sign(folder, f"release {release.number} of {manifest['study']}")
     return manifest
 
 
@@ -473,7 +473,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
     counts = tally.counts()
     return {
         "release": str(release.public_id),
-        "feed": f"{release.frozen['origin']}{feed.path_of(release)}",
+        "feed": f"{release.frozen['origin']}{reverse('release-feed', args=[release.public_id])}",
         "study": release.frozen["about"]["slug"],
         "version": release.version,
         **_revised(release),

@@ -46,7 +46,7 @@ class Paper:
     layout: ModuleType
     # Tables of which a release has at least one: by them a folder without manifest is recognised.
     tables: tuple[str, ...]
-    # Gives a release's rows as those of a bundle: a ``released.base.Layout``. In its place
+    # Gives a release's rows as those of a bundle: a ``released.Layout``. In its place
     # ``store(folder, slug, by)`` may make the study itself and return ``release_import.report``.
     reader: type | None = None
     store: Callable | None = None

@@ -1,25 +1,37 @@
-"""Makes a study of a release's folder, ours or a published one, whatever its layout."""
+"""Makes a study of a release's folder, ours or a published one, whatever its layout.
+
+One that comes as a zip through the page or the API is a job: a worker unpacks and imports it, and
+its file is deleted when that has ended.
+"""
 
 import hashlib
+import os
+import shutil
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
+from annotation import policies
 from annotation.accounts.models import User
-from annotation.core import audit
-from annotation.core.errors import DomainError
+from annotation.core import audit, jobs, sharing
+from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import chunks, silent
+from annotation.core.scratch import scratch_folder
 from annotation.datasets import papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
+from annotation.datasets.exports import Argilla, Export, LabelStudio
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
-from annotation.datasets.released import EXPORTS, READERS
-from annotation.datasets.released.base import OVERLAP, PARTS, Layout, Place
+from annotation.datasets.released import OVERLAP, PARTS, Dpo, Layout, Long, Place
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles, judgments
+from annotation.judging.imports.bundles import check_slug
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.files import ReleasedAnswer
@@ -27,9 +39,15 @@ from annotation.judging.models import Item, ItemOption
 from annotation.judging.work.submit import read_seconds
 from annotation.personas import curate
 from annotation.queries import gold
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.access import may_create, member_of
+from annotation.studies.models import Membership, Role, Study, TaskDefinition
 
 CHUNK = 2_000
+# Of the layouts that are no paper's. Exports of other tools are known by their files.
+EXPORTS: tuple[type[Export], ...] = (Argilla, LabelStudio)
+READERS: dict[str, type[Layout]] = {
+    layout.name: layout for layout in (Dpo, Long, Argilla, LabelStudio)
+}
 # Tables by which a folder without a manifest is recognised; the long form has those of papers, too.
 SIGNS = {"long": ("judgments", "items"), "dpo": ("pairs",)}
 REPORTED = ("queries", "candidates", "items", "votes", "scores", "workers")
@@ -136,8 +154,8 @@ class _Import:
         study, _made = Study.objects.get_or_create(
             slug=slug, defaults={"title": slug.replace("-", " ").capitalize(), "languages": []}
         )
-        for name, (kind, settings) in self.layout.tasks().items():
-            _store_task(study, name, kind, settings)
+        for name, (kind, wanted) in self.layout.tasks().items():
+            _store_task(study, name, kind, wanted)
         for name in bundles.NAMES:
             for chunk in chunks(progress(self.layout.rows(name), name, None), CHUNK):
                 self._add(study, name, chunk)
@@ -260,9 +278,147 @@ def _imported(place: Place, row: dict) -> Imported:
     )
 
 
-def _store_task(study: Study, name: str, kind: str, settings: dict) -> None:
-    config = kind_of(kind).check_config(settings)
+def _store_task(study: Study, name: str, kind: str, wanted: dict) -> None:
+    config = kind_of(kind).check_config(wanted)
     if not study.tasks.filter(name=name).exists():
         TaskDefinition.objects.create(
             study=study, name=name, kind=kind, overlap=OVERLAP, config=config
         )
+
+
+# --- Uploads --------------------------------------------------------------------------------------
+
+
+FILE_LIMIT = 1 << 30
+CONTENT_LIMIT = 4 << 30
+ENTRIES_LIMIT = 20_000
+PIECE = 1 << 20
+
+
+def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
+    """Keep the uploaded ``file`` and ask for its import as the study ``slug``.
+
+    Raises DomainError for a slug that cannot be, a file that is too large, and who may not make
+    studies; Conflict where the study is somebody else's.
+    """
+    check_slug(slug)
+    if not may_create(by):
+        raise DomainError("Only who runs a study may make one.", code="refused", status=403)
+    study = Study.objects.with_membership(by).filter(slug=slug).first()
+    if study and not policies.release.may_import_into(member_of(by, study)):
+        raise Conflict(f"There is a study “{slug}” already.", code="exists")
+    if (file.size or 0) > FILE_LIMIT:
+        raise DomainError(f"The file is larger than {FILE_LIMIT >> 30} GB.", code="size")
+    with transaction.atomic():
+        job = ReleaseImport.objects.create(slug=slug, by=by)
+        path = path_of(job)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            _write(path, file)
+        except OSError:
+            path.unlink(missing_ok=True)
+            raise
+        if sharing.put(path):
+            path.unlink()
+        audit.record(by, "release.upload", job, slug=slug)
+    return job
+
+
+def _write(path: Path, file: UploadedFile) -> None:
+    with path.open("wb") as target:
+        for piece in file.chunks(PIECE):
+            target.write(piece)
+        os.fsync(target.fileno())
+
+
+def path_of(job: ReleaseImport) -> Path:
+    """Where the uploaded file lies."""
+    return settings.DATA / "release-imports" / f"{job.public_id}.zip"
+
+
+def run(pk: int) -> bool:
+    """Import one upload, if nobody else does: whether it ended. A refusal is in its row."""
+    if not jobs.take(ReleaseImport.objects.all(), pk):
+        return False
+    job = ReleaseImport.objects.select_related("by").get(pk=pk)
+    with jobs.renewed(job) as lease:
+        try:
+            study, report = _import(job)
+        except DomainError as refusal:
+            ended = jobs.end(job, "failed", error=refusal.sentence, error_code=refusal.code)
+        except OSError as error:
+            words = f"The file could not be read: {(error.strerror or 'input error').lower()}."
+            ended = jobs.end(job, "failed", error=words)
+        else:
+            lease.check()
+            ended = jobs.end(job, "done", study=study, report=report)
+    if ended:
+        _delete(job)
+    return ended
+
+
+def _delete(job: ReleaseImport) -> None:
+    """Delete the uploaded file."""
+    path_of(job).unlink(missing_ok=True)
+    sharing.remove(path_of(job))
+
+
+def due() -> list:
+    """Uploads that nobody imports; those that had every attempt are closed in words."""
+    words = "The import was not finished in any attempt; see the worker's log."
+    for job in jobs.exhausted(ReleaseImport.objects.all()):
+        ReleaseImport.objects.filter(pk=job.pk).update(status="failed", error=words)
+        _delete(job)
+    return list(
+        jobs.startable(ReleaseImport.objects.all()).order_by("pk").values_list("pk", flat=True)
+    )
+
+
+def _import(job: ReleaseImport) -> tuple[Study, dict]:
+    path = sharing.fetch(path_of(job))
+    with scratch_folder() as folder, transaction.atomic():
+        new = not Study.objects.filter(slug=job.slug).exists()
+        report = import_release(unpack(path, folder), job.slug, by=job.by)
+        study = Study.objects.get(slug=job.slug)
+        if new and job.by:
+            Membership.objects.create(study=study, user=job.by, role=Role.ADMINISTRATOR)
+        return study, report
+
+
+def unpack(path: Path, folder: Path) -> Path:
+    """Unpack the zip ``path`` into ``folder``; the folder of the release, which may lie deeper.
+
+    DomainError for what is no zip, leads outside, or is larger than CONTENT_LIMIT unpacked.
+    """
+    try:
+        with zipfile.ZipFile(path) as packed:
+            entries = [entry for entry in packed.infolist() if not entry.is_dir()]
+            if len(entries) > ENTRIES_LIMIT:
+                raise DomainError(f"The zip holds more than {ENTRIES_LIMIT:,} files.")
+            left = min(CONTENT_LIMIT, shutil.disk_usage(folder).free // 2)
+            for entry in entries:
+                left -= _unpack_entry(packed, entry, folder, left)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise DomainError("The file is no zip that can be read.", code="zip") from error
+    while len(inside := [member for member in folder.iterdir() if member.name != "__MACOSX"]) == 1:
+        if not inside[0].is_dir() or inside[0].name in ("data", "specific", "spedific", "general"):
+            break
+        folder = inside[0]
+    return folder
+
+
+def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int) -> int:
+    """Write one entry of at most ``left`` bytes; how many it has."""
+    name = PurePosixPath(entry.filename)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or "\0" in entry.filename:
+        raise DomainError("The zip holds a path that leads outside of it.", code="zip")
+    target = folder.joinpath(*name.parts)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    size = 0
+    with packed.open(entry) as source, target.open("wb") as sink:
+        while piece := source.read(PIECE):
+            size += len(piece)
+            if size > left:
+                raise DomainError("The zip is too large when it is unpacked.", code="zip")
+            sink.write(piece)
+    return size

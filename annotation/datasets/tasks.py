@@ -3,7 +3,7 @@ import logging
 from annotation.celery import app
 from annotation.core import jobs
 from annotation.core.errors import DomainError
-from annotation.datasets import freeze, uploads
+from annotation.datasets import freeze, release_import
 
 log = logging.getLogger(__name__)
 
@@ -31,14 +31,14 @@ def notify_due() -> None:
 @app.task(name="annotation.datasets.tasks.import_upload", soft_time_limit=3_000, time_limit=3_060)
 def import_upload(pk: str) -> None:
     """Import one uploaded release, then notify of those that waited for it."""
-    if uploads.run(int(pk)):
+    if release_import.run(int(pk)):
         import_uploads()
 
 
 @app.task(name="annotation.datasets.tasks.import_uploads")
 def import_uploads() -> None:
     """Notify workers of every upload that nobody imports; called by beat."""
-    for pk in uploads.due():
+    for pk in release_import.due():
         jobs.notify(import_upload, pk)
 
 

@@ -15,9 +15,8 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.datasets import feed as feeds
-from annotation.datasets import folders, freeze, layouts, signature, tasks, uploads, withdrawals
-from annotation.datasets.forms import ReleaseForm, ReleaseUploadForm
+from annotation.datasets import check, folders, freeze, layouts, release_import, tasks, withdrawals
+from annotation.datasets.choices import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
 from annotation.studies.access import may_create, member_of, study_for
 
@@ -41,7 +40,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
     deletes = policies.release.may_delete(member_of(request.user, study))
     context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
-    context |= {"measured": layouts.measured(), "key": signature.public_key()}
+    context |= {"measured": layouts.measured(), "key": check.public_key()}
     # While a release is being written the page asks for its list alone.
     part = "" if request.method == "POST" else "list"
     status = 400 if form.errors else 200
@@ -61,7 +60,7 @@ def import_release(request: UserRequest) -> HttpResponse:
     form = ReleaseUploadForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
-            job = uploads.request_import(by=request.user, **form.cleaned_data)
+            job = release_import.request_import(by=request.user, **form.cleaned_data)
             jobs.notify(tasks.import_upload, job.pk)
             messages.success(request, _("The release is being imported."))
             return redirect("release-import")
@@ -94,7 +93,7 @@ def feed(request: HttpRequest, pk: UUID) -> JsonResponse:
     """For whoever has a release: what became of it. Its id is in its manifest alone."""
     done = Release.objects.filter(status=Release.Status.DONE).select_related("study")
     release = get_object_or_404(done, public_id=pk)
-    document = feeds.feed(release, request.build_absolute_uri(request.path))
+    document = withdrawals.feed(release, request.build_absolute_uri(request.path))
     return JsonResponse(document, content_type="application/feed+json")
 
 

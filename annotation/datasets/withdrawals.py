@@ -1,7 +1,8 @@
 """Releases that are deleted, and what a withdrawal does to them.
 
 They are written again without the person, and the old files are deleted. One that somebody has
-fetched gets a number of its own for that: v2 becomes v2.1, which says what it takes the place of.
+fetched gets a number of its own for that: v2 becomes v2.1, which says what it takes the place of,
+as does a feed at the release's id.
 """
 
 from functools import partial
@@ -145,3 +146,19 @@ def delete(release: Release, *, by: User) -> None:
     release.delete()
     for path in paths:
         transaction.on_commit(partial(folders.delete, path))
+
+
+def feed(release: Release, address: str) -> dict:
+    """A JSON Feed with an item for each revision: which files it stands for, when and why."""
+    title = f"{release.study.title}, release {release.version}"
+    items = [
+        {
+            "id": entry["digest"],
+            "title": f"Release {entry['version']} is written again: do not use it any more.",
+            "content_text": entry["reason"],
+            "date_published": entry["revised_at"],
+        }
+        for entry in reversed(release.revisions)
+    ]
+    version = "https://jsonfeed.org/version/1.1"
+    return {"version": version, "title": title, "feed_url": address, "items": items}

@@ -20,7 +20,7 @@ import numpy as np
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.datasets import papers
-from annotation.datasets.conversations import as_texts
+from annotation.datasets.records import as_texts
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 
 # A public copy of a benchmark spells the folder of the specific half otherwise.

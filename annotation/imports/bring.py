@@ -1,4 +1,7 @@
-"""Imports a file into a study: opens it, finds the mapping, stores what it says."""
+"""Imports a file into a study: opens it, finds the mapping, stores what it says.
+
+Or shows the judging page of its first row: it is imported and handed out, and all is rolled back.
+"""
 
 import json
 import re
@@ -6,9 +9,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+from django.db import OperationalError, connection, transaction
+from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.text import slugify
 from django.utils.translation import gettext as _
@@ -22,14 +28,16 @@ from annotation.core.foreign import ForeignFileError
 from annotation.core.records import Rows, silent
 from annotation.core.schema import asked, built, fields_of
 from annotation.imports import mapping as mappings
-from annotation.imports import paths, recipes, shape, store, tables
-from annotation.imports.faults import Faults, FaultsError
+from annotation.imports import recipes, shape, store, tables
 from annotation.imports.mapping import LEVELS, Mapping, MappingError
 from annotation.imports.shape import RowError
 from annotation.imports.store import Result
-from annotation.imports.tables import Table
+from annotation.imports.tables import Beginning, Table
+from annotation.imports.votes import Faults, FaultsError
+from annotation.judging.curator import preview
 from annotation.judging.imports import bundles
 from annotation.judging.kinds.files import WIDER
+from annotation.judging.models import Item
 from annotation.studies.models import Study
 
 # The columns of a votes file, the first three required.
@@ -191,7 +199,7 @@ def _parted(mapping: Mapping, sample: list[dict]) -> Mapping:
 
 
 def _is_column(name: str, columns: list[str]) -> bool:
-    return name.startswith(paths.CONSTANT) or paths.column_of(name, columns) in columns
+    return name.startswith(mappings.CONSTANT) or mappings.column_of(name, columns) in columns
 
 
 def classed(mapping: Mapping, sample: list[dict]) -> Mapping:
@@ -320,3 +328,38 @@ def unsupported() -> DomainError:
     """The refusal of a release, which becomes a study of its own."""
     sentence = _("This is a release: “Study from a release”, on “Create a study”, takes it.")
     return ForeignFileError(sentence)
+
+
+# Rows that are imported until one is an item: a later line may make the question of an earlier.
+ROWS = 5
+
+
+def judging_page(
+    study: Study, begin: Beginning, options: dict[str, Any], render: Callable
+) -> HttpResponse:
+    """What ``render(tried)`` gives for the first item that the rows of ``begin`` make.
+
+    ``options`` are those of the mapping's form. DomainError where no item can be made.
+    """
+    mapping = classed(options["mapping"], begin.records())
+    with transaction.atomic():
+        try:
+            with connection.cursor() as cursor:  # an import of the study may hold it for minutes
+                cursor.execute("SET LOCAL lock_timeout = '1s'")
+            last = Item.objects.filter(study=study).order_by("-position").first()
+            choices = {"task": options["task"], "skip_faults": True, "allow": list(WIDER)}
+            rows = islice(of_depth(iter(begin.rows), mapping.depth), ROWS)
+            store.store(study, rows, mapping, **choices)
+            made = Item.objects.filter(study=study, position__gt=last.position if last else 0)
+            item = made.order_by("position").select_related("batch__task").first()
+            if item is None:
+                sentence = _(
+                    "These rows make no new item that people would judge: choose a task, or say "
+                    "which column holds labels, scores or answers to questions."
+                )
+                raise DomainError(sentence)
+            return preview.try_task(study, item.batch.task, batch=item.batch, render=render)
+        except OperationalError as error:
+            raise DomainError(_("Another import into this study is under way.")) from error
+        finally:
+            transaction.set_rollback(True)

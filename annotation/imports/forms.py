@@ -11,11 +11,18 @@ from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
-from annotation.imports import paths
 from annotation.imports.bring import Classes, Known, Options
-from annotation.imports.hub import HubTable
-from annotation.imports.mapping import OWN, QUESTION_LIMIT, TARGETS, Mapping, checked
+from annotation.imports.mapping import (
+    OWN,
+    QUESTION_LIMIT,
+    TARGETS,
+    Mapping,
+    checked,
+    leaves,
+    value_at,
+)
 from annotation.imports.models import DataImport, ImportRecipe
+from annotation.imports.tables import HubTable
 from annotation.judging.kinds.files import WIDER
 from annotation.studies.models import Study
 
@@ -221,7 +228,7 @@ def _uses(columns: dict[str, tuple[str, ...]], place: str) -> tuple[list[str], s
 
 def _values_at(sample: list[dict], place: str) -> list[str]:
     """The first values of a place that differ, cut to a length for the page."""
-    values = (paths.value_at(record, place) if place else record for record in sample)
+    values = (value_at(record, place) if place else record for record in sample)
     texts = (str(value)[:VALUE_LENGTH] for value in values if value not in (None, "", [], {}))
     return list(islice(dict.fromkeys(texts), VALUES))
 
@@ -241,7 +248,7 @@ def _labels_in(sample: list[dict], mapping: Mapping | None) -> list[str]:
     if not mapping or not mapping.has("label") or (mapping.wide and "" not in mapping.classes):
         return []
     places = mapping.columns["label"]
-    values = (paths.value_at(record, place) for record in sample for place in places)
+    values = (value_at(record, place) for record in sample for place in places)
     return list(dict.fromkeys(str(value) for value in values if value not in (None, "")))[:20]
 
 
@@ -262,5 +269,5 @@ def places_of(sample: list[dict], named: list[str]) -> list[str]:
     """Places of the first rows that a target can be taken from, and those that are ``named``."""
     places: dict[str, None] = {}
     for row in sample:
-        places |= dict.fromkeys(paths.leaves(row, PLACES_LIMIT))
+        places |= dict.fromkeys(leaves(row, PLACES_LIMIT))
     return list(dict.fromkeys([*named, *list(places)[:PLACES_LIMIT]]))

@@ -1,18 +1,120 @@
-"""Which column holds what: targets, a proposal from names and values, and checks. Pure."""
+"""Which column holds what: targets, a proposal from names and values, and checks. Pure.
+
+A column may be a place inside a record: ``conversation_a[1].content``, ``answers[].text``.
+"""
 
 import csv
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.errors import DomainError
-from annotation.imports import paths
+
+CONSTANT = "="
+_NAME = re.compile(r"[^.\[\]]+")
+_STEP = re.compile(r"([^.\[\]]+)|\[(-?\d*)\]")
+
+
+@lru_cache(maxsize=1024)
+def steps(path: str) -> tuple[str | int | None, ...]:
+    """The parts of ``path``: names, places (from 0, or from the end), None for every place.
+
+    ValueError where it is no path.
+    """
+    if path.startswith(CONSTANT):
+        return (path,)
+    taken: list[str | int | None] = []
+    position = 0
+    while position < len(path):
+        match = _STEP.match(path, position)
+        if match is None:
+            raise ValueError(f"“{path[:80]}” is no place in a record")
+        taken.append(match[1] or (int(match[2]) if match[2] not in ("", "-") else None))
+        position = match.end()
+        if position < len(path) and path[position] == ".":
+            position += 1
+    return tuple(taken)
+
+
+def value_at(record: dict, path: str) -> Any:
+    """What stands at ``path``; None where nothing does.
+
+    A column called exactly like the path comes first: its name may hold dots and brackets. "=TEXT"
+    is the TEXT itself, the same in every record.
+    """
+    if path in record:
+        return record[path]
+    if path.startswith(CONSTANT):
+        return path.removeprefix(CONSTANT)
+    return _walk(record, steps(path))
+
+
+def _walk(value: Any, path: tuple) -> Any:
+    for number, step in enumerate(path):
+        if step is None:
+            if not isinstance(value, list):
+                return None
+            return [_walk(entry, path[number + 1 :]) for entry in value]
+        if isinstance(step, str) and isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+            value = value[step]
+        else:
+            return None
+    return value
+
+
+def column_of(path: str, columns: Collection[str]) -> str:
+    """The column that ``path`` begins in."""
+    return path if path in columns else str(steps(path)[0])
+
+
+def leaves(record: dict, limit: int = 200) -> dict[str, object]:
+    """Every place of ``record`` a value can be taken from, with the value; lists by ``[]``."""
+    places: dict[str, object] = {}
+
+    def offer(value: object, path: str) -> None:
+        if len(places) < limit and (path not in record or value is record[path]):
+            places.setdefault(path, value)
+
+    def visit(value: object, path: str) -> None:
+        offer(value, path)
+        if isinstance(value, dict):
+            for key, entry in value.items():
+                if _NAME.fullmatch(str(key)):
+                    visit(entry, f"{path}.{key}")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for key in value[0]:
+                if _NAME.fullmatch(str(key)):
+                    entries = [_walk(entry, (str(key),)) for entry in value]
+                    offer(entries, f"{path}[].{key}")
+
+    for name, value in record.items():
+        if _NAME.fullmatch(str(name)):
+            visit(value, str(name))
+        elif name:
+            offer(value, str(name))
+    return places
+
+
+def unread(record: dict, read: list[str]) -> list[str]:
+    """Places beside those that ``read`` takes of each object in a list: ``answers[].score``."""
+    lists = {name.partition("[]")[0] for name in read if "[]." in name}
+    return [
+        place
+        for place in leaves(record)
+        if "[]." in place and place.partition("[]")[0] in lists and place not in read
+    ]
+
+
+# --- Mappings -------------------------------------------------------------------------------------
+
 
 # What a column may hold, in the order of the page.
 TARGETS = {
@@ -186,9 +288,7 @@ class Mapping:
 
     def with_constants(self, texts: dict[str, list[str]]) -> "Mapping":
         """This mapping, in which targets are ``texts`` that are the same for all rows."""
-        places = {
-            target: tuple(f"{paths.CONSTANT}{text}" for text in of) for target, of in texts.items()
-        }
+        places = {target: tuple(f"{CONSTANT}{text}" for text in of) for target, of in texts.items()}
         return checked(replace(self, columns=self.columns | places))
 
     def has(self, *targets: str) -> bool:
@@ -304,7 +404,7 @@ def _answered(mapping: Mapping) -> bool:
 
 def _check_path(name: str) -> None:
     try:
-        paths.steps(name)
+        steps(name)
     except ValueError as error:
         raise MappingError(str(error)) from error
 
@@ -313,7 +413,7 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
     """A mapping by the names of columns and their values; None where nothing was recognised."""
     places: dict[str, object] = {}
     for row in rows:
-        for place, value in paths.leaves(row).items():
+        for place, value in leaves(row).items():
             if places.get(place) in (None, ""):
                 places[place] = value
     columns: dict[str, tuple[str, ...]] = {}
@@ -423,8 +523,8 @@ def unknown(mapping: Mapping, columns: Iterable[str], sample: Iterable[dict] = (
     read = [name for names in mapping.columns.values() for name in names]
     if "" in read:
         return []
-    used = {paths.column_of(name, columns) for name in read}
-    inside = dict.fromkeys(place for row in sample for place in paths.unread(row, read))
+    used = {column_of(name, columns) for name in read}
+    inside = dict.fromkeys(place for row in sample for place in unread(row, read))
     return [*(name for name in columns if name not in used), *inside]
 
 

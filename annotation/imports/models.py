@@ -47,7 +47,7 @@ class DataImport(Job):
     size = models.BigIntegerField()
     received = models.BigIntegerField(default=0)
     fingerprint = models.CharField(max_length=100, blank=True)
-    # A table of the Hugging Face Hub that a worker fetches (hub.HubTable).
+    # A table of the Hugging Face Hub that a worker fetches (tables.HubTable).
     hub = models.JSONField(default=dict)
 
     # What a worker read of its beginning (beginning.Beginning, as JSON), until it has ended.

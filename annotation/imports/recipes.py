@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.imports import paths
-from annotation.imports.mapping import Mapping, MappingError, checked, has_type
+from annotation.imports.mapping import Mapping, MappingError, checked, has_type, value_at
 from annotation.imports.trees import JOINED
 
 if TYPE_CHECKING:
@@ -310,9 +309,7 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
                     ),
                 }
             )
-    if "type" in columns and not any(
-        has_type(paths.value_at(row, columns["type"][0])) for row in rows
-    ):
+    if "type" in columns and not any(has_type(value_at(row, columns["type"][0])) for row in rows):
         del columns["type"]  # a column of that name means other things elsewhere
     if "score" in columns:
         columns.pop("label", None)
@@ -324,7 +321,7 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
 def _has(rows: list[dict], names: Columns) -> bool:
     if isinstance(names, list):
         return all(_has(rows, name) for name in names)
-    return any(paths.value_at(row, names) is not None for row in rows)
+    return any(value_at(row, names) is not None for row in rows)
 
 
 def _shown(names: Columns) -> str:

@@ -1,37 +1,150 @@
-"""The import as a job: a worker reads what a file begins with, and once it is mapped, all of it."""
+"""The import as a job: a worker reads what a file begins with, and once it is mapped, all of it.
+
+The bytes come from a browser or a program, whole or in pieces; the last one asks for the worker.
+"""
 
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import translation
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from annotation.accounts.models import User
 from annotation.core import audit, jobs, sharing
-from annotation.core.errors import Conflict, DomainError
+from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.records import chunks
 from annotation.core.scratch import scratch_folder
-from annotation.imports import bring, hub, tables
-from annotation.imports.faults import Faults, FaultsError
-from annotation.imports.hub import HubTable
+from annotation.core.uploads import Uploads
+from annotation.imports import bring, tables
 from annotation.imports.models import DataImport, ImportFault
-from annotation.imports.receive import UPLOADS
 from annotation.imports.store import Progress, Result
-from annotation.imports.tables import Beginning, Table
+from annotation.imports.tables import Beginning, HubTable, Table
+from annotation.imports.votes import Faults, FaultsError
+from annotation.studies.models import Study
+
+# The private folder of files that curators send, until the import has ended.
+UPLOADS = Uploads("imports", "IMPORT_MAX_BYTES")
+PIECE = 1024 * 1024
+OPEN_LIMIT = 10
+FINGERPRINT_LIMIT = 100
+Status = DataImport.Status
+UNDER_WAY = (Status.RECEIVING, Status.WAITING, Status.REQUESTED, Status.RUNNING)
+
+
+def begin(study: Study, by: User, name: str, size: int, fingerprint: str = "") -> DataImport:
+    """Make room for a file of ``size`` bytes that comes in pieces.
+
+    The same ``fingerprint`` again gives the import that is being sent already. Raises DomainError
+    where the file is empty or too large, the disk is full, or too many are under way.
+    """
+    sending = DataImport.objects.filter(study=study, by=by, status=Status.RECEIVING, size=size)
+    fingerprint = fingerprint[:FINGERPRINT_LIMIT]
+    earlier = sending.filter(fingerprint=fingerprint).first() if fingerprint else None
+    if earlier:
+        return earlier
+    _check(study, size)
+    stored = UPLOADS.create()
+    try:
+        with transaction.atomic():
+            return _create(study, by, name, size, stored=stored, fingerprint=fingerprint)
+    except IntegrityError:  # another tab began with the same file at the same moment
+        UPLOADS.delete(stored)
+        return sending.get(fingerprint=fingerprint)
+
+
+def append(study: Study, pk: UUID, offset: int, data: bytes) -> DataImport:
+    """Add one piece, as ``core.uploads``. Raises NotFound."""
+    with transaction.atomic():
+        row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
+        if row is None:
+            raise NotFound(_("There is no such import."))
+        UPLOADS.append(row, offset, data, Status.REQUESTED)
+    return row
+
+
+def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
+    """Take a file (Django's UploadedFile) that came in one form."""
+    name, size = file.name or "", file.size or 0
+    _check(study, size)
+    stored = UPLOADS.store(file.chunks(PIECE))
+    try:
+        with transaction.atomic():
+            return _create(
+                study,
+                by,
+                name,
+                size,
+                stored=stored,
+                received=size,
+                status=Status.REQUESTED,
+            )
+    except BaseException:
+        UPLOADS.delete(stored)
+        raise
+
+
+def from_hub(study: Study, by: User, wanted: HubTable) -> DataImport:
+    """Ask for a table of the Hub, which a worker fetches."""
+    _check(study, 1)  # its size is not known yet
+    with transaction.atomic():
+        return _create(
+            study,
+            by,
+            wanted.hub,
+            0,
+            stored=UPLOADS.create(),
+            status=Status.REQUESTED,
+            hub=asdict(wanted),
+        )
+
+
+def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
+    """Give up an import that is not done; its file is deleted, its work in progress undone."""
+    rows = DataImport.objects.filter(study=study, pk=pk, status__in=UNDER_WAY)
+    stored = rows.values_list("stored", flat=True).first()
+    ended = {"status": Status.CANCELLED, "stored": "", "sample": "", "lease_expires_at": None}
+    if not rows.update(**ended, finished_at=Now()):
+        raise NotFound(_("There is no such import under way."))
+    transaction.on_commit(lambda: UPLOADS.delete(stored or ""))
+
+
+def _create(study: Study, by: User, name: str, size: int, **fields: Any) -> DataImport:
+    row = DataImport.objects.create(
+        study=study,
+        by=by,
+        name=" ".join(name.replace("\x00", "").split())[:200] or "file",
+        size=size,
+        language=get_language() or "",
+        **fields,
+    )
+    audit.record(by, "import.begin", row)
+    return row
+
+
+def _check(study: Study, size: int) -> None:
+    if size <= 0:
+        raise DomainError(_("The file is empty."), code="empty_file")
+    UPLOADS.check_room(size)
+    if study.imports.filter(status__in=UNDER_WAY).count() >= OPEN_LIMIT:
+        raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))
+
 
 # Progress is written, and a cancelled import noticed, so often.
 TELL_SECONDS = 1
 PATIENCE = timedelta(days=7)
 FAULTS_AT_ONCE = 5_000
-Status = DataImport.Status
 # A file that is mapped before a worker has looked into it need not wait for that.
 STARTABLE = Q(status__in=(Status.WAITING, Status.FAILED)) | Q(
     status__in=(Status.REQUESTED, Status.RUNNING), mapping__isnull=True
@@ -185,7 +298,7 @@ def _look(row: DataImport) -> None:
 def _fetch(row: DataImport) -> dict:
     """Put the table of the Hub in the import's place; its size and source."""
     with scratch_folder() as folder:
-        path, source = hub.fetch(HubTable(**row.hub), folder)
+        path, source = tables.fetch(HubTable(**row.hub), folder)
         size = path.stat().st_size
         shutil.copyfile(path, UPLOADS.path_of(row.stored))
         sharing.move(UPLOADS.path_of(row.stored))

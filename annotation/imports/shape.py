@@ -17,8 +17,15 @@ from django.utils.translation import gettext as _
 from annotation.core.errors import DomainError
 from annotation.core.records import transcript
 from annotation.histories.formats.corpora import CorpusRow, row_of
-from annotation.imports import paths
-from annotation.imports.mapping import TYPES, Mapping, is_messages, question_of, role_of, text_of
+from annotation.imports.mapping import (
+    TYPES,
+    Mapping,
+    is_messages,
+    question_of,
+    role_of,
+    text_of,
+    value_at,
+)
 
 ID_LIMIT, ITEM_LIMIT, WORKER_LIMIT = 100, 200, 90
 # Answers of a request, of which a batch shows some, and those that people judged together.
@@ -146,11 +153,11 @@ class _Reading:
         self.record, self.mapping = record, mapping
 
     def cells(self, target: str) -> list:
-        return [paths.value_at(self.record, name) for name in self.mapping.columns.get(target, ())]
+        return [value_at(self.record, name) for name in self.mapping.columns.get(target, ())]
 
     def cell(self, target: str) -> Any:
         names = self.mapping.columns.get(target)
-        return paths.value_at(self.record, names[0]) if names else None
+        return value_at(self.record, names[0]) if names else None
 
     def short(self, target: str) -> str:
         """A text of the limit that its place in the database has."""
@@ -262,7 +269,7 @@ class _Reading:
         found = {}
         for target in ("answer", "answer_a", "answer_b"):
             for name in self.mapping.columns.get(target, ()):
-                messages = as_messages(paths.value_at(self.record, name))
+                messages = as_messages(value_at(self.record, name))
                 if messages:
                     found[name] = _judged(messages, turn)
         return found
@@ -344,7 +351,7 @@ class _Reading:
         names = self.mapping.columns.get("prompt", ())
         if not self.conversations.keys().isdisjoint(names):
             return self.common
-        asked = [turn for name in names for turn in as_messages(paths.value_at(self.record, name))]
+        asked = [turn for name in names for turn in as_messages(value_at(self.record, name))]
         while asked and asked[-1][0] == "assistant":
             asked.pop()
         repeated = asked and messages[: len(asked)] == asked
@@ -462,7 +469,7 @@ class _Reading:
         """
         names, answers = [answer.name for answer in row.answers], {}
         for target, column in self.mapping.answer_columns.items():
-            value = paths.value_at(self.record, column)
+            value = value_at(self.record, column)
             name, place = question_of(target)
             each = value if isinstance(value, dict) else {place: value}
             for key, entry in each.items():

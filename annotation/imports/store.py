@@ -24,9 +24,9 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import Rows, chunks
 from annotation.imports import mapping as mappings
 from annotation.imports import shape, votes
-from annotation.imports.faults import Faults, FaultsError
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
+from annotation.imports.votes import Faults, FaultsError
 from annotation.judging.imports import judgments
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import wider

@@ -20,7 +20,7 @@ from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
-from annotation.imports import bring, receive, recipes, run, shape, tasks, trial
+from annotation.imports import bring, recipes, run, shape, tasks
 from annotation.imports import mapping as mappings
 from annotation.imports.forms import HubForm, JoinForm, MappingForm, ProvenanceForm
 from annotation.imports.mapping import Mapping
@@ -60,7 +60,7 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
             error = refusal.sentence
     rows = study.imports.defer("sample").order_by("-created_at")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    context = {"study": study, "page": page, "error": error, "piece": receive.PIECE}
+    context = {"study": study, "page": page, "error": error, "piece": run.PIECE}
     context["hub"] = HubForm(request.POST if request.POST.get("hub") else None)
     return render(request, "imports/imports.html", context, status=400 if error else 200)
 
@@ -69,11 +69,11 @@ def _received(request: UserRequest, study: Study) -> DataImport:
     """The import of the file that was sent, or of the data set that was named."""
     form = HubForm(request.POST)
     if request.POST.get("hub") and form.is_valid():
-        return receive.from_hub(study, request.user, form.schema)
+        return run.from_hub(study, request.user, form.schema)
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         raise DomainError(_("Choose a file first."))
-    return receive.whole(study, request.user, file)
+    return run.whole(study, request.user, file)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -112,7 +112,7 @@ def data_import(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 
 
 def _cancel(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
-    receive.cancel(study, row.pk, request.user)
+    run.cancel(study, row.pk, request.user)
     nothing = _("It was cancelled. Nothing of it is stored.")
     stays = _("It was cancelled. What was stored of it stays.")
     messages.success(request, nothing if row.mark is None else stays)
@@ -198,7 +198,7 @@ def preview(request: UserRequest, slug: str, pk: UUID) -> HttpResponse:
 
     if form.is_valid():
         try:
-            return trial.judging_page(study, begin, form.cleaned_data, page)
+            return bring.judging_page(study, begin, form.cleaned_data, page)
         except DomainError as refusal:
             form.add_error(None, refusal.sentence)
     return render(request, "judging/preview_form.html", {"form": form})

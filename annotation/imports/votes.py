@@ -1,7 +1,11 @@
-"""Stores the votes of an imported file: the rows of one worker on one item are one judgment."""
+"""Stores the votes of an imported file: the rows of one worker on one item are one judgment.
+
+Lines that cannot be imported are listed, and refused together.
+"""
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import groupby
@@ -13,13 +17,67 @@ from psycopg.types.json import Jsonb
 
 from annotation.core.errors import DomainError
 from annotation.imports import shape
-from annotation.imports.faults import Faults
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Row, Vote
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
-from annotation.judging.kinds.files import ImportedFile, ImportedJudgment
+from annotation.judging.kinds.files import WIDER, ImportedFile, ImportedJudgment
 from annotation.studies.models import Study
+
+FAULTS_LIMIT = 100_000
+
+
+@dataclass
+class Faults:
+    """Lines that are not imported; beyond FAULTS_LIMIT they are only counted."""
+
+    rows: list[tuple[int, str]] = field(default_factory=list)
+    count: int = 0
+    # What a task could be given to take lines that do not fit it (imported.WIDER): its name.
+    wider: dict[str, str] = field(default_factory=dict)
+    # Whether a line is a further judgment of one person, which repeats could be.
+    repeated: bool = False
+
+    def add(self, line: int, reason: str) -> None:
+        self.count += 1
+        if len(self.rows) < FAULTS_LIMIT:
+            self.rows.append((line, reason))
+
+    def add_all(self, others: "Faults") -> None:
+        """Add those of ``others`` that are not among them."""
+        for line, reason in set(others.rows).difference(self.rows):
+            self.add(line, reason)
+        self.rows.sort()
+        self.repeated |= others.repeated
+
+    def offers(self) -> list[str]:
+        """The changes of tasks that would make lines fit, a sentence for each."""
+        words = _("The task “%(task)s” would take more of them with: %(change)s (%(name)s).")
+        offers = [
+            words % {"task": task, "change": WIDER[name], "name": name}
+            for name, task in sorted(self.wider.items())
+        ]
+        if self.repeated:
+            offers.append(_("Further judgments of one person can be kept as repeats."))
+        return offers
+
+
+class FaultsError(DomainError):
+    """Lines are faulty and none may be left out; ``faults`` lists them."""
+
+    code = "faulty_lines"
+
+    def __init__(self, faults: Faults, sentence: str = "") -> None:
+        sentence = sentence or (
+            _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
+            % faults.count
+        )
+        super().__init__(" ".join([sentence, *faults.offers()]))
+        self.faults = faults
+
+
+# --- Votes ----------------------------------------------------------------------------------------
+
 
 ITEMS_AT_ONCE = 2_000
 REASON_LIMIT = 5_000

@@ -19,7 +19,7 @@ from annotation.core.pages import show
 from annotation.studies.access import study_page
 from annotation.studies.models import Study
 from annotation.webhooks import deliver, tasks
-from annotation.webhooks.events import EVENTS
+from annotation.webhooks.deliver import EVENTS
 from annotation.webhooks.models import Delivery, Webhook
 
 MESSAGES_A_PAGE = 50

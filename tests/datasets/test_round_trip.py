@@ -8,7 +8,7 @@ from django.core.management import call_command
 from annotation.candidates.models import Candidate
 from annotation.datasets import folders, freeze
 from annotation.datasets.release_import import import_release
-from annotation.datasets.released.base import PARTS
+from annotation.datasets.released import PARTS
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, config_of_task, kind_of

@@ -13,7 +13,7 @@ from annotation.datasets import choices, folders, freeze, writers
 from annotation.datasets.check import check_release, compare
 from annotation.datasets.models import Release
 from annotation.datasets.release_import import import_release
-from annotation.datasets.shards import JOURNAL, Journal
+from annotation.datasets.writers import JOURNAL, Journal
 from annotation.evaluation import pairs
 from annotation.judging.models import Judgment
 from tests.datasets.test_opening import load

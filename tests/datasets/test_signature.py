@@ -5,33 +5,33 @@ import base64
 import pytest
 
 from annotation.core.errors import DomainError
-from annotation.datasets import signature
+from annotation.datasets import check
 from annotation.datasets.check import check_release
 
 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "manifest.json").write_text('{"files": []}')
-    signature.sign(tmp_path, "release 1 of tea")
+    check.sign(tmp_path, "release 1 of tea")
     return tmp_path
 
 
 def test_a_signature_names_the_key_that_made_it_and_the_same_secret_makes_the_same(folder):
-    text = (folder / signature.SIGNATURE).read_text()
-    assert signature.signer(folder) == signature.public_key()
-    assert f"trusted comment: release 1 of tea, key {signature.public_key()}\n" in text
+    text = (folder / check.SIGNATURE).read_text()
+    assert check.signer(folder) == check.public_key()
+    assert f"trusted comment: release 1 of tea, key {check.public_key()}\n" in text
     # The form of minisign: algorithm, number of the key, and 32 or 64 bytes.
-    assert len(base64.b64decode(signature.public_key())) == 2 + 8 + 32
+    assert len(base64.b64decode(check.public_key())) == 2 + 8 + 32
     assert len(base64.b64decode(text.splitlines()[1])) == 2 + 8 + 64
-    signature.sign(folder, "release 1 of tea")
-    assert (folder / signature.SIGNATURE).read_text() == text
-    assert check_release(folder, signature.public_key()) == []
+    check.sign(folder, "release 1 of tea")
+    assert (folder / check.SIGNATURE).read_text() == text
+    assert check_release(folder, check.public_key()) == []
 
 
 def test_another_installations_key_is_another(folder, settings):
     settings.SECRET_KEY = "of another installation"
-    (fault,) = check_release(folder, signature.public_key())
-    assert fault == {"path": signature.SIGNATURE, "reason": "is not of the key that was named"}
+    (fault,) = check_release(folder, check.public_key())
+    assert fault == {"path": check.SIGNATURE, "reason": "is not of the key that was named"}
     assert check_release(folder) == []
 
 
@@ -47,10 +47,10 @@ def test_another_installations_key_is_another(folder, settings):
     ids=["comment", "signature", "short", "long", "empty"],
 )
 def test_a_signature_that_was_changed_is_refused(folder, break_):
-    path = folder / signature.SIGNATURE
+    path = folder / check.SIGNATURE
     path.write_text(break_(path.read_text()))
     with pytest.raises(DomainError, match="not the signature"):
-        signature.signer(folder)
+        check.signer(folder)
 
 
 def test_a_manifest_that_was_changed_is_refused_and_one_without_signature_where_a_key_is_named(
@@ -59,6 +59,6 @@ def test_a_manifest_that_was_changed_is_refused_and_one_without_signature_where_
     (folder / "manifest.json").write_text('{"files": [ ]}')
     (fault,) = check_release(folder)
     assert fault["reason"] == "is not the signature of this manifest.json"
-    (folder / signature.SIGNATURE).unlink()
+    (folder / check.SIGNATURE).unlink()
     assert check_release(folder) == []
-    assert len(check_release(folder, signature.public_key())) == 1
+    assert len(check_release(folder, check.public_key())) == 1

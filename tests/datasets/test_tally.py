@@ -4,8 +4,7 @@ from itertools import permutations
 import pytest
 
 from annotation.datasets.records import Answer, Item, Vote
-from annotation.datasets.tally import Tally, outside_bands
-from annotation.datasets.truth import pair, verdict
+from annotation.datasets.truth import Tally, outside_bands, pair, verdict
 from annotation.questions.base import Measure
 
 A, B, C = Answer("a", "A", "A1", "m"), Answer("b", "B", "A2", "m"), Answer("c", "C", "A3", "m")

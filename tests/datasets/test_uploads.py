@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from annotation.accounts.models import ApiToken
 from annotation.core import jobs
-from annotation.datasets import tasks, uploads
+from annotation.datasets import release_import, tasks
 from annotation.datasets.models import ReleaseImport
 from annotation.judging.models import Item
 from annotation.studies.models import Study
@@ -38,16 +38,16 @@ def test_a_curator_imports_a_zip_and_runs_the_study(cast, tea, _data, login):
     job = ReleaseImport.objects.get()
     assert (job.status, job.by) == ("requested", carol)
     assert "being imported" in browser.get(page).content.decode()
-    assert uploads.due() == [job.pk]
+    assert release_import.due() == [job.pk]
     tasks.import_upload(job.pk)
     job.refresh_from_db()
     assert (job.status, job.error) == ("done", "")
     assert job.study.memberships.get().user == carol
-    assert not uploads.path_of(job).exists()
+    assert not release_import.path_of(job).exists()
     words = browser.get(page).content.decode()
     assert " ".join(words.split()).count("personafeedback: 1 items, 0 votes; specific hard 1") == 1
     assert "data/specific/hard.jsonl, 2: the line is no JSON" in words
-    assert uploads.due() == []
+    assert release_import.due() == []
     tasks.import_upload(job.pk)  # once more changes nothing
     assert Item.objects.filter(study__slug="brought").count() == 1
 
@@ -78,14 +78,14 @@ def test_the_api_takes_a_zip_and_tells_how_it_stands(cast, tea, _data, client):
 def test_a_file_that_cannot_be_imported_leaves_a_sentence_and_no_study(
     cast, tea, _data, monkeypatch, files, sentence
 ):
-    monkeypatch.setattr(uploads, "CONTENT_LIMIT", 1_000_000)
+    monkeypatch.setattr(release_import, "CONTENT_LIMIT", 1_000_000)
     file = packed(files) if files else SimpleUploadedFile("r.zip", b"PK\x03\x04 no zip")
-    job = uploads.request_import(file, "brought", cast.person("Carol"))
+    job = release_import.request_import(file, "brought", cast.person("Carol"))
     tasks.import_upload(job.pk)
     job.refresh_from_db()
     assert (job.status, sentence in job.error) == ("failed", True)
     assert not Study.objects.filter(slug="brought").exists()
-    assert not uploads.path_of(job).exists()
+    assert not release_import.path_of(job).exists()
 
 
 def test_a_study_of_others_and_a_wrong_address_are_refused(cast, tea, _data, login):
@@ -129,9 +129,9 @@ def test_a_full_disk_is_a_sentence_where_the_request_is_read_too(cast, tea, logi
 
 
 def test_an_upload_that_had_every_attempt_is_closed_and_its_file_deleted(cast, tea, _data):
-    job = uploads.request_import(packed(GOOD), "brought", cast.person("Carol"))
+    job = release_import.request_import(packed(GOOD), "brought", cast.person("Carol"))
     ReleaseImport.objects.update(attempts=jobs.TRIES)
-    assert uploads.due() == []
+    assert release_import.due() == []
     job.refresh_from_db()
     assert (job.status, job.error.startswith("The import was not finished")) == ("failed", True)
-    assert not uploads.path_of(job).exists()
+    assert not release_import.path_of(job).exists()

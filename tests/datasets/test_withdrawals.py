@@ -14,7 +14,7 @@ from django.test import Client
 
 from annotation import policies
 from annotation.core.errors import Conflict, DomainError
-from annotation.datasets import described, feed, folders, freeze, withdrawals
+from annotation.datasets import check, described, folders, freeze, withdrawals
 from annotation.datasets.models import Release
 from annotation.histories import consent, erase
 from annotation.histories.models import HistoryConsent, Session, Upload
@@ -147,11 +147,11 @@ def test_a_fetched_release_is_written_anew_under_a_number_that_names_the_old_one
     # Whoever has the old files is told, without an account.
     asked = Client().get(manifest["feed"].removeprefix(settings.BASE_URL))
     assert asked["Content-Type"] == "application/feed+json"
-    monkeypatch.setattr(feed, "_fetched", lambda address: asked.json())
+    monkeypatch.setattr(check, "_fetched", lambda address: asked.json())
     for path, content, reason in (("v1", old_text, "Release 1 is written again"), ("v2", text, "")):
         (tmp_path / path).mkdir()
         (tmp_path / path / "manifest.json").write_bytes(content)
-        assert feed.replaced(tmp_path / path).startswith(reason)
+        assert check.replaced(tmp_path / path).startswith(reason)
     with pytest.raises(CommandError, match="has a successor: Release 1 is written again"):
         call_command("check_release", tmp_path / "v1", online=True)
     with pytest.raises(Conflict):
@@ -303,4 +303,4 @@ def test_the_difference_of_two_releases_is_of_fives_in_every_group(joined, diffe
 def test_a_feed_that_cannot_be_asked_is_said(tmp_path, manifest, words):
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DomainError, match=words):
-        feed.replaced(tmp_path)
+        check.replaced(tmp_path)

@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
-from annotation.imports import receive, run, votes
+from annotation.imports import run, votes
 from annotation.imports.models import DataImport
 from annotation.judging.imports.judgments import writers
 from annotation.judging.models import Item, Judgment
@@ -32,7 +32,7 @@ def holds_up_nobody(*studies):
 
 
 def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, tea, monkeypatch):
-    row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
+    row = run.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
     run.request_import(row, COLUMNS)
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
 
@@ -78,7 +78,7 @@ def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, te
 def test_a_long_file_with_a_fault_in_its_last_vote_stores_nothing(cast, tea, monkeypatch):
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
     text = PAIRS + "Why 3?,x3,y3,B,ann\n"
-    row = receive.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", text.encode()))
+    row = run.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", text.encode()))
     run.request_import(row, COLUMNS)
     assert run.run(row.pk).status == "failed"
     assert (tea.queries.count(), Judgment.objects.count()) == (0, 0)

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from annotation.core.foreign import ForeignFileError
-from annotation.imports import mapping, paths, readers, shape, tables
+from annotation.imports import mapping, readers, shape, tables
 from annotation.imports.mapping import Mapping, MappingError
 
 ROWS = [{"id": 1, "prompt": "Why?", "note": "a"}, {"id": 2, "prompt": "How, then?", "note": ""}]
@@ -200,7 +200,7 @@ def test_bytes_that_are_no_text_spoil_their_own_row(file):
     ],
 )
 def test_a_place_inside_a_record(path, value):
-    assert paths.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 9}, path) == value
+    assert mapping.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 9}, path) == value
 
 
 ANYTHING = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3))

@@ -7,7 +7,7 @@ import zipfile
 
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.imports import receive, recipes, run
+from annotation.imports import recipes, run
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.imports.tables import Beginning
 from tests.imports.test_import_data import PERSONAMEM
@@ -45,7 +45,7 @@ def test_a_file_is_mapped_previewed_and_imported(carol, tea):
     done = run.run(row.pk)
     assert (done.status, done.rejected, done.unknown) == ("done", 1, ["nedd"])
     assert (done.counts["queries"], done.counts["items"], done.counts["votes"]) == (1, 1, 1)
-    assert not receive.UPLOADS.path_of(row.stored).exists()
+    assert not run.UPLOADS.path_of(row.stored).exists()
     page = carol.get(address).content.decode()
     assert "1 faulty line" in page
     csv = b"".join(carol.get(f"{address}faults.csv").streaming_content).decode()
@@ -97,7 +97,7 @@ def test_a_cancelled_import_leaves_nothing(carol, tea, django_capture_on_commit_
     with django_capture_on_commit_callbacks(execute=True):
         carol.post(address, {"action": "cancel"})
     assert DataImport.objects.get().status == "cancelled"
-    assert not receive.UPLOADS.path_of(stored).exists()
+    assert not run.UPLOADS.path_of(stored).exists()
     carol.post(address, fields())
     assert DataImport.objects.get().status == "cancelled"
 

@@ -129,10 +129,10 @@ class World:
 
     def _import(self, study):
         """A file that has come whole and waits for its mapping."""
-        from annotation.imports import receive
+        from annotation.imports import run
 
         file = SimpleUploadedFile("mine.csv", b"prompt\nWhy?\n")
-        return receive.whole(study, self.users["curator"], file)
+        return run.whole(study, self.users["curator"], file)
 
     def _history(self, name) -> SimpleNamespace:
         """A history of this person's own: a file, a session with a mark, a word to hide."""

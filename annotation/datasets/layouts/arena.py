@@ -4,8 +4,7 @@ One row a vote: ``model_a`` is what the voter saw first. Conversations are whole
 message on, so that those of a live comparison and single answers are read alike. Pure.
 """
 
-from annotation.datasets.conversations import MESSAGES, answer_messages
-from annotation.datasets.records import Item
+from annotation.datasets.records import MESSAGES, Item, answer_messages
 from annotation.datasets.writers import Table, TableRows, tables_of
 
 FORMATS = ("jsonl", "parquet")

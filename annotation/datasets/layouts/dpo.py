@@ -5,7 +5,6 @@ card comes before the question; `pairs_plain` has the question alone, which cont
 wherever two people prefer different answers to it.
 """
 
-from annotation.datasets.conversations import MESSAGES, answer_messages, asked
 from annotation.datasets.layouts.harness import harness_rows, harness_tables, harness_texts
 from annotation.datasets.layouts.soft import (
     SOFT,
@@ -15,7 +14,7 @@ from annotation.datasets.layouts.soft import (
     soft_rows,
     soft_tables,
 )
-from annotation.datasets.records import Item, Pair, Verdict
+from annotation.datasets.records import MESSAGES, Item, Pair, Verdict, answer_messages, asked
 from annotation.datasets.writers import Table, TableRows, tables_of
 
 FORMATS = ("jsonl", "parquet")

@@ -11,8 +11,7 @@ import json
 import yaml
 
 from annotation.datasets import verdict
-from annotation.datasets.conversations import MESSAGES, answer_messages, asked
-from annotation.datasets.records import Item, Pair
+from annotation.datasets.records import MESSAGES, Item, Pair, answer_messages, asked
 from annotation.datasets.writers import Table, TableRows
 
 FOLDER = "harness"

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 
-from annotation.datasets.conversations import MESSAGES
 from annotation.datasets.layouts.soft import Posterior, soft_rows, soft_tables
-from annotation.datasets.records import Attribute, Item, Pair, Persona, Verdict
-from annotation.datasets.shards import json_text
-from annotation.datasets.writers import VOTES, Table, TableRows, tables_of
+from annotation.datasets.records import MESSAGES, Attribute, Item, Pair, Persona, Verdict
+from annotation.datasets.writers import VOTES, Table, TableRows, json_text, tables_of
 
 FORMATS = ("jsonl", "csv", "parquet")
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.

@@ -10,8 +10,7 @@ from annotation.candidates import prompts
 from annotation.candidates.strategies import MISMATCH, Ask, Brief, Draft, Strategy
 from annotation.datasets import release_files
 from annotation.datasets.papers import Card, Paper
-from annotation.datasets.released.base import Place, Rows, bare_persona, times_of
-from annotation.datasets.released.pairs import HALVES, Pairs
+from annotation.datasets.released import HALVES, Pairs, Place, Rows, bare_persona, times_of
 from annotation.evaluation.pairs import SETTINGS
 from annotation.imports.recipes import Recipe
 from annotation.papers.personafeedback import layout

@@ -12,7 +12,7 @@ from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import Posterior, annotations, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Verdict, Vote
 from annotation.datasets.release_files import json_of, text_of
-from annotation.datasets.released.base import (
+from annotation.datasets.released import (
     RULINGS,
     Layout,
     Place,

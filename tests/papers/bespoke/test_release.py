@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 from annotation.candidates import pool
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.datasets import choices, freeze, signature
+from annotation.datasets import check, choices, freeze
 from annotation.datasets.check import check_release
 from annotation.datasets.freeze import write
 from annotation.datasets.release_import import import_release
-from annotation.datasets.shards import describe
+from annotation.datasets.writers import describe
 from annotation.histories import consent
 from annotation.judging import claims
 from annotation.judging.annotator import leaving
@@ -308,7 +308,7 @@ def test_a_shot_that_is_under_test_too_is_named_by_the_check(cast, bespoke, fake
         describe(folder, name, 1) if entry["path"] == name else entry for entry in manifest["files"]
     ]
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    signature.sign(folder, "release 1 of another")
+    check.sign(folder, "release 1 of another")
     with pytest.raises(CommandError, match=r"^1 fault: meta_test/meta_test_set\.jsonl row 1"):
         call_command("check_release", folder, "--json")
     assert json.loads(capsys.readouterr().out) == {

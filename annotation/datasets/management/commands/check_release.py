@@ -5,8 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import DomainError
-from annotation.datasets.check import MANIFEST, check_release
-from annotation.datasets.feed import replaced
+from annotation.datasets.check import MANIFEST, check_release, replaced
 
 
 class Command(BaseCommand):

@@ -12,11 +12,11 @@ from annotation.core.commands import RefusingCommand
 from annotation.core.records import bar
 from annotation.core.schema import add_arguments, taken
 from annotation.core.scratch import scratch_folder
-from annotation.imports import bring, hub, recipes, tables
-from annotation.imports.faults import Faults, FaultsError
-from annotation.imports.hub import HubTable
+from annotation.imports import bring, recipes, tables
 from annotation.imports.mapping import OWN, TARGETS, suggestion
 from annotation.imports.store import Result
+from annotation.imports.tables import HubTable
+from annotation.imports.votes import Faults, FaultsError
 from annotation.studies.models import Provenance, Study
 
 # Faulty lines that are listed.
@@ -83,7 +83,7 @@ class Command(RefusingCommand):
                 options |= {name: options[name] or value for name, value in document.items()}
             with scratch_folder() as scratch, transaction.atomic():
                 if options["hub"]:
-                    path, source = hub.fetch(HubTable(**taken(HubTable, options)), scratch)
+                    path, source = tables.fetch(HubTable(**taken(HubTable, options)), scratch)
                     options["study"] = options["study"] or options["hub"].rpartition("/")[2]
                     options["source"] = options["source"] or source
                     file = path.name

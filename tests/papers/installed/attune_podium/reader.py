@@ -1,6 +1,6 @@
 """The table of podiums as rows of a study."""
 
-from annotation.datasets.released.base import Layout, Rows
+from annotation.datasets.released import Layout, Rows
 from attune_podium.layout import COLUMNS
 
 

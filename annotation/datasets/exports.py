@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 from annotation.core.errors import DomainError
 from annotation.core.records import clean
 from annotation.datasets.release_files import Faults, text_of
-from annotation.datasets.released.base import Layout, Place, Rows
+from annotation.datasets.released import Layout, Place, Rows
 from annotation.judging.kinds import kind_of
 from annotation.questions.base import NAME_LIMIT, TITLE_LIMIT
 
