@@ -33,6 +33,8 @@ class Recipe:
     provenance: dict[str, "str | list[str]"] = field(default_factory=dict)
     # Every column that is not named otherwise and holds numbers is a criterion.
     criteria: bool = False
+    # Of conversations only answers to this turn of a person; 0 takes all.
+    depth: int = 0
 
 
 _PROMPT: tuple[Columns, ...] = (
@@ -181,15 +183,23 @@ GENERAL = {
         {"conversation": ("conversation", "conversations")},
     ),
     "prism": Recipe(
-        gettext_lazy("PRISM utterances"),
+        gettext_lazy("PRISM utterances of opening turns: later ones need their conversation"),
         {"prompt": ("user_prompt",), "answer": ("model_response",)},
-        {"model": ("model_name",), "persona": ("user_id",)},
+        {"model": ("model_name",), "persona": ("user_id",), "scenario": ("conversation_type",)},
         provenance=_PRISM,
+        depth=1,
     ),
     "prism-conversations": Recipe(
         gettext_lazy("PRISM conversations: every turn, and the answer that was chosen"),
         {"prompt": ("messages",), "answer": ("answers[].text",), "label": ("chosen",)},
-        {"id": ("id",), "model": ("answers[].model",), "worker": ("annotator",)},
+        {
+            "id": ("id",),
+            "candidate": ("answers[].id",),
+            "model": ("answers[].model",),
+            "worker": ("user_id",),
+            "scenario": ("conversation_type",),
+            "submitted_at": ("generated_datetime",),
+        },
         provenance=_PRISM,
     ),
     "oasst": Recipe(
@@ -315,7 +325,8 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
         columns.pop("label", None)
     if recipe.criteria and not {"score", "label"} & columns.keys():
         columns["score"] = tuple(_numbers(rows, columns))
-    return checked(Mapping({key: names for key, names in columns.items() if names}, recipe.values))
+    columns = {target: names for target, names in columns.items() if names}
+    return checked(Mapping(columns, recipe.values, depth=recipe.depth))
 
 
 def _has(rows: list[dict], names: Columns) -> bool:

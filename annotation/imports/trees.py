@@ -2,8 +2,10 @@
 
 OpenAssistant has trees (``prompt`` with ``replies``), PRISM lists (``conversation_history``): each
 turn with several answers is a row with id, depth (the person's turn, from 1), ``messages`` up to
-that turn, and the answers to it. PersonaMem has options as one text, and conversations by their
-name, of which questions say where they were asked; PrefEval numbers the turns of a conversation.
+that turn, and the answers to it, with what else is said of a PRISM conversation. A PRISM utterance
+gets its depth: later turns say nothing of what came before. PersonaMem has options as one text, and
+conversations by their name, of which questions say where they were asked; PrefEval numbers the
+turns of a conversation.
 """
 
 import ast
@@ -27,6 +29,8 @@ def tree_rows(record: dict) -> Iterator[dict]:
         yield from _turns(prompt, [])
     elif isinstance(history, list) and all(isinstance(turn, dict) for turn in history):
         yield from _rounds(record, history)
+    elif "user_prompt" in record and type(record.get("turn")) is int:
+        yield record | {"depth": record["turn"] + 1}
     elif isinstance(record.get("all_options"), str):
         options = _options(record["all_options"])
         yield record | {"options": options} if options else record
@@ -112,21 +116,23 @@ def _rounds(record: dict, history: list[dict]) -> Iterator[dict]:
     for message in history:
         turn = message.get("turn")
         turns[turn if type(turn) is int else 0].append(message)
+    rest = {name: value for name, value in record.items() if name != "conversation_history"}
     before: list[dict] = []
     for depth, turn in enumerate(sorted(turns), start=1):
         asked = [_message(each) for each in turns[turn] if each.get("role") == "user"]
         answers = [each for each in turns[turn] if each.get("role") == "model"]
         chosen = [n for n, each in enumerate(answers, 1) if each.get("if_chosen")]
-        yield {
+        yield rest | {
             "id": f"{record.get('conversation_id')}/{turn}",
             "depth": depth,
-            "annotator": record.get("user_id"),
             "messages": [*before, *asked],
             "answers": [
-                {"text": each.get("content"), "model": each.get("model_name")} for each in answers
+                # Two answers of one model may be alike.
+                {"id": f"{turn}/{n}", "text": each.get("content"), "model": each.get("model_name")}
+                for n, each in enumerate(answers, 1)
             ],
             "score": [each.get("score") for each in answers],
-            "chosen": chosen[0] if len(chosen) == 1 and len(answers) > 1 else None,
+            "chosen": f"{turn}/{chosen[0]}" if len(chosen) == 1 and len(answers) > 1 else None,
         }
         before = [*before, *asked, *(_message(answers[number - 1]) for number in chosen[:1])]
 

@@ -151,7 +151,11 @@ RECIPES = {
         [1, 1, 0, 0, 0, 0, 0],
     ),
     "prism": (
-        [{"user_id": "u1", "user_prompt": "q", "model_response": "a", "model_name": "m"}],
+        [
+            {"user_id": "u1", "user_prompt": "q", "model_response": "a", "model_name": "m"}
+            | {"conversation_id": "c1", "turn": turn, "within_turn_id": 0, "if_chosen": True}
+            for turn in (0, 1)
+        ],
         [1, 1, 1, 0, 0, 0, 0],
     ),
     "prefeval": (
@@ -817,29 +821,55 @@ def test_trees_come_in_as_a_request_for_every_message_that_was_answered(
     assert turns in (None, *asked) and len(set(asked)) == (1 if depth else 2)
 
 
-def prism(*chosen: str) -> dict:
-    """A conversation whose first turn four models answered, and the second two."""
+def prism(*chosen: int) -> dict:
+    """A conversation of PRISM's conversations.jsonl: four models answered its first turn, the one
+    that was chosen twice its second, in the same words."""
     history = []
-    for turn, (best, count) in enumerate(zip(chosen, (4, 2), strict=True)):
-        history.append({"turn": turn, "role": "user", "content": f"Question {turn}"})
-        for letter in "abcd"[:count]:
-            answer = {"turn": turn, "role": "model", "content": f"{letter}{turn}", "score": 50}
-            history.append(answer | {"model_name": letter, "if_chosen": letter == best})
-    return {"conversation_id": "c1", "user_id": "u1", "conversation_history": history}
+    models = ["a", "b", "c", "d"]
+    for turn, best in enumerate(chosen):
+        asked = {"turn": turn, "role": "user", "content": f"Question {turn}"}
+        none = ("model_name", "model_provider", "score", "if_chosen", "within_turn_id")
+        history.append(asked | dict.fromkeys(none))
+        for place, model in enumerate(models):
+            text = f"{model}{turn}"
+            answer = {"turn": turn, "role": "model", "content": text, "model_provider": "x"}
+            answer |= {"score": 50, "if_chosen": place == best, "within_turn_id": place}
+            history.append(answer | {"model_name": model})
+        models = [models[best]] * 2
+    return {
+        "conversation_id": "c1",
+        "user_id": "u1",
+        "conversation_type": "values guided",
+        "opening_prompt": "Question 0",
+        "conversation_turns": 2,
+        "conversation_history": history,
+        "performance_attributes": {"values": 80, "fluency": 90},
+        "choice_attributes": {"values": 70, "fluency": 60},
+        "open_feedback": "The second was better.",
+        "generated_datetime": "2023-12-03 13:05:01",
+        "timing_duration_s": 411.2,
+        "timing_duration_mins": 6.9,
+        "included_in_balanced_subset": True,
+    }
 
 
 def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring, capsys):
-    rows, recipe = [prism("c", "a")], ("--recipe", "prism-conversations", "--study", "tea")
+    rows, recipe = [prism(2, 1)], ("--recipe", "prism-conversations", "--study", "tea")
     with pytest.raises(CommandError, match="1 lines are faulty"):
         bring(rows, *recipe)  # one task cannot show four answers and two
     capsys.readouterr()
     for depth in ("1", "2"):
         report = bring(rows, *recipe, "--depth", depth, "--task", f"turn-{depth}")
         assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
+        # What a study has no place for is named.
+        assert {"score", "performance_attributes", "open_feedback"} <= {*report["unknown_columns"]}
     first, second = Query.objects.order_by("pk")
-    assert (first.text, first.messages) == ("Question 0", [])
+    assert (first.text, first.messages, first.scenario) == ("Question 0", [], "values guided")
     assert second.messages == turns("Question 0", "c0", "Question 1")
-    assert labels("tea") == [("c1/0", "choice", "c0"), ("c1/1", "choice", "a1")]
+    assert labels("tea") == [("c1/0", "choice", "c0"), ("c1/1", "choice", "c1")]
+    judgment = Judgment.objects.get(slot__item__external_id="c1/1")
+    assert judgment.answers.get().label == "2"
+    assert f"{judgment.submitted_at:%F %T}" == "2023-12-03 13:05:01"
 
 
 def test_further_judgments_of_one_person_are_faults_or_repeats(bring, capsys):
