@@ -375,6 +375,11 @@ class Board:
         return {q.name: q for q in questions_of(asked, self.config["options"])} if asked else {}
 
     @property
+    def marking(self) -> list[Question]:
+        """The questions whose answers are passages."""
+        return [question for question in self.questions.values() if question.MARKS]
+
+    @property
     def levels(self) -> list[str]:
         """The scales of the questions, each once."""
         return [level for level in LEVELS if level in {each.level for each in self.measures}]

@@ -4,6 +4,7 @@ Agreement, tiers, raters, figures, evaluation and releases read votes here and n
 """
 
 import json
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,8 +21,8 @@ from annotation.accounts.models import User
 from annotation.core import copied
 from annotation.core.sql import among
 from annotation.judging.kinds import kind_of
-from annotation.judging.models import ItemOption, Judgment
-from annotation.questions.base import Measure
+from annotation.judging.models import Answer, ItemOption, Judgment
+from annotation.questions.base import Measure, Question
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 from annotation.votes.table import Votes, VotesError, to_numpy
@@ -303,6 +304,27 @@ def rankings_of(votes: QuestionVotes) -> list[tuple[int, np.ndarray]]:
         places[row, column] = value[rows]
         rankings.append((int(votes.item[rows[0]]), places))
     return rankings
+
+
+def passages_of(
+    definition: TaskDefinition, question: Question, last: int | None, withdrawn: list[int] | None
+) -> tuple[Counter, dict[tuple[int, int], dict[int, list[tuple[str, int, int]]]]]:
+    """What a question of a task got as passages: {item's place in the study: judgments asked},
+    and {(item, option's number): {judgment: its passages as (class, start, end)}}.
+    """
+    asked = counting.votes_of(definition, last, withdrawn)
+    if condition := question.asked_when:
+        met = Answer.objects.filter(question=condition.question, label__in=condition.labels)
+        asked = asked.filter(pk__in=met.values("judgment"))
+    people = Counter(asked.order_by().values_list("slot__item__position", flat=True))
+    rows = Answer.objects.filter(question=question.name, marks__isnull=False, judgment__in=asked)
+    texts: dict[tuple[int, int], dict] = defaultdict(dict)
+    named = ("judgment__slot__item__position", "option", "judgment", "marks")
+    for item, option, judgment, marks in rows.order_by("judgment").values_list(*named):
+        texts[item, option][judgment] = [
+            (mark.get("class", ""), mark["start"], mark["end"]) for mark in marks
+        ]
+    return people, texts
 
 
 def item_names(study: Study, positions: np.ndarray) -> dict[int, str]:

@@ -5,9 +5,14 @@ import json
 import pytest
 from django.core.management import call_command
 
+from annotation.agreement.board import Board
+from annotation.agreement.figures.page import figure_of, names
 from annotation.judging.annotator import leaving
+from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer
+from annotation.judging.work.queue import claim
+from annotation.judging.work.submit import submit
 from tests import everykind
 
 pytestmark = pytest.mark.django_db
@@ -88,3 +93,38 @@ def test_a_record_has_the_passages_of_answers_by_place_or_name_and_other_places_
         ("own:Ann", "m2", [{"start": 0, "end": 4}]),
         ("own:Bo", "m1", [{"start": 5, "end": 6, "text": "?"}]),
     ]
+
+
+def test_results_have_the_share_that_marks_and_the_overlap_of_two_people(mix):
+    definition = mix.tasks.get(name="own")
+    figure = figure_of(Board(mix, definition), "passages")
+    everything, facts, tones = figure.rows
+    # Own: 5 of 10 characters of two, nothing of the third; generic: one of three people.
+    assert everything[:6] == ("odd", "all", 3, 2 / 3, 3, 5)
+    assert everything[6] == pytest.approx((2 * 5 / 15 + 0 + 0 + 0 + 0) / 5)
+    assert facts[1:7] == ("Fact", 3, 2 / 3, 2, 3, pytest.approx(2 / 9))
+    assert tones[1:7] == ("Tone", 3, 1 / 3, 1, 2, 0)
+    assert everything[9] == "one item has no standard error"
+    assert "odd: Fact" in figure.svg and figure.votes == 3
+
+
+def test_a_clone_of_a_rater_agrees_fully_and_whom_the_question_missed_is_not_counted(cast):
+    study = cast.study("own")
+    asked = {"question": "fine", "labels": ["No"]}
+    odd = {"type": "passages", "name": "odd", "asked_when": asked}
+    questions = [{"type": "label", "name": "fine", "classes": ["No", "Yes"]}, odd]
+    config = kind_of("questions").check_config({"options": 1, "questions": questions})
+    task = study.tasks.create(name="own", kind="questions", overlap=3, config=config)
+    cast.candidates(cast.query(study, "q", None), 1)
+    open_batch(study, task)
+    (item,) = study.items.all()
+    option = str(item.options.get().candidate_id)
+    bad = {"fine": "No", "odd": [{"option": option, "start": 0, "end": 2}]}
+    for name, sent in (("Ann", bad), ("Bo", bad), ("Cy", {"fine": "Yes"})):
+        who = cast.member(name, study, "annotator")
+        submit(study, claim(study, who), who, {"answers": sent}, key=name)
+    assert "passages" in names(Board(study, task))
+    ((_question, _class, judgments, share, count, pairs, value, *_more),) = figure_of(
+        Board(study, task), "passages"
+    ).rows
+    assert (judgments, share, count, pairs, value) == (2, 1, 2, 1, 1)

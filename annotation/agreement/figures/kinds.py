@@ -12,6 +12,7 @@ from annotation.agreement.board import Board
 from annotation.agreement.figures.base import About
 from annotation.agreement.figures.scores import spread_figure
 from annotation.agreement.figures.strategies import ranked
+from annotation.agreement.statistics import overlap
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.coefficient import (
     Coefficient,
@@ -26,7 +27,7 @@ from annotation.core import charts
 from annotation.core.charts import Dot
 from annotation.judging.models import Batch
 from annotation.judging.work import hidden_checks
-from annotation.votes.stored import QuestionVotes, candidates_of
+from annotation.votes.stored import QuestionVotes, candidates_of, passages_of
 
 MEANS = gettext_lazy(
     "The mean of all scores, or of preferences from 0 (the other answer is much better) to 1 "
@@ -47,6 +48,16 @@ WORDS = {
         gettext_lazy("What was said"),
         gettext_lazy("How often each answer was given."),
         gettext_lazy("A count of all judgments, with no more than one a person and item."),
+    ),
+    "passages": (
+        gettext_lazy("Marked passages"),
+        gettext_lazy("How many judgments mark something, and how far two people mark the same."),
+        gettext_lazy(
+            "F₁ is 2·|A ∩ B| / (|A| + |B|) of the characters that two people mark in an answer, "
+            "with their class: the mean over pairs of whom one marks something (Hripcsak and "
+            "Rothschild 2005), then over items, with the t-interval over items. Chance is not "
+            "taken off."
+        ),
     ),
     "retest": (
         gettext_lazy("Test and retest"),
@@ -105,6 +116,8 @@ def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> 
             for label, n in zip(each.labels, answers[each.name], strict=True)
             if not each.of_class or label == "yes"
         ]
+        if question.MARKS:  # a figure of its own
+            continue
         if not measures:
             written = board.judgments.filter(answers__question=question.name)
             counts = [(_("texts"), written.count())]
@@ -114,6 +127,37 @@ def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> 
     drawn = [(f"{question}: {label}", n) for question, label, n, _share in rows]
     svg = about.draw(charts.bars, drawn, axes=(_("Judgments"), _("Answer"))) if drawn else ""
     return {"header": header, "rows": rows, "svg": svg}
+
+
+def passages(board: Board, about: About) -> dict:
+    """Of each question and class how many mark something, and how far people mark the same."""
+    rows: list[tuple] = []
+    for question in board.marking:
+        people, texts = passages_of(board.definition, question, board.last, board.withdrawn)
+        judgments = sum(people.values())
+        classes = question.choices(0)
+        for name, words in [("", _("all")), *classes] if classes else [("", "")]:
+            items: dict[int, list[overlap.Unit]] = defaultdict(list)
+            who, count = set(), 0
+            for (item, _option), by_judgment in texts.items():
+                of_class = {judgment: [mark for mark in marks if name in ("", mark[0])]
+                            for judgment, marks in by_judgment.items()}  # fmt: skip
+                marked = {judgment: marks for judgment, marks in of_class.items() if marks}
+                items[item].append((list(marked.values()), people[item]))
+                who |= marked.keys()
+                count += sum(map(len, marked.values()))
+            result, pairs = overlap.mean_f1(items.values())
+            share = len(who) / judgments if judgments else None
+            rows.append((question.words, words, judgments, share, count, pairs, result.value,
+                         result.low, result.high, translated(result.reason or "")))  # fmt: skip
+    header = (
+        _("Question"), _("Class"), _("Judgments"), _("Share that marks"), _("Passages"),
+        _("Pairs"), "F₁", _("Low"), _("High"), _("Note"),
+    )  # fmt: skip
+    dots = [Dot(": ".join(filter(None, row[:2])), *row[6:9]) for row in rows if row[6] is not None]
+    svg = about.draw(charts.dots, dots, axes=("F₁", _("Question"))) if dots else ""
+    votes = max((row[2] for row in rows), default=0)
+    return {"header": header, "rows": rows, "svg": svg, "votes": votes}
 
 
 def mean_places(board: Board, about: About) -> dict:

@@ -25,6 +25,7 @@ FIGURES = {
 }
 OF_OTHERS = FIGURES | {
     "answers": kinds.answers,
+    "passages": kinds.passages,
     "strategies": kinds.strengths,
     "retest": kinds.retest,
     "strategy_means": scores.origin_means,
@@ -37,15 +38,16 @@ def names(board: Board) -> tuple[str, ...]:
     """The figures of a task. Answers that are one person's own are only counted by day."""
     if board.kind.chooses:
         return tuple(FIGURES)
+    marked = ("passages",) if board.marking else ()
     if not board.measures:
-        return ("days",)
+        return (*marked, "days")
     if board.ranked:
         return ("agreement", "answers", "strategies", "days")
     sides = ("sides",) if board.two_sided else ()
     means = ("strategy_means", "model_means") if board.two_sided or board.scored else ()
     retest = ("retest",) if board.config["owner_only"] else ()
     by_item = ("tiers", "patterns") if board.has_tiers else ()
-    return ("agreement", *by_item, "answers", *means, *sides, *retest, "days")
+    return ("agreement", *by_item, "answers", *marked, *means, *sides, *retest, "days")
 
 
 def figure_of(board: Board, key: str) -> Figure:
