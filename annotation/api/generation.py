@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import StudyView, call
-from annotation.candidates import generate, proposals, results, review, spending, wording
+from annotation.candidates import calls, generate, review, wording
 from annotation.candidates.models import Budget, Run
 from annotation.candidates.steps import STEPS
 from annotation.core.errors import DomainError, NotFound
@@ -46,9 +46,9 @@ class Generation(StudyView):
         """The newest runs with what became of them, what was spent, and how many owners' queries
         have too few answers for a release: five examples and one to test on."""
         newest = list(study.runs.order_by("-pk")[:PAGE])
-        counts = proposals.progress_of(newest)
+        counts = generate.progress_of_runs(newest)
         runs = [_run(run, counts[run.pk]) for run in newest]
-        spent = spending.spent(study.pk)
+        spent = calls.spent(study.pk)
         spent["cost"] = float(spent["cost"])
         few = generate.with_few_answers(study)
         return {"runs": runs, "spent": spent, "queries_with_few_answers": few}
@@ -71,7 +71,7 @@ class OneRun(StudyView):
     def post(self, request: Request, study: Study, wanted: dict, run: int) -> Any:
         """Cancel what is not written yet, or ask again for what was cancelled or failed."""
         row = get_object_or_404(Run, study=study, pk=run)
-        change = {"cancel": proposals.cancel, "resume": proposals.resume}
+        change = {"cancel": generate.cancel_run, "resume": generate.resume_run}
         change[wanted["do"]](row, by=request.user)
         return _run(row)
 
@@ -131,7 +131,7 @@ def _request(study: Study, wanted: dict, by: User | None) -> Run:
     options, endpoint = wanted["options"], wanted["endpoint"]
     rest = {"endpoint": endpoint, "limit": wanted.get("limit"), "by": by}
     if wanted["step"] != ANSWERS:
-        return proposals.request_proposals(study, wanted["step"], options, **rest)
+        return generate.request_proposals(study, wanted["step"], options, **rest)
     if unknown := options.keys() - {"strategies", "rewrite", "of"}:
         raise DomainError(f"There is no option “{min(unknown)[:40]}” of answers.", code="option")
     how = options.get("rewrite")
@@ -152,7 +152,7 @@ def _strategies(options: dict) -> list[str]:
 
 
 def _run(run: Run, counts: dict | None = None) -> dict:
-    counts = counts or proposals.progress(run)
+    counts = counts or generate.progress_of_run(run)
     return {
         "id": run.pk,
         "step": run.step,
@@ -183,8 +183,8 @@ class DecisionBody(ReviewedBody):
 class GenerationRulesBody(serializers.Serializer):
     """A study's budget and its rules of review; what is left out stays as it is."""
 
-    budget = serializer_of(results.Limits, title="BudgetBody")(required=False)
-    rules = serializer_of(results.ReviewRules, title="RulesBody")(required=False)
+    budget = serializer_of(review.Limits, title="BudgetBody")(required=False)
+    rules = serializer_of(review.ReviewRules, title="RulesBody")(required=False)
 
 
 class Review(StudyView):
@@ -245,6 +245,6 @@ class GenerationRules(StudyView):
 def _rules(study: Study) -> dict:
     shown = {
         "budget": Budget.objects.filter(study=study).first() or Budget(study=study),
-        "rules": results.rules_of(study),
+        "rules": review.rules_of(study),
     }
     return GenerationRulesBody(shown).data

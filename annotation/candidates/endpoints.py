@@ -234,7 +234,7 @@ def configured(name: str) -> Endpoint | None:
 def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -> Answer:
     """Ask ``endpoint`` once for a chat completion of ``messages``, as JSON of ``schema``.
 
-    A study's calls go through ``spending.call``, which keeps its budget. Connections stay open
+    A study's calls go through ``calls.call``, which keeps its budget. Connections stay open
     between calls of a thread. Raises CallFailed with the class of the cause. Nothing is retried
     here, no redirect is followed, no proxy or environment variable is used; time and size of the
     answer are bounded.

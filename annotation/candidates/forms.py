@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import attributes, endpoints, generate, retrieve
-from annotation.candidates.results import Limits, ReviewRules
+from annotation.candidates.review import Limits, ReviewRules
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import Options, texts_of
 from annotation.candidates.strategies import Strategy, by_name

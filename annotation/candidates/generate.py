@@ -1,52 +1,55 @@
-"""Answers from models: asked for as rows, written by workers, one row one answer."""
+"""What models are asked for, answers and proposals of steps: as rows, one row one result.
+
+``writing`` has workers fill them.
+"""
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, replace
-from typing import Any, cast
+from datetime import timedelta
+from itertools import islice
+from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Max, Q, QuerySet, Sum
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, clean, endpoints, results, retrieve, spending, wording
-from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
-from annotation.candidates.models import Candidate, Retrieval, Run
-from annotation.candidates.prompts import Manner, Prompt
-from annotation.candidates.results import Written, rules_of
+from annotation.candidates import calls, endpoints, retrieve, wording
+from annotation.candidates.endpoints import Endpoint
+from annotation.candidates.models import Candidate, Proposal, Retrieval, Run
+from annotation.candidates.review import PENDING, rules_of
+from annotation.candidates.steps import STEPS, Step
+from annotation.candidates.steps.base import as_json, checked
 from annotation.candidates.strategies import (
     FROM_ATTRIBUTES,
     QUESTION_ALONE,
-    Brief,
-    Draft,
-    Source,
+    Prompt,
     Strategy,
     by_default,
     by_name,
-    keeps_length,
 )
-from annotation.core import audit
+from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
-from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion, held_on
+from annotation.personas.models import Attribute, PersonaVersion
 from annotation.queries.models import Query
 from annotation.queries.scenarios import FEWEST
 from annotation.studies.models import Study
 
-RUNNING, REQUESTED = Candidate.Status.RUNNING, Candidate.Status.REQUESTED
-CANCELLED = Candidate.Status.CANCELLED
-DONE, FAILED = Candidate.Status.DONE, Candidate.Status.FAILED
+CHUNK = 2_000
+REQUESTED, RUNNING, DONE = jobs.REQUESTED, jobs.RUNNING, jobs.Job.Status.DONE
+FAILED, CANCELLED = jobs.FAILED, jobs.Job.Status.CANCELLED
+STATUSES = (REQUESTED, RUNNING, DONE, FAILED, CANCELLED)
 
-
-# --- Asking -----------------------------------------------------------------------------------
+# --- Answers --------------------------------------------------------------------------------------
 
 
 def _estimate(study: Study, server: Endpoint, rows: list[Candidate]) -> dict:
     count = sum(2 if by_name()[row.strategy].asks_twice else 1 for row in rows)
     names = {row.strategy for row in rows}
     earlier = Candidate.every.filter(study=study, strategy__in=names)
-    return spending.estimate(server, count, earlier, len(rows))
+    return calls.estimate(server, count, earlier, len(rows))
 
 
 def request_answers(
@@ -155,8 +158,8 @@ class _Means:
 
 
 def planned(rows: Sequence[Candidate]) -> dict:
-    """What ``rows``, which were just asked for, are expected to take (spending.estimate)."""
-    return rows[0].run.planned if rows and rows[0].run else spending.NOTHING
+    """What ``rows``, which were just asked for, are expected to take (calls.estimate)."""
+    return rows[0].run.planned if rows and rows[0].run else calls.NOTHING
 
 
 def request_text(
@@ -321,161 +324,89 @@ def _insert(
     return new
 
 
-# --- Writing ----------------------------------------------------------------------------------
+# --- Proposals ------------------------------------------------------------------------------------
 
 
-def write_answer(candidate: Candidate) -> None:
-    """Ask a model for the answer of a row that was claimed, and store it. Raises CallFailed."""
-    server = endpoints.configured(candidate.endpoint)
-    if server is None:
-        raise CallFailed("no_endpoint")
-    if candidate.prompt is None:
-        strategy = by_name()[candidate.strategy]
-        if strategy.endpoint_searches:
-            server = _searching(server)
-        brief = _brief(candidate, server, strategy)
-        draft = strategy.draft(brief, lambda name, prompt: _asked(candidate, server, name, prompt))
-    else:  # its prompt was made by whoever asked for the text
-        _check_sessions(candidate)
-        draft = Draft(Prompt(candidate.template, candidate.prompt))
-    answer = _called(candidate, server, draft.prompt.messages)
-    cleaned = clean.clean(answer.text, draft.tag)
-    if not cleaned.text:
-        raise CallFailed("empty")
-    before, tolerance = draft.parameters.get("words_before"), rules_of(candidate.study)
-    if before and not keeps_length(before, cleaned.text, tolerance.length_tolerance):
-        raise CallFailed("length")
-    results.store_result(Written(candidate, server, draft, answer, cleaned))
+def step_of(name: str) -> Step:
+    """The step of that name. Raises DomainError."""
+    if name not in STEPS:
+        raise DomainError(
+            _("Choose among the steps {names}.").format(names=", ".join(STEPS)), code="step"
+        )
+    return STEPS[name]
 
 
-def _searching(server: Endpoint) -> Endpoint:
-    """The endpoint with its own web search switched on."""
-    if server.web_search is None:
-        raise CallFailed("no_search")
-    return replace(server, parameters=server.parameters | server.web_search)
+def plan(study: Study, name: str, options: dict, *, endpoint: str = "") -> dict:
+    """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
+    step, server = step_of(name), endpoints.get(endpoint)
+    count = sum(1 for _row in step.plan(study, checked(step.options, options), server.name))
+    return _estimate_step(study, step, server, count)
 
 
-def _brief(candidate: Candidate, server: Endpoint, strategy: Strategy) -> Brief:
-    """What the strategy may see of the row. The gold need is read for "oracle" and nowhere else."""
-    version = _written_for(candidate, strategy)
-    memories = (
-        Memory.objects.filter(held_on(candidate.query.asked_on), persona=version.persona_id)
-        .order_by("pk")
-        .values_list("text", flat=True)
-        if version
-        else ()
+def _estimate_step(study: Study, step: Step, server: Endpoint, count: int) -> dict:
+    earlier = Proposal.objects.filter(study=study, step=step.name)
+    return calls.estimate(server, count * step.calls, earlier, count)
+
+
+@transaction.atomic
+def request_proposals(
+    study: Study,
+    name: str,
+    options: dict,
+    *,
+    endpoint: str = "",
+    limit: int | None = None,
+    by: User | None = None,
+    newest: int | None = None,
+) -> Run:
+    """Ask for what the step plans, at most ``limit`` proposals; the run with its estimate.
+
+    ``newest`` is the study's newest run when the plan was shown: where the same was asked for since
+    then, the form was sent twice, and that run is the answer. Texts are not compared: of them only
+    new ones are asked for.
+    """
+    step, server = step_of(name), endpoints.get(endpoint)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    chosen = checked(step.options, options)
+    stored = as_json(chosen, {*step.options} - {"texts"})
+    if newest is not None and "texts" not in step.options:
+        same = study.runs.filter(step=name, endpoint=server.name, options=stored, created_by=by)
+        if run := same.filter(pk__gt=newest).first():
+            return run
+    rows = list(islice(step.plan(study, chosen, server.name), limit))
+    if not rows:
+        raise DomainError(_("There is nothing new to ask for."), code="nothing")
+    run = Run.objects.create(
+        study=study,
+        step=name,
+        endpoint=server.name,
+        options=stored,
+        planned=_estimate_step(study, step, server, len(rows)),
+        created_by=by,
     )
-    source = candidate.parameters.get("source")
-    answer = ""
-    if strategy.rewrites:
-        texts = Candidate.every.filter(pk=source, status=DONE).values_list("text", flat=True)
-        answer = texts.first() or ""
-        if not answer:
-            raise CallFailed("no_source")
-    return Brief(
-        question=candidate.query.text,
-        profile=version.profile if version else {},
-        memories=tuple(memories),
-        attributes=_statements(candidate) if strategy.needs_attributes else (),
-        answer=answer,
-        history=_history(candidate, strategy),
-        sources=_sources(candidate) if strategy.searches else (),
-        need=candidate.query.need if strategy.oracle else "",
-        seed=candidate.parameters["seed"],
-        manner=Manner(server.embedded, wording.versions(candidate.parameters.get("prompts", {}))),
+    review = PENDING if step.reviewed or rules_of(study).review_answers else ""
+    Proposal.objects.bulk_create(
+        (
+            Proposal(
+                run=run,
+                study=study,
+                step=name,
+                persona=persona,
+                number=number,
+                input=drawn,
+                endpoint=server.name,
+                review=review,
+            )
+            for number, (persona, drawn) in enumerate(rows, start=1)
+        ),
+        batch_size=CHUNK,
     )
+    audit.record(by, "generation.request", run, step=name, proposals=len(rows))
+    transaction.on_commit(calls.notify_due)
+    return run
 
 
-def _written_for(candidate: Candidate, strategy: Strategy) -> PersonaVersion | None:
-    """The persona that the answer is written for; for "mismatch" another one, drawn and kept."""
-    if not strategy.needs_persona:
-        return None
-    if not strategy.other_persona:
-        return candidate.persona_version
-    drawn = candidate.parameters.get("written_for")
-    others = PersonaVersion.objects.filter(persona__study=candidate.study_id)
-    if drawn is None:
-        others = others.filter(persona__dropped_at=None).exclude(persona=candidate.query.persona_id)
-        split = cast(Persona, candidate.query.persona).split
-        newest = others.filter(persona__split=split).order_by("persona", "-version")
-        there = list(newest.distinct("persona").values_list("pk", flat=True))
-        if not there:
-            raise CallFailed("no_source")
-        drawn = there[candidate.parameters["seed"] % len(there)]
-        calls.store_parameter(candidate, "written_for", drawn)
-    return others.get(pk=drawn)
-
-
-def _history(candidate: Candidate, strategy: Strategy) -> tuple[str, ...]:
-    """Texts of the owner's sessions, redacted, as far as the owner agrees at this moment."""
-    if not strategy.history:
-        return ()
-    shown = retrieve.history(candidate.query, candidate.endpoint, nearest=strategy.selects)
-    _note_shown(candidate, (str(transcript.session) for transcript in shown))
-    return tuple(transcript.text for transcript in shown)
-
-
-def _check_sessions(candidate: Candidate) -> None:
-    """CallFailed where the prompt holds sessions that their owner does not show any more."""
-    owner = candidate.query.owner
-    if candidate.parameters.get("sessions") and not (
-        owner and retrieve.agreed(candidate.study, owner, candidate.endpoint)
-    ):
-        raise CallFailed("no_consent")
-
-
-def _note_shown(candidate: Candidate, sessions: Iterable[str]) -> None:
-    """Keep which sessions the model is shown: what is erased later leaves the answer's row, too."""
-    shown = candidate.parameters.get("sessions", [])
-    if added := set(sessions) - set(shown):
-        calls.store_parameter(candidate, "sessions", sorted({*shown, *added}))
-
-
-def _statements(candidate: Candidate) -> tuple[str, ...]:
-    """The attribute that the answer is to be written from, else all that hold when it is asked."""
-    query = candidate.query
-    rows = Attribute.objects.filter(persona=query.persona_id).order_by("pk")
-    if candidate.attribute_id:
-        rows = rows.filter(pk=candidate.attribute_id)
-    else:
-        rows = rows.filter(held_on(query.asked_on))
-    return tuple(rows.values_list("text", flat=True))
-
-
-def _sources(candidate: Candidate) -> tuple:
-    """What the study's search finds; kept, so that all attempts see the same."""
-    sources = candidate.parameters.get("sources")
-    if sources is None:
-        sources = retrieve.sources(candidate.query, candidate.endpoint)
-        _note_shown(candidate, (source.id for source in sources if source.kind == "history"))
-        calls.store_parameter(candidate, "sources", [asdict(source) for source in sources])
-        return tuple(sources)
-    return tuple(Source(**source) for source in sources)
-
-
-def _asked(candidate: Candidate, server: Endpoint, name: str, prompt: Prompt) -> str:
-    """The answer to a call before the last; asked once and kept, for later attempts too."""
-    stored = candidate.parameters.get(name)
-    if stored is None:
-        answer = _called(candidate, server, prompt.messages)
-        stored = {
-            "text": clean.clean(answer.text).text,
-            "template": prompt.template,
-            "prompt_digest": prompt.digest,
-            "model": answer.model,
-            "request_id": answer.request_id,
-        }
-        calls.store_parameter(candidate, name, stored)
-    return stored["text"]
-
-
-def _called(candidate: Candidate, server: Endpoint, messages: list[dict]) -> Answer:
-    answer, seconds = spending.call(candidate.study_id, server, messages)
-    spending.paid(candidate, server, answer, seconds)
-    return answer
-
-
-# --- Looking ----------------------------------------------------------------------------------
+# --- What became of them --------------------------------------------------------------------------
 
 
 def progress(study: Study) -> dict:
@@ -520,3 +451,78 @@ def failures(study: Study) -> list[dict]:
     """Why answers of ``study`` failed: ``{"error_code", "error", "count"}``, the most first."""
     rows = Candidate.every.filter(study=study, status=FAILED).values("error_code", "error")
     return [dict(row) for row in rows.annotate(count=Count("pk")).order_by("-count", "error")]
+
+
+@transaction.atomic
+def cancel_run(run: Run, *, by: User | None = None) -> int:
+    """Let nothing more of ``run`` be asked for; how many rows. Calls in progress end."""
+    Run.objects.filter(pk=run.pk, cancelled_at=None).update(cancelled_at=timezone.now())
+    count = sum(rows.filter(status=REQUESTED).update(status=CANCELLED) for rows in rows_of(run))
+    audit.record(by, "generation.cancel", run, proposals=count)
+    return count
+
+
+@transaction.atomic
+def resume_run(run: Run, *, by: User | None = None) -> int:
+    """Ask again for what of ``run`` stopped (``calls.stopped``); how many rows."""
+    Run.objects.filter(pk=run.pk).update(cancelled_at=None)
+    count = sum(calls.retry_calls(calls.stopped(rows)) for rows in rows_of(run))
+    audit.record(by, "generation.resume", run, proposals=count)
+    return count
+
+
+def rows_of(run: Run) -> list:
+    """The rows of ``run``, a query set a table."""
+    return [table.filter(run=run) for table in calls.TABLES]
+
+
+def progress_of_run(run: Run) -> dict:
+    """What became of ``run`` (``progress_of_runs``)."""
+    return progress_of_runs([run])[run.pk]
+
+
+def progress_of_runs(runs: Sequence[Run]) -> dict[int, dict]:
+    """{run's id: what became of it}: counts by status, results a minute, failures by cause.
+
+    ``{"total", "requested", "running", "done", "failed", "cancelled", "rate", "actual",
+    "failures": [{"error_code", "error", "count"}]}``; ``actual`` is what was planned as it came:
+    calls that were answered, tokens, cost, seconds from the run's start to its last result.
+    """
+    counts: dict[int, dict] = {}
+    failures: dict[int, list[dict]] = defaultdict(list)
+    for table in calls.TABLES:
+        rows: QuerySet[Any] = table.filter(run__in=runs).order_by()
+        counts |= {row["run"]: row for row in _counted(rows.values("run"))}
+        causes = rows.exclude(error_code="").exclude(status=DONE)
+        causes = causes.values("run", "error_code", "error").annotate(count=Count("pk"))
+        for cause in causes.order_by("-count", "error"):
+            failures[cause.pop("run")].append(cause)
+    return {
+        run.pk: _progress_of_run(run, counts.get(run.pk, {})) | {"failures": failures[run.pk]}
+        for run in runs
+    }
+
+
+def _counted(rows: QuerySet[Any]) -> QuerySet[Any]:
+    minute = Q(answered_at__gt=timezone.now() - timedelta(minutes=1))
+    return rows.annotate(
+        total=Count("pk"),
+        answered=Sum("calls", default=0),
+        tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
+        price=Sum("cost", default=0),
+        rate=Count("pk", minute),
+        last=Max("answered_at"),
+        **{str(status): Count("pk", Q(status=status)) for status in STATUSES},
+    )
+
+
+def _progress_of_run(run: Run, counts: dict) -> dict:
+    last = counts.get("last")
+    actual = {
+        "calls": counts.get("answered", 0),
+        "tokens": counts.get("tokens", 0),
+        "cost": float(counts.get("price", 0)),
+        "seconds": round((last - run.created_at).total_seconds(), 1) if last else 0.0,
+    }
+    shown = {str(name): counts.get(str(name), 0) for name in ("total", *STATUSES, "rate")}
+    return shown | {"actual": actual}

@@ -36,7 +36,7 @@ class Run(models.Model):
     step = models.CharField(max_length=20)
     endpoint = models.CharField(max_length=60)
     options = models.JSONField(default=dict)
-    # As spending.estimate: calls, tokens, cost, seconds, and what it is based on.
+    # As calls.estimate: calls, tokens, cost, seconds, and what it is based on.
     planned = models.JSONField(default=dict)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"

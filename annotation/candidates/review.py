@@ -6,6 +6,7 @@ they differ, a third has the last word. A reviewer learns nothing of others' opi
 
 from collections import Counter
 from collections.abc import Iterable
+from decimal import Decimal
 from typing import Any, cast
 from uuid import UUID
 
@@ -13,25 +14,65 @@ from django.db import transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
-from annotation.candidates import results
 from annotation.candidates.clean import FLAGS as ANSWER_FLAGS
 from annotation.candidates.clean import REASONS as ANSWER_REASONS
-from annotation.candidates.models import Candidate, Generated, Opinion, Proposal
-from annotation.candidates.proposals import PENDING, rules_of
+from annotation.candidates.models import (
+    Budget,
+    Candidate,
+    Generated,
+    GenerationRules,
+    Opinion,
+    Proposal,
+)
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import NEAR_DUPLICATE
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.schema import asked
 from annotation.personas import balance
 from annotation.personas.models import Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
-ACCEPTED, REJECTED = Generated.Review.ACCEPTED, Generated.Review.REJECTED
+PENDING, ACCEPTED, REJECTED = Generated.Review.values
 ANSWER = "answer"
 MOST_AT_ONCE = 500
+MOST_TOKENS = 2**63 - 1
+
+
+@schema(frozen=True)
+class Limits:
+    """What a study's models may cost, altogether and a day (UTC); None is no limit."""
+
+    cost: Decimal | None = asked(gettext_lazy("Cost, altogether"), None, ge=0)
+    daily_cost: Decimal | None = asked(gettext_lazy("Cost, a day"), None, ge=0)
+    tokens: int | None = asked(gettext_lazy("Tokens, altogether"), None, ge=0, le=MOST_TOKENS)
+    daily_tokens: int | None = asked(gettext_lazy("Tokens, a day"), None, ge=0, le=MOST_TOKENS)
+
+
+@schema(frozen=True)
+class ReviewRules:
+    """How a study reviews what models write."""
+
+    reviewers: int = asked(gettext_lazy("Reviewers of each proposal"), 1, ge=1, le=2)
+    review_answers: bool = asked(
+        gettext_lazy("Answers wait for a reviewer before raters see them"), False
+    )
+    similarity: float = asked(
+        gettext_lazy("Near-duplicates from this similarity on"), 0.85, ge=0.3, le=1
+    )
+    length_tolerance: float = asked(
+        gettext_lazy("Largest change of a rewrite's word count (0.1 = 10 %)"), 0.1, ge=0, le=1
+    )
+
+
+def rules_of(study: Study) -> GenerationRules:
+    """How ``study`` reviews what models write; unsaved defaults where nothing is set."""
+    return GenerationRules.objects.filter(study=study).first() or GenerationRules(study=study)
 
 
 def reasons_of(kind: str) -> dict:
@@ -140,7 +181,10 @@ def set_rules(study: Study, budget: dict[str, Any], rules: dict[str, Any], *, by
     Where fewer reviewers are asked for than before, what they agree on already is decided.
     """
     before = rules_of(study).reviewers
-    results.set_rules(study, budget, rules, by=by)
+    Budget.objects.update_or_create(study=study, defaults=budget)
+    GenerationRules.objects.update_or_create(study=study, defaults=rules)
+    changed = {name: str(value) for name, value in (budget | rules).items()}
+    audit.record(by, "generation.rules", study, **changed)
     needed = rules.get("reviewers", before)
     for kind in (*STEPS, ANSWER) if needed < before else ():
         rows = rows_of(study, kind).filter(review=PENDING).order_by("pk")

@@ -6,17 +6,335 @@ chose at random. The Brief is all that a strategy can see; the gold need is in i
 "oracle" alone.
 """
 
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
 
-from annotation.candidates import clean, prompts
+from annotation.candidates import clean
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
+
+
+# --- Messages for every call ----------------------------------------------------------------------
+
+# Each builder returns a Prompt whose ``template`` names the wording and its version: any change of
+# a wording gets a new version, because stored candidates name the one that made them. A Manner says
+# whose wording it is: a study's own takes the place of ours (WORDINGS). A small model gets a
+# shorter one, which is a template of its own, where the study has none.
+
+# Between which tags a rewritten answer stands.
+TAGS = {"improve": "improved", "degrade": "degraded"}
+
+# Asked for in the language itself where the script tells it: small models follow that best.
+_SCRIPTS = (
+    ("\uac00", "\ud7a3", "질문과 같은 한국어로 답하세요."),
+    ("\u3041", "\u30ff", "質問と同じ日本語で答えてください。"),
+    ("\u4e00", "\u9fff", "请用与问题相同的语言(中文)作答。"),
+)
+_ELSE = "Write in the language of the question."
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Chat messages and the name/version of the wording that made them."""
+
+    template: str
+    messages: list[dict]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the messages as canonical JSON, hexadecimal."""
+        canonical = json.dumps(
+            self.messages, ensure_ascii=False, separators=(",", ":"), sort_keys=True
+        )
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+_PLACE = re.compile(r"\{([a-z_]+)\}")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """One prompt as texts with places ``{name}``; ``id`` is stored with each result.
+
+    Filling is one pass: braces in what is filled in stay as they are. ``needs`` are places that no
+    wording of this prompt can do without; those of ``user`` are needed in any case.
+    """
+
+    id: str
+    system: str
+    user: str
+    needs: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> set[str]:
+        return places_of(self.system + self.user)
+
+    @property
+    def needed(self) -> set[str]:
+        return places_of(self.user) | set(self.needs)
+
+    def prompt(self, **values: str) -> Prompt:
+        """The messages with ``values`` in their places."""
+        return _prompt(self.id, _filled(self.system, values), _filled(self.user, values))
+
+
+def places_of(text: str) -> set[str]:
+    return set(_PLACE.findall(text))
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return _PLACE.sub(lambda place: values.get(place.group(1), place.group()), text)
+
+
+_ABOUT = (
+    "Describe the person who had these conversations in a few short lines: what they know, do "
+    "and care about, and how they like to be answered. State only what the texts show."
+)
+_BEARS = (
+    "From the conversations of a person, write down in a few short lines what bears on their "
+    "new question: what they know already, what they prefer, in which form they like answers. "
+    "State only what the texts show, and do not answer the question."
+)
+_IMPROVE = (
+    "Rewrite the answer so that it meets the question more precisely and reads more naturally; "
+    "smooth out details about the person that were forced in."
+)
+_DEGRADE = (
+    "Rewrite the answer so that it serves the person a little less well, in one of two ways: "
+    "turn something personal into what would do for anybody, or make a piece of advice vaguer. "
+    "It must stay coherent and keep its structure."
+)
+_REWRITES = "Keep the length: the answer has {length} words, and so must yours. {form} {language}"
+_REWRITTEN = "The question:\n{question}\n\nThe answer:\n{answer}"
+_SEARCHED = "{language}{about}{need}\n\nSearch results:\n{sources}"
+_OF_HISTORY = "The conversations:\n{history}\n\nThe new question:\n{question}"
+# The wordings of answers that a study can replace by its own.
+WORDINGS = {
+    "plain": Wording(
+        "plain/1",
+        "You are a helpful assistant. Answer the question precisely and naturally, so that the "
+        "answer can be used as it stands. {language}",
+        "{question}",
+    ),
+    "personal": Wording(
+        "personal/1",
+        "You are the assistant of the person described below and answer their question.\n"
+        "- Solve exactly what was asked; that comes first.\n"
+        "- Let what you know of the person decide what you choose, stress and leave out. Use only "
+        "what bears on the question.\n"
+        "- Never recite the description and never force a detail of it into the answer: the person "
+        "should feel understood, not watched.\n"
+        "- Friendly, competent, natural. No preamble about how you reached the answer.\n"
+        "{language}\n\nThe person:\n{person}",
+        "{question}",
+        needs=("person",),
+    ),
+    "profiler": Wording(
+        "profiler/1",
+        "From what is known of a person, infer which of their preferences bear on their question. "
+        "Write at most five short lines, each one preference and what follows from it for a good "
+        "answer. Leave out whatever has nothing to do with the question; write 'none' where "
+        "nothing has. Do not answer the question. {language}",
+        "The person:\n{person}{memories}\n\nTheir question:\n{question}",
+    ),
+    "searched": Wording(
+        "searched/1",
+        "You answer a question with the help of search results. Rely on the results where they "
+        "bear on the question and on what you know where they do not; say so where they "
+        "contradict each other. Write for the person who asks: as much detail, the tone and "
+        "the organisation that suit them, without listing what you know of them. Begin with "
+        f"the answer, use headings or lists only where they help, end without offers. {_SEARCHED}",
+        "{question}",
+        needs=("about", "need", "sources"),
+    ),
+    "static-profile": Wording("static-profile/1", _ABOUT, "{history}"),
+    "aware-profile": Wording("aware-profile/1", _BEARS, _OF_HISTORY),
+    "improve": Wording("improve/1", f"{_IMPROVE} {_REWRITES}", _REWRITTEN, needs=("form",)),
+    "degrade": Wording("degrade/1", f"{_DEGRADE} {_REWRITES}", _REWRITTEN, needs=("form",)),
+}
+# Long instructions cost a small model more than they tell it.
+_SMALL = {
+    "plain": Wording("plain-small/1", "Answer the question. {language}", "{question}"),
+    "personal": Wording(
+        "personal-small/1",
+        "Answer the question so that it suits this person. Do not list what you know of them. "
+        "{language}\n\nThe person:\n{person}",
+        "{question}",
+    ),
+    "profiler": Wording(
+        "profiler-small/1",
+        "List at most three likes of this person that help with the question. {language}",
+        WORDINGS["profiler"].user,
+    ),
+    "searched": Wording(
+        "searched-small/1",
+        f"Answer the question from the search results below. {_SEARCHED}",
+        "{question}",
+    ),
+    "static-profile": Wording("static-profile-small/1", _ABOUT, "{history}"),
+    "aware-profile": Wording("aware-profile-small/1", _BEARS, _OF_HISTORY),
+    "improve": Wording("improve-small/1", f"{_IMPROVE.split('; ')[0]} {{form}}", _REWRITTEN),
+    "degrade": Wording("degrade-small/1", f"{_DEGRADE.split('; ')[0]} {{form}}", _REWRITTEN),
+}
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How prompts are worded: for a ``small`` model, or in a study's own words, by name."""
+
+    small: bool = False
+    wordings: Mapping[str, Wording] = field(default_factory=dict)
+
+    def wording(self, name: str) -> Wording:
+        return self.wordings.get(name) or (_SMALL if self.small else WORDINGS)[name]
+
+
+PLAIN = Manner()
+
+
+def plain_answer(question: str, manner: Manner = PLAIN) -> Prompt:
+    """The question alone (A3)."""
+    wording = manner.wording("plain")
+    return wording.prompt(question=question, language=language(question))
+
+
+def personal_answer(
+    question: str, about: str, inferred: str = "", manner: Manner = PLAIN
+) -> Prompt:
+    """The question with what is known of the person (A1, A2).
+
+    ``about`` is text of the profile or of a part of it; ``inferred`` the profiler's findings.
+    """
+    if inferred:
+        about = f"{about}\n\nLikely to matter for this question:\n{inferred}"
+    wording = manner.wording("personal")
+    return wording.prompt(question=question, language=language(question), person=about)
+
+
+def profiler(
+    question: str, about: str, memories: Sequence[str] = (), manner: Manner = PLAIN
+) -> Prompt:
+    """Ask which preferences of the person bear on the question (first call of A1).
+
+    ``about`` is text of the whole profile, ``memories`` texts that the person found of interest.
+    """
+    read = "\n\nTexts this person liked to read:\n" + "\n".join(f"- {text}" for text in memories)
+    return manner.wording("profiler").prompt(
+        question=question,
+        language=language(question),
+        person=about,
+        memories=read if memories else "",
+    )
+
+
+def searched_answer(
+    question: str,
+    sources: list[tuple[str, str]],
+    about: str = "",
+    need: str = "",
+    manner: Manner = PLAIN,
+) -> Prompt:
+    """The question with what a search found: ``sources`` are (title, text).
+
+    ``about`` is what is known of the person: their history or a profile made from it. ``need`` is
+    given in the experiment "oracle" and in no other.
+    """
+    arm = "searched" + ("-about" if about else "") + ("-oracle" if need else "")
+    passages = "\n\n".join(f"[{n}] {title}\n{text}" for n, (title, text) in enumerate(sources, 1))
+    wording = manner.wording("searched")
+    if "searched" not in manner.wordings:  # the name tells what the model was shown
+        wording = replace(wording, id=wording.id.replace("searched", arm))
+    return wording.prompt(
+        question=question,
+        language=language(question),
+        about=f"\n\nWhat is known of the person who asks:\n{about}" if about else "",
+        need=f"\n\nWhat the person really wants to know:\n{need}" if need else "",
+        sources=passages or "(no results)",
+    )
+
+
+def static_profile(history: str, manner: Manner = PLAIN) -> Prompt:
+    """Ask for a profile of the person behind ``history``, whatever they may ask."""
+    wording = manner.wording("static-profile")
+    return wording.prompt(history=history or "(nothing)")
+
+
+def aware_profile(question: str, history: str, manner: Manner = PLAIN) -> Prompt:
+    """Ask what of ``history`` bears on ``question``."""
+    wording = manner.wording("aware-profile")
+    return wording.prompt(history=history or "(nothing)", question=question)
+
+
+def claims(question: str, response: str) -> Prompt:
+    """Ask to split a response into atomic claims, one a line."""
+    system = (
+        "Split the response into atomic claims: short statements that can be checked one by one, "
+        "each understandable by itself, none said twice, nothing added. Write one claim a line, "
+        f"without numbers. {language(question)}"
+    )
+    return _prompt("claims/1", system, f"The question:\n{question}\n\nThe response:\n{response}")
+
+
+def rubric(
+    question: str, need: str, judged: list[tuple[str, list[tuple[str, int, str]]]]
+) -> Prompt:
+    """Ask for a rubric of what this person wants, from their own judgments.
+
+    ``judged``: (answer, [(criterion, score from 1 to 5, feedback)]) of each answer they scored.
+    What it says is kept for judges and never goes into an answer's prompt.
+    """
+    system = (
+        "A person scored answers to their question and said why. Write a rubric by which somebody "
+        "else could judge a new answer as this person would: for every criterion two or three "
+        "short lines on what satisfies and what disappoints this person. Name nothing that their "
+        f"words do not show. {language(question)}"
+    )
+    shown = "\n\n".join(
+        f"Answer:\n{answer}\n"
+        + "\n".join(f"{name}: {n} of 5. {reason}" for name, n, reason in scores)
+        for answer, scores in judged
+    )
+    user = f"The question:\n{question}\n\nThe need behind it:\n{need}\n\n{shown}"
+    return _prompt("rubric/1", system, user)
+
+
+def rewrite(how: str, question: str, answer: str, length: int, manner: Manner = PLAIN) -> Prompt:
+    """Ask to "improve" or "degrade" the wording of ``answer``, as long as it is (in words)."""
+    tag = TAGS[how]
+    return manner.wording(how).prompt(
+        question=question,
+        answer=answer,
+        language=language(question),
+        length=str(length),
+        form=f"Put nothing but the rewritten answer between <{tag}> and </{tag}>.",
+    )
+
+
+def language(question: str) -> str:
+    """The sentence that asks for the question's own language."""
+    letters = sum(sign.isalpha() for sign in question)
+    for first, last, sentence in _SCRIPTS:
+        signs = sum(first <= sign <= last for sign in question)
+        # One sign stands for about four Latin letters; a quoted word decides nothing.
+        if signs and signs * 4 >= letters:
+            return sentence
+    return _ELSE
+
+
+def _prompt(template: str, system: str, user: str) -> Prompt:
+    messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+    return Prompt(template, messages)
+
+
+# --- Strategies -----------------------------------------------------------------------------------
 
 # Characters that are shown of one source.
 SOURCE, SMALL_SOURCE = 1_500, 500
@@ -53,19 +371,19 @@ class Brief:
     need: str = ""
     seed: int = 0
     # How its prompts are worded.
-    manner: prompts.Manner = prompts.PLAIN
+    manner: Manner = PLAIN
 
 
 @dataclass(frozen=True)
 class Draft:
     """The prompt of the answering call, what to record with it, the answer's tag."""
 
-    prompt: prompts.Prompt
+    prompt: Prompt
     parameters: dict = field(default_factory=dict)
     tag: str = ""
 
 
-Ask = Callable[[str, prompts.Prompt], str]
+Ask = Callable[[str, Prompt], str]
 
 
 @dataclass(frozen=True)
@@ -100,13 +418,13 @@ class Strategy:
 
 
 def _question_alone(brief: Brief, ask: Ask) -> Draft:
-    return Draft(prompts.plain_answer(brief.question, brief.manner))
+    return Draft(plain_answer(brief.question, brief.manner))
 
 
 def _rewritten(brief: Brief, ask: Ask, how: str) -> Draft:
     length = clean.count_words(brief.answer)
-    prompt = prompts.rewrite(how, brief.question, brief.answer, length, brief.manner)
-    return Draft(prompt, {"words_before": length}, tag=prompts.TAGS[how])
+    prompt = rewrite(how, brief.question, brief.answer, length, brief.manner)
+    return Draft(prompt, {"words_before": length}, tag=TAGS[how])
 
 
 def from_sources(brief: Brief, ask: Ask, about: str = "") -> Draft:
@@ -114,7 +432,7 @@ def from_sources(brief: Brief, ask: Ask, about: str = "") -> Draft:
     room = SMALL_SOURCE if brief.manner.small else SOURCE
     sources = [replace(source, text=source.text[:room]) for source in brief.sources]
     sources = sources[: SMALL_SOURCES if brief.manner.small else None]
-    prompt = prompts.searched_answer(
+    prompt = searched_answer(
         brief.question, [(source.title, source.text) for source in sources], about, brief.need,
         brief.manner,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-from annotation.candidates import calls, documents, erase, pool
+from annotation.candidates import calls, documents, retrieve, writing
 from annotation.celery import app
 from annotation.personas import conversations
 
@@ -6,9 +6,9 @@ from annotation.personas import conversations
 @app.task
 def write(candidate_id: str) -> None:
     """Write what is due with a pool, unless POOLS of them work; then notify of the rest."""
-    with pool.place() as free:
-        if free and pool.write_one(candidate_id):
-            pool.work()
+    with writing.place() as free:
+        if free and writing.write_one(candidate_id):
+            writing.work()
             calls.notify_due()
 
 
@@ -29,6 +29,6 @@ def read_documents(file_id: str) -> None:
 @app.task
 def erase_withdrawn() -> None:
     """Forget what answers and pools of conversations keep of histories that were taken back."""
-    erase.erase_withdrawn()
+    retrieve.erase_withdrawn()
     conversations.forget_withdrawn()
-    erase.erase_extracted()
+    retrieve.erase_extracted()

@@ -22,10 +22,8 @@ from annotation.candidates import (
     documents,
     endpoints,
     generate,
-    proposals,
     retrieve,
     review,
-    spending,
     wording,
 )
 from annotation.candidates.endpoints import Endpoint
@@ -195,7 +193,7 @@ def generation(request: UserRequest, slug: str) -> HttpResponse:
         "steps": list(STEPS.values()),
         "funnel": review.funnel(study),
         "queue": review.counts(study),
-        "spent": spending.spent(study.pk),
+        "spent": calls.spent(study.pk),
         "budget": Budget.objects.filter(study=study).first(),
     }
     if request.htmx:
@@ -205,7 +203,7 @@ def generation(request: UserRequest, slug: str) -> HttpResponse:
 
 def _runs(study: Study) -> dict:
     runs = list(study.runs.order_by("-pk")[:SHOWN_RUNS])
-    counts = proposals.progress_of(runs)
+    counts = generate.progress_of_runs(runs)
     shown = [_shown(run, counts[run.pk]) for run in runs]
     busy = any(run["requested"] + run["running"] for run in shown)
     return {"runs": shown, "busy": busy, "no_worker": busy and not worker_alive()}
@@ -238,7 +236,7 @@ def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
         data = form.cleaned_data
         with refusals.in_form(form):
             if request.POST.get("do") == "start":
-                proposals.request_proposals(
+                generate.request_proposals(
                     study,
                     name,
                     data["options"],
@@ -248,9 +246,7 @@ def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
                 )
                 messages.success(request, _("It is asked for. You can leave this page."))
                 return redirect("generation", slug)
-            context["plan"] = proposals.plan(
-                study, name, data["options"], endpoint=data["endpoint"]
-            )
+            context["plan"] = generate.plan(study, name, data["options"], endpoint=data["endpoint"])
             newest = study.runs.aggregate(n=Max("pk", default=0))["n"]
             context["form"] = _filled(form, name, newest)
     status = 400 if form.errors else 200
@@ -273,10 +269,10 @@ def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
     study = study_for(request.user, slug, policies.generation.may_run)
     run = get_object_or_404(Run, study=study, pk=pk)
     if request.POST.get("do") == "resume":
-        count = proposals.resume(run, by=request.user)
+        count = generate.resume_run(run, by=request.user)
         words = ngettext("%(n)d is asked for again.", "%(n)d are asked for again.", count)
     else:
-        count = proposals.cancel(run, by=request.user)
+        count = generate.cancel_run(run, by=request.user)
         words = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
     messages.success(request, words % {"n": count})
     return redirect("generation", slug)
@@ -289,7 +285,7 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
     data = request.POST if request.method == "POST" else None
     stored = Budget.objects.filter(study=study).first() or Budget()
     budget = BudgetForm(data, initial=vars(stored))
-    reviewing = RulesForm(data, initial=vars(proposals.rules_of(study)))
+    reviewing = RulesForm(data, initial=vars(review.rules_of(study)))
     forms = budget, reviewing
     # Not one after the other: both forms say at once what is wrong.
     valid = [form.is_valid() for form in forms]

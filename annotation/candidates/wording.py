@@ -5,7 +5,7 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.candidates.models import PromptTemplate
-from annotation.candidates.prompts import WORDINGS, Wording
+from annotation.candidates.strategies import WORDINGS, Wording
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.studies.models import Study

@@ -26,7 +26,7 @@ from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts.models import User
-from annotation.candidates.structured import parsed
+from annotation.candidates.calls import parsed
 from annotation.core import audit, schema
 from annotation.core.errors import DomainError
 from annotation.core.records import json_lines

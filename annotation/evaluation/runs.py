@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.candidates import endpoints, spending
+from annotation.candidates import calls, endpoints
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.records import silent
@@ -365,7 +365,7 @@ def _within_budget(
     What is under way then is still waited for. A question that fails stays reserved: its call may
     have been charged.
     """
-    reserved: dict[str, spending.Reservation] = {}
+    reserved: dict[str, calls.Reservation] = {}
     refusal = ""
 
     def affordable() -> Iterator[Question]:
@@ -373,7 +373,7 @@ def _within_budget(
         for question in questions:
             try:
                 messages = question.messages()
-                reserved[question.unit] = spending.reserve(study_id, server, messages)
+                reserved[question.unit] = calls.reserve(study_id, server, messages)
             except endpoints.CallFailed as failure:
                 refusal = failure.code
                 return
@@ -383,7 +383,7 @@ def _within_budget(
         reservation = reserved.pop(outcome.unit)
         if not outcome.code:
             cost = server.cost(outcome.tokens_in, outcome.tokens_out)
-            spending.settle(reservation, outcome.tokens_in + outcome.tokens_out, cost)
+            calls.settle(reservation, outcome.tokens_in + outcome.tokens_out, cost)
         yield outcome
     if refusal:
         raise Stopped(refusal)

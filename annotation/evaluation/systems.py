@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.candidates import clean, endpoints
-from annotation.candidates.prompts import Prompt
-from annotation.candidates.strategies import Brief, Strategy
+from annotation.candidates.strategies import Brief, Prompt, Strategy
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked

@@ -22,7 +22,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.candidates import endpoints, generate, prompts
+from annotation.candidates import endpoints, generate, strategies
 from annotation.candidates.models import Candidate
 from annotation.core import refusals
 from annotation.core.errors import Conflict, DomainError
@@ -72,7 +72,7 @@ def request_claims(
     """Ask a model to split a gold response into claims; the row of the job."""
     if response.claims.exists():
         raise Conflict(_("This version has its claims already."), code="claims")
-    prompt = prompts.claims(response.query.text, response.text)
+    prompt = strategies.claims(response.query.text, response.text)
     return generate.request_text(
         response.query, CLAIMS, str(response.pk), prompt, endpoint=endpoint, by=by
     )
@@ -127,7 +127,7 @@ def request_rubric(
     drawn = scenarios.draw(query.text, texts, held=(rubric and rubric.shots) or ())
     shown = [(texts[pk], answer["scores"]) for pk, answer in judged.items() if pk in drawn]
     last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
-    prompt = prompts.rubric(query.text, query.need, shown)
+    prompt = strategies.rubric(query.text, query.need, shown)
     return generate.request_text(
         query, RUBRIC, f"shots-{last}", prompt, endpoint=endpoint, by=by, shots=sorted(drawn)
     )

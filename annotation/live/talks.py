@@ -22,8 +22,7 @@ from annotation.accounts.models import User
 from annotation.agreement.statistics import allocation, bradley_terry
 from annotation.candidates import calls, clean, retrieve
 from annotation.candidates.models import Candidate
-from annotation.candidates.prompts import Prompt
-from annotation.candidates.strategies import by_name
+from annotation.candidates.strategies import Prompt, by_name
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import clean as storable
 from annotation.judging.models import Item, ItemOption

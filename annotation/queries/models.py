@@ -32,7 +32,7 @@ class Query(models.Model):
     messages = models.JSONField(default=list)
     # BCP 47, as far as known.
     language = models.CharField(max_length=20, blank=True)
-    # The gold information need. It never reaches a generator: candidates.prompts cannot see it.
+    # The gold information need. It reaches a generator in the arm “oracle” alone.
     need = models.TextField(blank=True)
     type = models.CharField(max_length=10, choices=Type, default=Type.SPECIFIC)
     scenario = models.CharField(max_length=100, blank=True)

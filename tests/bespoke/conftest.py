@@ -7,7 +7,7 @@ question whose need holds a canary, too.
 import pytest
 from django.utils import timezone
 
-from annotation.candidates import documents, generate, pool
+from annotation.candidates import documents, generate, writing
 from annotation.candidates.models import Retrieval
 from annotation.histories import consent, search
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
@@ -77,7 +77,7 @@ def answered(study, fake, *texts, strategies=()):  # noqa: F811
     fake.replies = [Reply(text) for text in texts or ["Take the night train."]]
     rows = generate.request_answers(study, endpoint="fake", strategies=strategies)
     for row in rows:
-        pool.write_one(row.pk)
+        writing.write_one(row.pk)
         row.refresh_from_db()
     return rows
 

@@ -4,7 +4,7 @@ import pytest
 from django.core import mail
 from django.utils import translation
 
-from annotation.candidates import pool
+from annotation.candidates import writing
 from annotation.candidates.models import Candidate
 from annotation.histories import consent
 from annotation.histories.models import Session, Upload
@@ -177,7 +177,7 @@ def test_a_study_that_needs_no_curator_writes_passes_and_opens_answers_by_itself
     rows = Candidate.objects.filter(query=by_itself)
     assert {row.status for row in rows} == {"requested"}
     for row in rows:
-        pool.write_one(row.pk)
+        writing.write_one(row.pk)
     rows.update(review="pending", flags=[])
     preparation.go_on()
     preparation.go_on()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.candidates import pool
+from annotation.candidates import writing
 from annotation.candidates.models import Candidate
 from annotation.judging import claims as work
 from annotation.judging.annotator import leaving
@@ -33,7 +33,7 @@ def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke
     response = gold.save_response(judged, ann, "Take the night train at ten. It has beds.")
     row = work.request_claims(response, endpoint="fake", by=ann)
     fake.replies = [Reply("Claims:\n1. The night train leaves at ten.\n- It has beds.\n\n* Cheap.")]
-    pool.write_one(row.pk)
+    writing.write_one(row.pk)
     assert work.pull() == 1
     texts = [claim.text for claim in response.claims.all()]
     assert texts == ["The night train leaves at ten.", "It has beds.", "Cheap."]
@@ -58,7 +58,7 @@ def split(cast, bespoke, judged, fake):
         ask = work.split_again if again else work.request_claims
         row = ask(response, ann, endpoint="fake") if again else ask(response, endpoint="fake")
         fake.replies = [Reply("\n".join(claims))]
-        pool.write_one(row.pk)
+        writing.write_one(row.pk)
         assert work.pull() == 1
         return gold.newest(judged)
 
@@ -168,7 +168,7 @@ def test_the_rubric_is_written_from_the_judgments_and_edited(cast, judged, fake)
     row = work.request_rubric(judged, ann, endpoint="fake", by=ann)
     fake.requests.clear()
     fake.replies = [Reply("Tone: calm.")]
-    pool.write_one(row.pk)
+    writing.write_one(row.pk)
     assert "Tone: Because it fits." in fake.requests[0][2].decode()
     work.pull()
     assert judged.rubrics.get().text == "Tone: calm."
@@ -180,7 +180,7 @@ def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(cast, jud
     ann = cast.person("Ann")
     rubric = work.request_rubric(judged, ann, endpoint="fake", by=ann)
     fake.replies = [Reply("x" * (gold.TEXT_LIMIT + 1))]
-    pool.write_one(rubric.pk)
+    writing.write_one(rubric.pk)
     assert split("One.").claims.get().text == "One."
     rubric.refresh_from_db()
     assert (rubric.status, rubric.taken_at) == ("failed", None)
@@ -195,7 +195,7 @@ def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judg
     ]
     fake.replies = [Reply("Tone: calm."), Reply("One.")]
     for row in rows:
-        pool.write_one(row.pk)
+        writing.write_one(row.pk)
     leaving.withdraw(bespoke, ann)
     assert work.pull() == 0
     assert not Rubric.objects.exists() and not GoldClaim.objects.exists()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.candidates import pool
+from annotation.candidates import writing
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent, Session
@@ -121,7 +121,7 @@ def test_claims_and_a_rubric_are_written_by_a_model_and_by_hand(judged, fake, ca
     assert call("POST", f"{place}rubric/").status_code == 202
     fake.replies = [Reply("- It leaves at nine.\n- It has beds."), Reply("Tone: calm.")]
     for row in Candidate.every.filter(status="requested").order_by("created_at"):
-        pool.write_one(row.pk)
+        writing.write_one(row.pk)
     claims.pull()
     split = call("GET", f"{place}claims/").json()
     assert (split["claims"], split["job"]) == (["It leaves at nine.", "It has beds."], None)

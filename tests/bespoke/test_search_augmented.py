@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from annotation.candidates import erase, generate, pool, retrieve
+from annotation.candidates import generate, retrieve, writing
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.candidates.strategies import Source, by_name
@@ -57,7 +57,7 @@ def test_consent_withdrawn_after_the_request_stops_the_answer(cast, bespoke, fak
     ask(bespoke, ann)
     (row,) = generate.request_answers(bespoke, endpoint="fake", strategies=["search-raw"])
     consent.withdraw(ann, bespoke, SEND, "fake")
-    pool.write_one(row.pk)
+    writing.write_one(row.pk)
     row.refresh_from_db()
     assert (row.status, row.error_code) == ("failed", "no_consent")
     assert fake.requests == []
@@ -82,8 +82,8 @@ def test_an_endpoints_own_search_is_switched_on_and_its_sources_are_kept(cast, b
     with ScriptedEndpoint(lambda *_: "The night train.", sources=links) as searching:
         settings.ENDPOINTS = [searching.config(web_search={"web_search_options": {}})]
         (row, alone) = generate.request_answers(bespoke, strategies=["search-endpoint", "A3"])
-        pool.write_one(row.pk)
-        pool.write_one(alone.pk)
+        writing.write_one(row.pk)
+        writing.write_one(alone.pk)
     row.refresh_from_db()
     alone.refresh_from_db()
     stored = [(one["kind"], one["title"], one["url"]) for one in row.parameters["sources"]]
@@ -108,9 +108,9 @@ def test_an_erased_history_leaves_prompts_and_sources_too(cast, bespoke, fake):
     answered(bespoke, fake)
     assert "ANN-CANARY" in str(list(Candidate.every.values("prompt", "parameters")))
     histories.forget(ann)
-    assert erase.erase_withdrawn() == 2
+    assert retrieve.erase_withdrawn() == 2
     assert "ANN-CANARY" not in str(list(Candidate.every.values()))
-    assert erase.erase_withdrawn() == 0
+    assert retrieve.erase_withdrawn() == 0
 
 
 @pytest.mark.parametrize("arm", ["search", "search-raw", "search-aware-selected"])
@@ -120,13 +120,13 @@ def test_one_erased_session_leaves_the_answers_it_was_shown_for(cast, bespoke, f
     (row,) = answered(bespoke, fake, "A profile.", "The first.", strategies=[arm])
     other = keep(ann, "Bread", "How do I bake bread?")
     histories.sessions(ann, [other.pk])
-    assert erase.erase_withdrawn() == 0
+    assert retrieve.erase_withdrawn() == 0
     histories.sessions(ann, Session.objects.filter(owner=ann))
-    assert erase.erase_withdrawn() == 1
+    assert retrieve.erase_withdrawn() == 1
     row.refresh_from_db()
     assert (row.status, row.prompt) == ("done", None)
     assert "ANN-CANARY" not in str(row.parameters)
-    assert erase.erase_withdrawn() == 0
+    assert retrieve.erase_withdrawn() == 0
 
 
 def test_a_study_without_sources_asks_no_search_arm(cast, bespoke):

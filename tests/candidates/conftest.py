@@ -7,9 +7,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from hypothesis import HealthCheck, settings
 
-from annotation.candidates import calls, pool, proposals
+from annotation.candidates import calls, generate, writing
 from annotation.candidates.models import Candidate, GenerationRules
-from annotation.candidates.steps.personas import PERSONA
+from annotation.candidates.steps.people import PERSONA
 from annotation.personas.models import Memory
 from tests.scripted_endpoint import ScriptedEndpoint, example_of
 
@@ -189,11 +189,11 @@ def write_all():
         if not ids:
             return
         for pk in ids:
-            pool.write_one(pk)
+            writing.write_one(pk)
 
 
 def expand(tea, count=1, **options):
-    run = proposals.request_proposals(tea, "persona", {"count": count, **options})
+    run = generate.request_proposals(tea, "persona", {"count": count, **options})
     write_all()
     return run
 

@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import calls, generate, pool
+from annotation.candidates import calls, generate, writing
 from annotation.candidates.models import Candidate
 from annotation.core import jobs
 from annotation.core.models import Heartbeat
@@ -24,8 +24,8 @@ from tests.scripted_endpoint import ScriptedEndpoint
 WORK = """
 import django
 django.setup()
-from annotation.candidates import pool
-pool.work()
+from annotation.candidates import writing
+writing.work()
 """
 
 
@@ -56,9 +56,9 @@ def test_with_wait_and_a_worker_the_answers_are_left_to_it(asked, tea, fake, mon
 
     def work(seconds):
         for candidate_id in calls.calls_due():
-            pool.write_one(candidate_id)
+            writing.write_one(candidate_id)
 
-    monkeypatch.setattr(pool.time, "sleep", work)
+    monkeypatch.setattr(writing.time, "sleep", work)
     status, out, err = run("tea", "--wait")
     assert (status, err) == (0, "")
     assert out.startswith("3 answers asked for: 3 written, 0 failed, 0 to come; 48 tokens")
@@ -126,7 +126,7 @@ def test_a_killed_pool_loses_no_row_and_repeats_one_call_a_place(cast, settings)
         # Half a minute later.
         running.update(lease_expires_at=Now() - timedelta(seconds=1))
         calls.reap()
-        pool.work(study=study)
+        writing.work(study=study)
         assert _counts(rows) == {("done", 1): 4, ("done", 2): 4}
         assert endpoint.calls == 8 + 4
     assert set(rows.values_list("text", flat=True)) == {"Walk."}

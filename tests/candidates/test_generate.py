@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.candidates import calls, generate, pool, proposals, tasks, wording
+from annotation.candidates import calls, generate, tasks, wording, writing
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
@@ -25,7 +25,7 @@ def one(study, strategy="A3"):
 
 
 def written(candidate):
-    pool.write_one(candidate.pk)
+    writing.write_one(candidate.pk)
     candidate.refresh_from_db()
     return candidate
 
@@ -263,7 +263,7 @@ def test_a_server_error_is_tried_again_later_and_parked_after_three(asked, tea, 
         assert (candidate.status, candidate.attempts) == ("requested", attempt)
         longest = timedelta(seconds=calls.BACKOFF_SECONDS * 2**attempt)
         assert before <= candidate.next_try_at - longest <= timezone.now()
-        assert pool.write_one(candidate.pk) is None  # not before its time
+        assert writing.write_one(candidate.pk) is None  # not before its time
     written(overdue(candidate))
     assert (candidate.status, candidate.error_code) == ("failed", "server_error")
     assert candidate.error == "“fake” reported an error of its own."
@@ -278,7 +278,7 @@ def test_a_final_cause_is_not_tried_again_until_somebody_asks(asked, tea, cast, 
     fake.replies = [Reply(status=status, body=b"{}"), Reply("Walk.")]
     candidate = written(one(tea))
     assert (candidate.status, candidate.attempts, len(fake.requests)) == ("failed", 1, 1)
-    assert pool.write_one(candidate.pk) is None
+    assert writing.write_one(candidate.pk) is None
     assert generate.retry(tea, by=cast.person("Carol")) == 1
     assert written(candidate).status == "done"
     assert (candidate.error, candidate.attempts) == ("", 2)
@@ -291,7 +291,7 @@ def test_retry_after_is_the_least_pause_and_holds_the_endpoint(asked, tea, fake)
     written(first)
     assert first.error_code == "rate_limit"
     assert first.next_try_at - timezone.now() > timedelta(seconds=2 * calls.LONGEST_BACKOFF)
-    assert pool.write_one(second.pk) is None
+    assert writing.write_one(second.pk) is None
     assert calls.calls_due() == []
     assert len(fake.requests) == 1
     overdue(first)
@@ -310,7 +310,7 @@ def test_three_answers_in_trouble_rest_the_endpoint(asked, tea, cast, fake, monk
     *failing, last = generate.request_answers(tea, endpoint="fake")
     for candidate in failing:
         written(candidate)
-    assert pool.write_one(last.pk) is None
+    assert writing.write_one(last.pk) is None
     assert len(fake.requests) == 3
     overdue(failing[0])
     assert calls.calls_due() == [failing[0].pk, last.pk]
@@ -340,8 +340,8 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
-    generate.write_answer(twin)
-    calls.put_off(twin, generate.CallFailed("timeout"))
+    writing.write_answer(twin)
+    calls.put_off(twin, calls.CallFailed("timeout"))
     candidate.refresh_from_db()
     assert (candidate.status, candidate.text) == ("done", "The second attempt's.")
     assert candidate.tokens_in == 14  # both calls were paid for
@@ -444,7 +444,7 @@ def test_a_notified_worker_writes_what_else_is_due_and_rings_for_what_is_left(
 ):
     rows = generate.request_answers(tea, endpoint="fake")
     bells.clear()
-    monkeypatch.setattr(pool, "work", lambda: None)
+    monkeypatch.setattr(writing, "work", lambda: None)
     tasks.write(str(rows[0].pk))
     assert bells == [str(row.pk) for row in rows[1:]]
     bells.clear()
@@ -506,7 +506,7 @@ def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
     asked.save()
     leaving.withdraw(tea, asked.owner)
     assert set(Candidate.objects.values_list("status", flat=True)) == {"failed"}
-    assert generate.retry(tea) == proposals.resume(rows[0].run) == 0
+    assert generate.retry(tea) == generate.resume_run(rows[0].run) == 0
     assert set(Candidate.objects.values_list("status", flat=True)) == {"failed"}
     page = login(cast.person("Carol")).get("/studies/tea/candidates/")
     assert 'id="failed"' not in page.content.decode()

@@ -5,7 +5,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.candidates import proposals
+from annotation.candidates import review
 from annotation.candidates.models import Budget, GenerationRules, Proposal, Run
 from annotation.personas.models import Persona
 from tests.candidates.conftest import expand, person, write_all
@@ -106,7 +106,7 @@ def test_budget_and_rules_are_saved_or_refused(carol, tea):
     data = {"reviewers": "2", "similarity": "0.8", "length_tolerance": "0.2", "cost": "5"}
     assert carol.post(f"{PAGE}rules/", data).status_code == 302
     assert Budget.objects.get(study=tea).cost == 5
-    assert proposals.rules_of(tea).reviewers == 2
+    assert review.rules_of(tea).reviewers == 2
     for wrong in ({"cost": "-1"}, {"similarity": "nan"}, {"reviewers": "9"}, {"tokens": "-4"}):
         assert carol.post(f"{PAGE}rules/", {**data, **wrong}).status_code == 400
     assert GenerationRules.objects.get().similarity == 0.8

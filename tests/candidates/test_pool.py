@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from annotation.candidates import calls, generate, pool
+from annotation.candidates import calls, generate, writing
 from annotation.candidates.models import Candidate
 from annotation.core import jobs
 from tests.candidates.conftest import PROFILE
@@ -21,7 +21,7 @@ def test_a_pool_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
     with ScriptedEndpoint(latency=0.3) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
         generate.request_answers(study, strategies=["A3"])
-        pool.work(study=study)
+        writing.work(study=study)
         assert (endpoint.calls, endpoint.most_at_once) == (9, 3)
     assert Candidate.objects.filter(status="done").count() == 9
 
@@ -37,7 +37,7 @@ def test_a_worker_gives_signs_while_models_write(cast, settings, monkeypatch):
     with ScriptedEndpoint(latency=1) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=2)]
         generate.request_answers(study, strategies=["A3"])
-        pool.work(study=study)
+        writing.work(study=study)
     assert Candidate.objects.filter(status="done", attempts=1).count() == 2
     assert len(signs) > 5
 
@@ -49,18 +49,18 @@ def test_a_row_that_breaks_the_writer_keeps_its_lease_and_the_others_are_written
     study = cast.study("tea")
     for n in range(3):
         cast.query(study, f"q{n}")
-    broken = pool.WRITE[Candidate]
+    broken = writing.WRITE[Candidate]
 
     def write(row):
         if row.query.external_id == "q1":
             raise ZeroDivisionError
         broken(row)
 
-    monkeypatch.setitem(pool.WRITE, Candidate, write)
+    monkeypatch.setitem(writing.WRITE, Candidate, write)
     with ScriptedEndpoint() as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
         generate.request_answers(study, strategies=["A3"])
-        pool.work(study=study)
+        writing.work(study=study)
     rows = Candidate.objects.order_by("query__external_id")
     assert list(rows.values_list("status", flat=True)) == ["done", "running", "done"]
 
@@ -84,15 +84,15 @@ def test_workers_have_so_many_pools_at_once(settings):
     def other() -> bool:
         """Whether a second worker would get a place."""
         try:
-            with pool.place() as free:
+            with writing.place() as free:
                 return free
         finally:
             connection.close()
 
-    with pool.place() as free, ThreadPoolExecutor(1) as executor:
+    with writing.place() as free, ThreadPoolExecutor(1) as executor:
         assert free
         assert executor.submit(other).result() is False
         settings.GENERATION_POOLS = 2
         assert executor.submit(other).result() is True
-    with pool.place() as again:
+    with writing.place() as again:
         assert again

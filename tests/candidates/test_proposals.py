@@ -3,7 +3,7 @@ from datetime import date
 import pytest
 
 from annotation.accounts.models import User
-from annotation.candidates import calls, clean, pool, proposals, review, wording
+from annotation.candidates import calls, clean, generate, review, wording, writing
 from annotation.candidates.models import Candidate, GenerationRules, Proposal
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import checked
@@ -18,9 +18,9 @@ from tests.scripted_endpoint import GARBAGE, prompt_of
 def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script):
     carol = cast.person("Carol")
     script.values = [person("Ole Berg"), person("Ada Lind", "baker"), person("Bo Ek", "nurse")]
-    assert proposals.plan(tea, "persona", {"count": 3})["calls"] == 3
+    assert generate.plan(tea, "persona", {"count": 3})["calls"] == 3
     run = expand(tea, 3, languages=["English", "Korean"], hints=["lives at a canal"])
-    done = proposals.progress(run)
+    done = generate.progress_of_run(run)
     assert (done["total"], done["done"], done["rate"]) == (3, 3, 3)
     actual = done["actual"]
     assert (actual["calls"], actual["tokens"], actual["cost"]) == (3, 36, 0.000036)
@@ -63,7 +63,7 @@ def test_memories_that_were_there_before_stay_when_a_decision_is_taken_back(
     before = list(mina.memories.order_by("pk"))
     script.values = [lambda request: {"numbers": [1, 2, 3]}]
     for _time in range(2):
-        proposals.request_proposals(tea, "memory", {"texts": texts})
+        generate.request_proposals(tea, "memory", {"texts": texts})
         write_all()
     first, second = Proposal.objects.order_by("created_at")
     for row in (first, second):
@@ -80,7 +80,7 @@ def test_a_feature_stays_while_people_judge_an_answer_written_from_it(
 ):
     carol = cast.person("Carol")
     script.values = [{"features": [{"text": "Likes night trains.", "evidence": [1]}]}]
-    proposals.request_proposals(tea, "feature", {"size": 3})
+    generate.request_proposals(tea, "feature", {"size": 3})
     write_all()
     (row,) = Proposal.objects.filter(step="feature")
     review.decide(tea, "feature", [row.pk], accepts=True, by=carol)
@@ -112,7 +112,7 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
         {"text": "Likes to travel by night train.", "evidence": [1, 9]},
         {"text": "Nothing shows this.", "evidence": [99]},
     ]}]  # fmt: skip
-    proposals.request_proposals(tea, "feature", {"size": 3})
+    generate.request_proposals(tea, "feature", {"size": 3})
     write_all()
     (row,) = Proposal.objects.filter(step="feature")
     assert [one["text"] for one in row.output["features"]] == ["Likes to travel by night train."]
@@ -125,7 +125,7 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
     feature.since = date(2026, 5, 1)
     feature.save()
     with pytest.raises(DomainError, match="Infer features"):
-        proposals.request_proposals(tea, "question", {"asked_on": "2026-04-30"})
+        generate.request_proposals(tea, "question", {"asked_on": "2026-04-30"})
     example = {"external_id": "e1", "person": "r1", "text": "Which lamp?", "memories": ["Reads."]}
     tea.examples.create(**example)
     leaky = "As a baker of 31, which night train shall I take in winter?"
@@ -134,7 +134,7 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
         lambda request: {"scenario": scenario_of(request), "question": leaky},
         {"leaked": ["31"], "rewrite": False, "question": plain},
     ]
-    run = proposals.request_proposals(tea, "question", {"per_persona": 1, "asked_on": "2026-05-01"})
+    run = generate.request_proposals(tea, "question", {"per_persona": 1, "asked_on": "2026-05-01"})
     assert run.options == {"per_persona": 1, "language": "English", "asked_on": "2026-05-01"}
     write_all()
     (row,) = Proposal.objects.filter(step="question")
@@ -163,56 +163,57 @@ def test_a_general_pool_is_filtered_matched_and_validated(tea, mina, cast, model
         {"subjective": True, "open_ended": True, "understandable": True},
         {"subjective": False, "open_ended": False, "understandable": True},
     ]
-    proposals.request_proposals(tea, "general", {"texts": [good, fact, "Hi?", good]})
+    generate.request_proposals(tea, "general", {"texts": [good, fact, "Hi?", good]})
     write_all()
     good_row, dropped = Proposal.objects.filter(step="general").order_by("number")
     assert (good_row.flags, dropped.flags) == ([], ["subjective", "open_ended"])
     review.decide(tea, "general", [good_row.pk], accepts=True, by=carol)
     review.decide(tea, "general", [dropped.pk], accepts=False, reason="factual", by=carol)
     script.values = [{"fits": False, "why": "She dislikes Sundays."}]
-    proposals.request_proposals(tea, "match", {"per_persona": 3})
+    generate.request_proposals(tea, "match", {"per_persona": 3})
     write_all()
     (match,) = Proposal.objects.filter(step="match")
     assert (match.persona, match.flags) == (mina, ["misfit"])
     review.decide(tea, "match", [match.pk], accepts=True, by=carol)
     assert Query.objects.get(persona=mina).type == "general"
     with pytest.raises(DomainError, match="nothing new"):
-        proposals.request_proposals(tea, "match", {"per_persona": 3})
+        generate.request_proposals(tea, "match", {"per_persona": 3})
 
 
 def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
     script.values = [person()]
-    run = proposals.request_proposals(tea, "persona", {"count": 3})
-    pool.write_one(calls.calls_due()[0])
-    assert proposals.cancel(run) == 2
+    run = generate.request_proposals(tea, "persona", {"count": 3})
+    writing.write_one(calls.calls_due()[0])
+    assert generate.cancel_run(run) == 2
     write_all()
-    assert (proposals.progress(run)["done"], proposals.progress(run)["cancelled"]) == (1, 2)
-    assert proposals.resume(run) == 2
+    counts = generate.progress_of_run(run)
+    assert (counts["done"], counts["cancelled"]) == (1, 2)
+    assert generate.resume_run(run) == 2
     write_all()
-    assert proposals.progress(run)["done"] == 3
+    assert generate.progress_of_run(run)["done"] == 3
 
 
 def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
     script.values = [GARBAGE, "no JSON at all", person()]
-    run = proposals.request_proposals(tea, "persona", {"count": 1})
+    run = generate.request_proposals(tea, "persona", {"count": 1})
     for code in ("unparsable", "schema"):
         (pk,) = calls.calls_due() or Proposal.objects.values_list("pk", flat=True)
         Proposal.objects.update(next_try_at=None)
-        pool.write_one(pk)
-        (failure,) = proposals.progress(run)["failures"]
+        writing.write_one(pk)
+        (failure,) = generate.progress_of_run(run)["failures"]
         assert (failure["error_code"], failure["count"]) == (code, 1)
     Proposal.objects.update(next_try_at=None)
     write_all()
-    assert proposals.progress(run)["done"] == 1
+    assert generate.progress_of_run(run)["done"] == 1
     assert Proposal.objects.get().tokens_out == 10  # what made no sense was paid for, too
 
 
 def test_a_plan_learns_from_what_was_measured(tea, mina, model, script):
     script.values = [person()]
-    before = proposals.plan(tea, "persona", {"count": 10})
+    before = generate.plan(tea, "persona", {"count": 10})
     assert (before["calls"], before["measured"]) == (10, 0)
     expand(tea, 2)
-    after = proposals.plan(tea, "persona", {"count": 10})
+    after = generate.plan(tea, "persona", {"count": 10})
     assert (after["tokens"], after["measured"]) == (120, 2)
     assert after["cost"] == pytest.approx(120 / 1_000_000)
 
@@ -227,7 +228,7 @@ def test_nothing_is_asked_for_without_what_it_needs(tea, model, cast):
         ("nonsense", {}, "Choose among"),
     ]:
         with pytest.raises(DomainError, match=words):
-            proposals.request_proposals(tea, step, options)
+            generate.request_proposals(tea, step, options)
 
 
 @pytest.mark.parametrize(
@@ -261,9 +262,7 @@ def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
         saved = wording.save_prompt(tea, "general", system, "Q: {question}")
         assert saved.id == f"general/tea-{version}"
     script.values = [{"subjective": True, "open_ended": True, "understandable": True}]
-    proposals.request_proposals(
-        tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]}
-    )
+    generate.request_proposals(tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]})
     write_all()
     assert Proposal.objects.get().template == "general/tea-2"
     assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"

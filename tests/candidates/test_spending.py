@@ -4,7 +4,7 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 
-from annotation.candidates import calls, endpoints, generate, spending
+from annotation.candidates import calls, endpoints, generate
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Budget, Spending
 from tests.candidates.conftest import Reply
@@ -20,20 +20,20 @@ def priced(fake, settings):
 
 
 def test_a_call_reserves_its_most_and_is_settled_with_what_it_took(asked, tea, fake, priced):
-    answer, seconds = spending.call(tea.pk, priced, MESSAGES)
+    answer, seconds = calls.call(tea.pk, priced, MESSAGES)
     assert (answer.tokens_in, answer.tokens_out, seconds >= 0) == (7, 5, True)
-    assert spending.spent(tea.pk) == {"calls": 1, "tokens": 12, "cost": Decimal("0.012")}
+    assert calls.spent(tea.pk) == {"calls": 1, "tokens": 12, "cost": Decimal("0.012")}
 
 
 def test_a_refused_call_costs_nothing_and_a_broken_one_stays_reserved(asked, tea, fake, priced):
     fake.replies = [Reply(status=429, body=b"{}")]
     with pytest.raises(CallFailed, match="rate_limit"):
-        spending.call(tea.pk, priced, MESSAGES)
-    assert spending.spent(tea.pk)["tokens"] == 0
+        calls.call(tea.pk, priced, MESSAGES)
+    assert calls.spent(tea.pk)["tokens"] == 0
     fake.replies = [Reply(body=b"<html>")]
     with pytest.raises(CallFailed, match="unparsable"):
-        spending.call(tea.pk, priced, MESSAGES)
-    assert spending.spent(tea.pk)["tokens"] == sum(spending.bound(priced, MESSAGES))
+        calls.call(tea.pk, priced, MESSAGES)
+    assert calls.spent(tea.pk)["tokens"] == sum(calls.bound(priced, MESSAGES))
 
 
 def test_a_budget_refuses_a_call_before_it_is_sent(asked, tea, fake, priced):
@@ -48,9 +48,9 @@ def test_a_budget_refuses_a_call_before_it_is_sent(asked, tea, fake, priced):
 
 
 def test_a_budget_for_the_day_is_waited_for_without_counting_a_try(asked, tea, fake, priced):
-    most = sum(spending.bound(priced, MESSAGES))
+    most = sum(calls.bound(priced, MESSAGES))
     Budget.objects.create(study=tea, daily_tokens=most + 10_000)
-    spending.reserve(tea.pk, priced, MESSAGES)
+    calls.reserve(tea.pk, priced, MESSAGES)
     Spending.objects.update(tokens=most + 10_000)
     candidate = written(one(tea))
     assert (candidate.status, candidate.error_code, candidate.tries) == (
@@ -74,14 +74,14 @@ def test_without_a_limit_of_tokens_no_budget_can_hold(asked, tea, fake, settings
 
 @pytest.mark.django_db(transaction=True)
 def test_calls_at_once_never_reserve_more_than_the_budget(asked, tea, priced):
-    most = sum(spending.bound(priced, MESSAGES))
+    most = sum(calls.bound(priced, MESSAGES))
     Budget.objects.create(study=tea, tokens=3 * most + most // 2)
     start, got = threading.Barrier(8), []
 
     def race():
         try:
             start.wait()
-            spending.reserve(tea.pk, priced, MESSAGES)
+            calls.reserve(tea.pk, priced, MESSAGES)
             got.append("reserved")
         except CallFailed as failure:
             got.append(failure.code)
@@ -94,7 +94,7 @@ def test_calls_at_once_never_reserve_more_than_the_budget(asked, tea, priced):
     for thread in threads:
         thread.join()
     assert sorted(got) == ["budget"] * 5 + ["reserved"] * 3
-    assert spending.spent(tea.pk)["tokens"] == 3 * most
+    assert calls.spent(tea.pk)["tokens"] == 3 * most
 
 
 def test_a_server_that_asks_for_patience_is_obeyed_beyond_three_tries(asked, tea, fake, settings):

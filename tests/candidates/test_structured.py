@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.candidates import endpoints, structured
+from annotation.candidates import calls, endpoints
 from annotation.candidates.endpoints import CallFailed
 from tests.scripted_endpoint import prompt_of
 
@@ -20,12 +20,12 @@ MESSAGES = [{"role": "system", "content": "Judge."}, {"role": "user", "content":
 def test_a_schema_is_asked_for_and_checked(tea, model, script):
     server = endpoints.get()
     script.values = [{"fits": True}]
-    value, answer, _seconds = structured.call(tea.pk, server, MESSAGES, SCHEMA)
+    value, answer, _seconds = calls.call_structured(tea.pk, server, MESSAGES, SCHEMA)
     assert (value, answer.model) == ({"fits": True}, "scripted-1")
     assert model.requests[0]["response_format"]["json_schema"]["schema"] == SCHEMA
     script.values = [{"fits": "perhaps"}]
     with pytest.raises(CallFailed, match="schema"):
-        structured.call(tea.pk, server, MESSAGES, SCHEMA)
+        calls.call_structured(tea.pk, server, MESSAGES, SCHEMA)
 
 
 def test_a_server_that_refuses_schemas_is_asked_in_words_and_remembered(tea, model, script):
@@ -33,7 +33,7 @@ def test_a_server_that_refuses_schemas_is_asked_in_words_and_remembered(tea, mod
     model.schemas = False
     script.values = ['Sure!\n```json\n{"fits": false}\n```\nAnything else?']
     for _time in range(2):
-        assert structured.call(tea.pk, server, MESSAGES, SCHEMA)[0] == {"fits": False}
+        assert calls.call_structured(tea.pk, server, MESSAGES, SCHEMA)[0] == {"fits": False}
     assert [bool(one.get("response_format")) for one in model.requests] == [True, False, False]
     assert '"additionalProperties": false' in prompt_of(model.requests[-1])
 
@@ -55,11 +55,11 @@ def test_a_server_that_refuses_schemas_is_asked_in_words_and_remembered(tea, mod
 def test_only_an_object_that_fits_is_taken(text, value):
     if value is None:
         with pytest.raises(ValueError):
-            structured.parsed(text, SCHEMA)
+            calls.parsed(text, SCHEMA)
     else:
-        assert structured.parsed(text, SCHEMA) == value
+        assert calls.parsed(text, SCHEMA) == value
 
 
 def test_what_a_database_cannot_hold_leaves_the_value():
     schema = {"type": "object", "properties": {"a": {"type": "string"}}}
-    assert structured.parsed('{"a": "x\\u0000y\\ud800"}', schema) == {"a": "xy\ufffd"}
+    assert calls.parsed('{"a": "x\\u0000y\\ud800"}', schema) == {"a": "xy\ufffd"}

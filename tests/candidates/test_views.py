@@ -1,7 +1,7 @@
 import pytest
 from django.utils import timezone
 
-from annotation.candidates import generate, pool
+from annotation.candidates import generate, writing
 from annotation.candidates.forms import offered
 from annotation.candidates.models import Budget, Candidate, GenerationRules, Retrieval
 from annotation.core.models import Heartbeat
@@ -30,7 +30,7 @@ def test_a_curator_starts_and_sees_how_far_it_is(carol, fake):
 
 def test_a_plan_of_answers_and_rewrites_says_what_they_take_and_asks_for_nothing(carol, tea, fake):
     (source,) = generate.request_answers(tea, strategies=["A1"])
-    pool.write_one(source.pk)
+    writing.write_one(source.pk)
     data = {"endpoint": "fake", "strategies": ["A3", "improve"], "do": "plan"}
     page = carol.post(PAGE, data).content.decode()
     assert "<dt>Calls</dt><dd>2</dd>" in page
@@ -52,7 +52,7 @@ def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
     assert "<html" not in part.content.decode()
     assert 'hx-trigger="every 2s"' in part.content.decode()
     assert "HX-Refresh" not in part.headers
-    pool.write_one(candidate.pk)
+    writing.write_one(candidate.pk)
     part = carol.get(PAGE, headers=HTMX)
     assert "hx-trigger" not in part.content.decode()
     assert part.headers["HX-Refresh"] == "true"
@@ -61,7 +61,7 @@ def test_the_live_part_is_a_fragment_that_ends_by_itself(carol, tea, fake):
 def test_failures_are_named_and_tried_again(carol, tea, fake):
     fake.replies = [Reply(status=402, body=b"BODY-CANARY")]
     (candidate,) = generate.request_answers(tea, strategies=["A3"])
-    pool.write_one(candidate.pk)
+    writing.write_one(candidate.pk)
     page = carol.get(PAGE).content.decode()
     assert "The account at “fake” has no credit or quota left." in page
     assert "BODY-CANARY" not in page

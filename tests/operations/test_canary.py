@@ -21,7 +21,7 @@ from django.urls import reverse
 from annotation import policies
 from annotation.accounts.models import ApiToken
 from annotation.agreement import recompute
-from annotation.candidates.erase import erase_withdrawn
+from annotation.candidates.retrieve import erase_withdrawn
 from annotation.core.errors import DomainError
 from annotation.core.logs import Context, Line
 from annotation.datasets import folders, freeze

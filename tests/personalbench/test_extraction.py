@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from annotation.accounts.models import ApiToken
-from annotation.candidates import attributes, proposals
+from annotation.candidates import attributes, generate
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Candidate, Extraction, GenerationRules, Proposal
-from annotation.candidates.steps.extraction import span_of
+from annotation.candidates.steps.people import span_of
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.personas.models import Attribute, Conversation
@@ -145,7 +145,7 @@ def extracted(ada, tea, model, script):  # noqa: F811
     )
     other = says(("Bakes bread at home.", 0.6, (1, "bake bread at home")))
     script.values = [by_text(oven=first, home=other)]
-    proposals.request_proposals(tea, "attribute", {"chats": 1, "language": "English"})
+    generate.request_proposals(tea, "attribute", {"chats": 1, "language": "English"})
     write_all()
     return tea
 
@@ -168,11 +168,11 @@ def test_a_model_is_asked_about_a_conversation_once_and_another_model_again(
     model,  # noqa: F811
 ):
     with pytest.raises(DomainError, match="nothing new"):
-        proposals.request_proposals(extracted, "attribute", {})
+        generate.request_proposals(extracted, "attribute", {})
     warm = model.config(name="warm", parameters={"temperature": 1})
     settings.ENDPOINTS = [*settings.ENDPOINTS, warm]
-    assert proposals.plan(extracted, "attribute", {}, endpoint="warm")["calls"] == 2
-    run = proposals.request_proposals(extracted, "attribute", {}, endpoint="warm", limit=1)
+    assert generate.plan(extracted, "attribute", {}, endpoint="warm")["calls"] == 2
+    run = generate.request_proposals(extracted, "attribute", {}, endpoint="warm", limit=1)
     write_all()
     (row,) = run.proposals.all()
     assert (row.endpoint, row.model) == ("warm", "scripted-1 (warm)")
@@ -222,7 +222,7 @@ def test_a_second_look_refines_and_drops(extracted, script):  # noqa: F811
     ]
     other = [{"number": 1, "verdict": "supported", "text": ""}]
     script.values = [by_text(oven={"attributes": first}, home={"attributes": other})]
-    assert proposals.request_proposals(extracted, "verify", {}).planned["calls"] == 2
+    assert generate.request_proposals(extracted, "verify", {}).planned["calls"] == 2
     write_all()
     rows = Extraction.objects.order_by("proposal__number", "number")
     assert [row.verdict for row in rows] == [
@@ -233,13 +233,13 @@ def test_a_second_look_refines_and_drops(extracted, script):  # noqa: F811
         "Bakes bread at home.", "Bakes rye bread on Sundays.",
     ]  # fmt: skip
     with pytest.raises(DomainError, match="nothing new"):
-        proposals.request_proposals(extracted, "verify", {})
+        generate.request_proposals(extracted, "verify", {})
 
 
 def test_where_the_study_reviews_answers_statements_wait_for_a_curator(ada, tea, model, script):  # noqa: F811
     GenerationRules.objects.create(study=tea, review_answers=True)
     script.values = [says(("Bakes bread.", 0.9, (1, "bread")))]
-    proposals.request_proposals(tea, "attribute", {})
+    generate.request_proposals(tea, "attribute", {})
     write_all()
     assert Proposal.objects.first().review == "pending"
     assert attributes.preview_thresholds(tea, Thresholds())["statements"] == 0

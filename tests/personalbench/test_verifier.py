@@ -8,7 +8,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 
-from annotation.candidates import attributes, proposals
+from annotation.candidates import attributes, generate
 from annotation.candidates.models import Extraction, Proposal, Run
 from annotation.core import learned
 from annotation.core.embed import embed
@@ -76,7 +76,7 @@ def test_what_it_finds_problematic_can_be_left_to_a_model(extracted, trained, mo
         {"number": 2, "verdict": "unsupported", "text": ""},
     ]
     script.values = [{"attributes": checked}]
-    proposals.request_proposals(extracted, "verify", {})
+    generate.request_proposals(extracted, "verify", {})
     write_all()
     assert verdicts() == dict.fromkeys(GOOD, "supported") | {
         BAD[0]: "refined", BAD[1]: "unsupported",

@@ -3,8 +3,8 @@
 import pytest
 
 from annotation.candidates.attributes import Thresholds, make
-from annotation.candidates.erase import erase_extracted
 from annotation.candidates.models import Extraction, Proposal, Run
+from annotation.candidates.retrieve import erase_extracted
 from annotation.histories import consent
 from annotation.histories.models import HistoryConsent
 from annotation.judging.batches.open import open_batch

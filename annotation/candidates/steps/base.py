@@ -15,7 +15,7 @@ from pydantic.dataclasses import dataclass as schema
 from annotation.accounts.models import User
 from annotation.candidates import wording
 from annotation.candidates.models import Proposal
-from annotation.candidates.prompts import Prompt
+from annotation.candidates.strategies import Prompt
 from annotation.core.errors import DomainError
 from annotation.core.schema import LINES_LIMIT, asked, built
 from annotation.personas.models import Persona

@@ -14,7 +14,7 @@ from django.db import transaction
 
 from annotation.accounts import consent
 from annotation.accounts.models import User
-from annotation.candidates import results
+from annotation.candidates import scores
 from annotation.candidates.models import Candidate, Retrieval
 from annotation.core import audit
 from annotation.core.errors import DomainError
@@ -219,7 +219,7 @@ def _store_chunk(study: Study, name: str, chunk: Chunk, report: Report, by: User
     elif name == "candidates":
         faults = _store_candidates(study, chunk)
     elif name == "scores":
-        faults = results.store_scores(study, chunk)
+        faults = scores.store_scores(study, chunk)
     else:
         _added, clashes = curate.save_attributes(study, rows, by=by)
         faults = [(n, curate.clash(row["id"])) for n, row in chunk if row["id"] in clashes]

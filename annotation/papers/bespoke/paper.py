@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
-from annotation.candidates import prompts
+from annotation.candidates import strategies
 from annotation.candidates.strategies import Ask, Brief, Draft, Strategy, from_sources
 from annotation.datasets.papers import Card, Paper
 from annotation.imports.recipes import Recipe
@@ -21,12 +21,12 @@ def _searched_raw(brief: Brief, ask: Ask) -> Draft:
 
 
 def _searched_static(brief: Brief, ask: Ask) -> Draft:
-    about = ask("static_profile", prompts.static_profile(_joined(brief), brief.manner))
+    about = ask("static_profile", strategies.static_profile(_joined(brief), brief.manner))
     return from_sources(brief, ask, about)
 
 
 def _searched_aware(brief: Brief, ask: Ask) -> Draft:
-    prompt = prompts.aware_profile(brief.question, _joined(brief), brief.manner)
+    prompt = strategies.aware_profile(brief.question, _joined(brief), brief.manner)
     return from_sources(brief, ask, ask("aware_profile", prompt))
 
 

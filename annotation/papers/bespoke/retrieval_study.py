@@ -16,7 +16,7 @@ from annotation.accounts.models import User
 from annotation.agreement.statistics.coefficient import Coefficient, with_t_interval
 from annotation.candidates import generate
 from annotation.candidates.models import Candidate
-from annotation.candidates.prompts import Prompt, Wording, language
+from annotation.candidates.strategies import Prompt, Wording, language
 from annotation.core.errors import DomainError
 from annotation.histories import browse, search
 from annotation.queries.models import Query

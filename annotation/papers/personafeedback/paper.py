@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
-from annotation.candidates import prompts
+from annotation.candidates import strategies
 from annotation.candidates.strategies import MISMATCH, Ask, Brief, Draft, Strategy
 from annotation.datasets import release_files
 from annotation.datasets.papers import Card, Paper
@@ -29,14 +29,14 @@ def _core_and_inferred(brief: Brief, ask: Ask) -> Draft:
     memories = _sample(brief)
     core = profiles.as_text(profiles.core_fields(brief.profile))
     seen = core if memories else profiles.as_text(brief.profile)
-    inferred = ask("inferred", prompts.profiler(brief.question, seen, memories, brief.manner))
-    return Draft(prompts.personal_answer(brief.question, core, inferred, brief.manner))
+    inferred = ask("inferred", strategies.profiler(brief.question, seen, memories, brief.manner))
+    return Draft(strategies.personal_answer(brief.question, core, inferred, brief.manner))
 
 
 def _masked(brief: Brief, ask: Ask) -> Draft:
     shown, masked = profiles.mask(brief.profile, seed=brief.seed, share=MASKED)
     about = profiles.as_text(shown)
-    prompt = prompts.personal_answer(brief.question, about, manner=brief.manner)
+    prompt = strategies.personal_answer(brief.question, about, manner=brief.manner)
     return Draft(prompt, {"masked": masked, "share": MASKED})
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from django.utils.translation import gettext_lazy as _
 
-from annotation.candidates import prompts
+from annotation.candidates import strategies
 from annotation.candidates.strategies import FROM_ATTRIBUTES, Ask, Brief, Draft, Strategy
 from annotation.datasets.papers import Card, Paper
 from annotation.papers.personalbench import judge, layout, report
@@ -12,7 +12,7 @@ from annotation.papers.personalbench import judge, layout, report
 
 def _from_attributes(brief: Brief, ask: Ask) -> Draft:
     about = "\n".join(f"- {statement}" for statement in brief.attributes)
-    prompt = prompts.personal_answer(brief.question, about, manner=brief.manner)
+    prompt = strategies.personal_answer(brief.question, about, manner=brief.manner)
     return Draft(prompt, {"attributes": list(brief.attributes)})
 
 

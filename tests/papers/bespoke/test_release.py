@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.candidates import pool
+from annotation.candidates import writing
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import check, choices, freeze
@@ -164,7 +164,7 @@ def write_rubric(query, fake, text="Calm."):
     row = claims.request_rubric(query, query.owner, endpoint="fake")
     fake.requests.clear()
     fake.replies = [Reply(text)]
-    pool.write_one(row.pk)
+    writing.write_one(row.pk)
     assert claims.pull() == 1
     return fake.requests[0][2].decode()
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from annotation.candidates import generate, pool, proposals, spending
+from annotation.candidates import calls, generate, writing
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
@@ -45,13 +45,13 @@ class Command(StudyCommand):
             return
         rows = _ask(study, options)
         if wait:
-            pool.wait_for(study, lambda: generate.progress(study), "answer", self._note_alone)
+            writing.wait_for(study, lambda: generate.progress(study), "answer", self._note_alone)
         self._warn(study)
         counts = generate.progress(study)
         self.stdout.write(_as_json(counts) if options["json"] else _as_words(counts))
         if rows and not options["json"]:
-            actual = proposals.progress(rows[0].run)["actual"]
-            self.stdout.write(spending.compared(rows[0].run.planned, actual))
+            actual = generate.progress_of_run(rows[0].run)["actual"]
+            self.stdout.write(calls.compared(rows[0].run.planned, actual))
         if wait and counts["failed"]:
             raise CommandError("\n".join(_failures(study)))
 
@@ -61,7 +61,7 @@ class Command(StudyCommand):
             self._warn(study)
             transaction.set_rollback(True)
         planned = generate.planned(rows)
-        self.stdout.write(json.dumps(planned) if options["json"] else spending.in_words(planned))
+        self.stdout.write(json.dumps(planned) if options["json"] else calls.in_words(planned))
 
     def _note_alone(self) -> None:
         self.stderr.write("No worker is running: the answers are written here.")

@@ -1,6 +1,6 @@
 """`manage.py import_scores STUDY FILE`"""
 
-from annotation.candidates.results import import_scores
+from annotation.candidates.scores import import_scores
 from annotation.core.records import bar
 from annotation.studies.commands import ImportCommand
 from annotation.studies.models import Study

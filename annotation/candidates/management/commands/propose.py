@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from annotation.accounts.models import User
-from annotation.candidates import endpoints, pool, proposals, review, spending
+from annotation.candidates import calls, endpoints, generate, review, writing
 from annotation.candidates.models import Run
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import Options, texts_of
@@ -42,14 +42,14 @@ class Command(StudyCommand):
         server = endpoints.get(options["endpoint"])
         wanted = _options(step, options)
         if options["dry_run"]:
-            self._tell(proposals.plan(study, step, wanted, endpoint=server.name), options)
+            self._tell(generate.plan(study, step, wanted, endpoint=server.name), options)
             return
-        run = proposals.request_proposals(
+        run = generate.request_proposals(
             study, step, wanted, endpoint=server.name, limit=options["limit"], by=reviewer
         )
         if options["wait"] or reviewer:
-            pool.wait_for(study, lambda: proposals.progress(run), "proposal")
-        counts = proposals.progress(run)
+            writing.wait_for(study, lambda: generate.progress_of_run(run), "proposal")
+        counts = generate.progress_of_run(run)
         accepted = _accept(study, run, reviewer) if reviewer else 0
         actual = counts["actual"]
         shown = {key: counts[key] for key in ("total", "done", "failed")}
@@ -58,7 +58,7 @@ class Command(StudyCommand):
             self._tell(shown | {"planned": run.planned, "actual": actual}, options)
         else:
             self._tell(shown, options)
-            self.stdout.write(spending.compared(run.planned, actual))
+            self.stdout.write(calls.compared(run.planned, actual))
         if counts["failed"]:
             causes = (
                 f"{failure['count']:,} × {failure['error']}" for failure in counts["failures"]

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from annotation.agreement.command_options import aligned_table, shown
-from annotation.candidates import pool
+from annotation.candidates import writing
 from annotation.candidates.models import Candidate
 from annotation.papers.bespoke import retrieval_study
 from annotation.studies.commands import StudyCommand
@@ -40,7 +40,7 @@ class Command(StudyCommand):
             names = ("requested", "running", "done", "failed")
             return {name: states.count(name) for name in names} | {"total": len(states)}
 
-        pool.wait_for(study, counts, "expansion")
+        writing.wait_for(study, counts, "expansion")
         result = retrieval_study.measure(study, ways, rows)
         if options["json"]:
             self.stdout.write(json.dumps(result))
