@@ -148,6 +148,23 @@ def test_an_incomplete_answer_is_refused_with_a_sentence(claim, ann, name, body,
     assert not Judgment.objects.exists()
 
 
+def test_a_passage_beyond_its_answer_is_refused_with_its_length(mix, ann, claim):
+    slot = claim("i-own")
+    assert [(q["type"], q["about"]) for q in slot["questions"]][-1] == ("passages", "item")
+    ids = [option["id"] for option in slot["options"]]
+    named = {"best": "tie", "polite": dict.fromkeys(ids, "Yes"), "depth": 5}
+    length = len(slot["options"][1]["text"])
+    path = f"slots/{slot['slot']}/judgment/"
+    for end, status in ((length + 1, 400), (length, 201)):
+        odd = [{"option": ids[1], "start": 1, "end": end, "class": "Tone"}]
+        answer = ann("POST", path, {"answers": named | {"odd": odd}}, **{"Idempotency-Key": "k"})
+        assert answer.status_code == status
+        if status == 400:
+            words = f"begins and ends within the {length} characters of its answer"
+            assert words in answer.json()["detail"]
+    assert answer.json()["answer"]["answers"]["odd"] == odd
+
+
 @pytest.fixture
 def rui(cast, mix, client):
     people = [cast.member(name, mix, "annotator") for name in ("Ann", "Bo", "Chen")]
@@ -168,6 +185,15 @@ def test_researchers_read_every_kind_in_long_form(rui):
     feel = next(row for row in rows if row["item"] == "i-feel")
     assert feel["answer"]["c-own"]["Tone"] == {"score": 4, "feedback": "4 it is", "chips": []}
     assert {row["attribute"] for row in rows} == {None, "a1", "a2"}
+    odd = [row["answer"].get("odd") for row in rows if row["item"] == "i-own"]
+    assert odd == [
+        [{"option": "c-own", "start": 0, "end": 5, "class": "Fact", "text": "Why?"}],
+        [
+            {"option": "c-own", "start": 0, "end": 10, "class": "Fact", "text": "Why?"},
+            {"option": "c-generic", "start": 5, "end": 6, "class": "Tone", "text": "Why?"},
+        ],
+        None,
+    ]
 
 
 def test_only_what_stands_is_listed_unless_all_is_asked_for(rui, mix, cast):

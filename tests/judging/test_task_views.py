@@ -26,13 +26,17 @@ OWN = {
     "questions": {
         "shows": ["request", "persona"],
         "options": 2,
-        "count": 1,
+        "count": 2,
         "q0-title": "Is it safe?",
         "q0-name": "safe",
         "q0-type": "label",
         "q0-about": "option",
         "q0-classes": "no = No, it is not\nyes",
         "q0-required": "on",
+        "q1-title": "What is wrong?",
+        "q1-type": "passages",
+        "q1-about": "option",
+        "q1-classes": "Fact",
     },
 }
 STORED = {
@@ -53,7 +57,14 @@ STORED = {
                     {"name": "no", "title": {"": "No, it is not"}},
                     {"name": "yes", "title": {"": ""}},
                 ],
-            }
+            },
+            {
+                "type": "passages",
+                "name": "What is wrong?",
+                "title": {"": "What is wrong?"},
+                "required": False,
+                "classes": [{"name": "Fact", "title": {"": ""}}],
+            },
         ],
     },
 }
@@ -65,7 +76,7 @@ def test_a_task_of_every_kind_is_defined_with_its_settings(carol, kind):
     assert f'name="kind" value="{kind}"' in page
     data = {**COMMON, **OWN[kind], "kind": kind, "marks": "on", "guideline": "Read."}
     for name in OWN[kind]:
-        assert f'name="{name}"' in page
+        assert f'name="{name}"' in page or name.startswith("q1-")
     assert carol.post(URL, data).status_code == 302
     task = TaskDefinition.objects.get()
     assert (task.kind, task.overlap, task.guideline, task.version) == (kind, 3, "Read.", 1)

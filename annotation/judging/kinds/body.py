@@ -197,7 +197,8 @@ class JudgmentBody(Body):
         "{its id: answer}}. A choice is an option's id, `tie` or `none` (where the task asks how "
         "much better, {`choice`, `strength`}); a scale counts from the option shown first; a "
         "ranking is {option's id: place}; a label a class or a list of them; a rating a number or "
-        "{`score`, `text`, `chips`}; a text a string.",
+        "{`score`, `text`, `chips`}; a text a string; passages are a list of {`option`, `start`, "
+        "`end`, `class`, `text`}.",
     )
     choice: SkipValidation[str] = Field("", description="An option's id, `tie` or `none`.")
     reason: Annotated[str, BeforeValidator(_written)] = Field("", validate_default=True)
