@@ -17,6 +17,7 @@ from annotation.api.base import StudyView, call, validated
 from annotation.api.http import StrictJSONParser, page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
+from annotation.core.uploads import FINGERPRINT_LIMIT, PIECE
 from annotation.histories import browse, consent, receive, tasks
 from annotation.histories.models import HistoryConsent, Session, Upload
 from annotation.studies.models import Study
@@ -35,7 +36,7 @@ class Begun(serializers.Serializer):
         return self.context["request"].build_absolute_uri(address)
 
     def get_piece(self, upload: Upload) -> int:
-        return receive.PIECE
+        return PIECE
 
 
 class UploadStatus(serializers.ModelSerializer):
@@ -58,9 +59,7 @@ class UploadStatus(serializers.ModelSerializer):
 
 class Announcement(serializers.Serializer):
     size = serializers.IntegerField(min_value=1, max_value=2**53)
-    fingerprint = serializers.CharField(
-        max_length=receive.FINGERPRINT_LIMIT, default="", allow_blank=True
-    )
+    fingerprint = serializers.CharField(max_length=FINGERPRINT_LIMIT, default="", allow_blank=True)
     name = serializers.CharField(max_length=1_000, default="", allow_blank=True)
 
 
@@ -87,9 +86,9 @@ class PieceParser(BaseParser):
     def parse(
         self, stream: IO[bytes], media_type: str | None = None, parser_context: Any = None
     ) -> bytes:
-        data = stream.read(receive.PIECE + 1)
-        if len(data) > receive.PIECE:
-            sentence = f"A piece has at most {receive.PIECE} bytes."
+        data = stream.read(PIECE + 1)
+        if len(data) > PIECE:
+            sentence = f"A piece has at most {PIECE} bytes."
             raise DomainError(sentence, code="piece_too_large", status=413)
         return data
 

@@ -17,6 +17,7 @@ from annotation.api.base import StudyView, call, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.core.schema import built, serializer_of, taken
+from annotation.core.uploads import FINGERPRINT_LIMIT
 from annotation.imports import recipes, run, tasks
 from annotation.imports.bring import Classes, Known, Options
 from annotation.imports.mapping import Mapping
@@ -38,9 +39,7 @@ class ImportAnnouncement(serializer_of(HubTable)):  # type: ignore[misc]
 
     name = serializers.CharField(max_length=200, default="file")
     size = serializers.IntegerField(min_value=1, max_value=2**53, required=False)
-    fingerprint = serializers.CharField(
-        max_length=run.FINGERPRINT_LIMIT, default="", allow_blank=True
-    )
+    fingerprint = serializers.CharField(max_length=FINGERPRINT_LIMIT, default="", allow_blank=True)
 
 
 class RecipeField(serializers.ChoiceField):

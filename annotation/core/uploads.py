@@ -1,23 +1,36 @@
-"""Uploaded bytes on disk: a private folder, random names, no longer than until they are read."""
+"""Uploaded bytes on disk: a private folder, random names, no longer than until they are read.
+
+A file comes whole or in pieces, and its row is the job that reads it: with the columns ``stored``
+(the random name), ``size``, ``received``, ``fingerprint`` and ``status``.
+"""
 
 import errno
 import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.core import sharing
-from annotation.core.errors import Conflict, DomainError
+from annotation.core.errors import Conflict, DomainError, NotFound
 
 # Room that an upload must leave to the database and the logs.
 RESERVE = 200 * 2**20
+# One piece of a large file; small enough for any proxy's limit on a request.
+PIECE = 1 << 20
+# Files of one sender that are under way at once.
+OPEN_LIMIT = 10
+FINGERPRINT_LIMIT = 100
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -101,13 +114,55 @@ class Uploads:
             raise
         return name
 
-    def append(self, row: Any, offset: int, data: bytes, complete: str) -> None:
-        """Add one piece to the file of ``row``, a locked upload; the last gives it this status.
+    def begin(
+        self, under_way: QuerySet, make: Callable, size: int, fingerprint: str, **sender: Any
+    ) -> Any:
+        """Make room for a file of ``size`` bytes that comes in pieces; its row, by ``make``.
 
-        Raises WrongOffset, DomainError. The same piece sent again after a lost answer is refused
-        with the offset to go on from.
+        ``fingerprint`` is whatever tells the files of a ``sender`` apart: the same one again gives
+        the row that is being received already. Raises DomainError where the file is empty or too
+        large, the disk is full, or too many are ``under_way``.
         """
-        if row.status != row.Status.RECEIVING or offset != row.received:
+        fingerprint = fingerprint[:FINGERPRINT_LIMIT]
+        receiving = under_way.filter(status="receiving", fingerprint=fingerprint, **sender)
+        if fingerprint and (same := receiving.filter(size=size).first()):
+            return same
+        self.check(under_way, size)
+        stored = self.create()
+        try:
+            with self._kept(stored):
+                return make(stored=stored, size=size, fingerprint=fingerprint)
+        except IntegrityError:  # another tab began with the same file at the same moment
+            return receiving.latest("created_at")
+
+    def whole(self, under_way: QuerySet, make: Callable, size: int, pieces: Iterable[bytes]) -> Any:
+        """Keep a file that came in one; its row, which asks for the job. Raises as ``begin``."""
+        self.check(under_way, size)
+        stored = self.store(pieces)
+        with self._kept(stored):
+            return make(stored=stored, size=size, received=size, status="requested")
+
+    @contextmanager
+    def _kept(self, stored: str) -> Iterator[None]:
+        """A transaction that makes the row of a stored file; without a row the file goes, too."""
+        try:
+            with transaction.atomic():
+                yield
+        except BaseException:
+            self.delete(stored)
+            raise
+
+    @transaction.atomic
+    def append(self, rows: QuerySet, pk: UUID | str, offset: int, data: bytes) -> Any:
+        """Add one piece to the file of one of ``rows``; the last one asks for its job.
+
+        Raises NotFound, WrongOffset, DomainError. The same piece sent again after a lost answer is
+        refused with the offset to go on from.
+        """
+        row = rows.select_for_update(no_key=True).filter(pk=pk).first()
+        if row is None:
+            raise NotFound(_("There is no such upload."))
+        if row.status != "receiving" or offset != row.received:
             raise WrongOffset(row.received)
         row.received += len(data)
         if row.received > row.size:
@@ -115,8 +170,9 @@ class Uploads:
             raise DomainError(sentence, code="too_much")
         self.write(row.stored, offset, data)
         if row.received == row.size:
-            row.status = complete
+            row.status = "requested"
         row.save(update_fields=["received", "status"])
+        return row
 
     def delete(self, name: str) -> None:
         """Remove a stored file, if it is there."""
@@ -133,12 +189,16 @@ class Uploads:
                 count += 1
         return count
 
-    def check_room(self, size: int) -> None:
-        """DomainError where a file of ``size`` bytes is too large, or the disk has no room."""
+    def check(self, under_way: QuerySet, size: int) -> None:
+        """DomainError where a file of ``size`` bytes is empty or too large, or has no room."""
+        if size <= 0:
+            raise DomainError(_("The file is empty."), code="empty_file")
         if size > getattr(settings, self.limit):
             raise DomainError(self.too_large(), code="too_large", status=413)
         if shutil.disk_usage(self.folder()).free < size + RESERVE:
             raise no_room()
+        if under_way.count() >= OPEN_LIMIT:
+            raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))
 
     def too_large(self) -> str:
         """The sentence for a file beyond the limit."""

@@ -1,11 +1,13 @@
 """Bytes from the browser into an upload, whole or in pieces."""
 
-from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, transaction
+from django.db import transaction
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
@@ -13,18 +15,14 @@ from django.utils.translation import gettext as _
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
-from annotation.core.errors import Conflict, DomainError, NotFound
-from annotation.core.uploads import Uploads
+from annotation.core.errors import Conflict, NotFound
+from annotation.core.uploads import PIECE, Uploads
 from annotation.histories import texts
 from annotation.histories.models import Erasure, Upload
 
 # The private folder of files, which lie there until they are read.
 FILES = Uploads("histories", "HISTORY_MAX_BYTES")
-# One piece of a large file; small enough for any proxy's limit on a request.
-PIECE = 1024 * 1024
-OPEN_LIMIT = 10
 NAME_LIMIT = 200
-FINGERPRINT_LIMIT = 100
 RECEIVING, REQUESTED = Upload.Status.RECEIVING, Upload.Status.REQUESTED
 # These go on by themselves; and with them what waits for its owner's answer holds a file, too.
 READING = (RECEIVING, REQUESTED, Upload.Status.RUNNING)
@@ -38,52 +36,20 @@ STORING = gettext_noop(
 
 
 def begin(owner: User, size: int, fingerprint: str = "", name: str = "") -> Upload:
-    """Make room for a file of ``size`` bytes that comes in pieces.
-
-    ``fingerprint`` is whatever tells the sender's files apart: the same one again gives the upload
-    that is under way already. Raises DomainError where the file is empty or too large, the disk is
-    full, or too many are under way.
-    """
-    if size <= 0:
-        raise DomainError(_("The file is empty."), code="empty_file")
-    fingerprint = fingerprint[:FINGERPRINT_LIMIT]
-    receiving = Upload.objects.filter(owner=owner, status=RECEIVING)
-    same = receiving.filter(fingerprint=fingerprint, size=size).first() if fingerprint else None
-    if same:
-        return same
-    _refuse_for_now(owner)
-    FILES.check_room(size)
-    stored = FILES.create()
-    try:
-        with transaction.atomic():
-            upload = Upload.objects.create(
-                owner=owner,
-                size=size,
-                fingerprint=fingerprint,
-                name=texts.name(name)[:NAME_LIMIT],
-                stored=stored,
-                language=get_language() or "",
-            )
-            _note(upload)
-        return upload
-    except IntegrityError:  # another tab began with the same file at the same moment
-        FILES.delete(stored)
-        return receiving.get(fingerprint=fingerprint)
+    """Make room for a file of ``size`` bytes that comes in pieces, as ``core.uploads``."""
+    make = partial(_create, owner, name)
+    return FILES.begin(_under_way(owner), make, size, fingerprint)
 
 
 def append(owner: User, pk: UUID | str, offset: int, data: bytes) -> Upload:
-    """Add one piece, as ``core.uploads``; the last one requests the reading. Raises NotFound."""
-    with transaction.atomic():
-        upload = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk).first()
-        if upload is None:
-            raise NotFound(_("There is no such upload."))
-        FILES.append(upload, offset, data, REQUESTED)
-    return upload
+    """Add one piece, as ``core.uploads``; the last one requests the reading."""
+    return FILES.append(Upload.objects.filter(owner=owner), pk, offset, data)
 
 
 def whole(owner: User, file: UploadedFile) -> Upload:
     """Take a file that came in one form; its reading is requested."""
-    return _whole(owner, file.size or 0, file.chunks(PIECE), texts.name(file.name))
+    make = partial(_create, owner, file.name)
+    return FILES.whole(_under_way(owner), make, file.size or 0, file.chunks(PIECE))
 
 
 def of_path(owner: User, path: Path) -> Upload:
@@ -91,31 +57,25 @@ def of_path(owner: User, path: Path) -> Upload:
 
     For operators, who ask the owner for consent themselves.
     """
+    make, size = partial(_create, owner, ""), path.stat().st_size
     with path.open("rb") as source:
-        return _whole(owner, path.stat().st_size, iter(lambda: source.read(PIECE), b""))
+        pieces = iter(lambda: source.read(PIECE), b"")
+        return FILES.whole(_under_way(owner), make, size, pieces)
 
 
-def _whole(owner: User, size: int, pieces: Iterable[bytes], name: str = "") -> Upload:
-    if not size:
-        raise DomainError(_("The file is empty."), code="empty_file")
-    _refuse_for_now(owner)
-    FILES.check_room(size)
-    stored = FILES.store(pieces)
-    try:
-        with transaction.atomic():
-            upload = Upload.objects.create(
-                owner=owner,
-                name=name[:NAME_LIMIT],
-                size=size,
-                received=size,
-                stored=stored,
-                status=REQUESTED,
-                language=get_language() or "",
-            )
-            _note(upload)
-    except BaseException:
-        FILES.delete(stored)
-        raise
+def _under_way(owner: User) -> QuerySet[Upload]:
+    """The files that are under way; Conflict while the history is being erased."""
+    if Erasure.objects.filter(owner=owner, done_at=None).exists():
+        raise Conflict(_("Your history is being erased. Try again in a minute."), code="erasing")
+    return Upload.objects.filter(owner=owner, status__in=UNDER_WAY)
+
+
+def _create(owner: User, name: str | None, **fields: Any) -> Upload:
+    name = texts.name(name)[:NAME_LIMIT]
+    fields |= {"name": name, "language": get_language() or ""}
+    upload = Upload.objects.create(owner=owner, **fields)
+    agree(owner)
+    audit.record(owner, "history.upload", upload)
     return upload
 
 
@@ -147,19 +107,6 @@ def end(upload: Upload, status: str) -> None:
     )
 
 
-def _refuse_for_now(owner: User) -> None:
-    """Conflict while the history is being erased, or where too many files are under way."""
-    if Erasure.objects.filter(owner=owner, done_at=None).exists():
-        raise Conflict(_("Your history is being erased. Try again in a minute."), code="erasing")
-    if Upload.objects.filter(owner=owner, status__in=UNDER_WAY).count() >= OPEN_LIMIT:
-        raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))
-
-
 def agree(owner: User) -> None:
     """Record that ``owner`` agrees to what sending a file means."""
     consent.grant(owner, consent.publish("history: storing", STORING))
-
-
-def _note(upload: Upload) -> None:
-    agree(upload.owner)
-    audit.record(upload.owner, "history.upload", upload)

@@ -20,6 +20,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
+from annotation.core.uploads import PIECE
 from annotation.histories import (
     browse,
     collection,
@@ -232,7 +233,7 @@ def uploads(request: UserRequest) -> HttpResponse:
         "under_way": under_way,
         "nobody_works": under_way and not worker_alive(),
         "erasing": erase.pending(request.user),
-        "piece": receive.PIECE,
+        "piece": PIECE,
         "storing": _(receive.STORING),
         "collections": collection.collections(
             request.user, Study.objects.filter(collect_days__gt=0)

@@ -14,12 +14,12 @@ from annotation.studies.models import Study
 class DataImport(Job):
     """A file that a curator sends, how it is read, and what came in.
 
-    OWNER = "study"
-
     The bytes lie in a private folder from the first one until the import has ended. A worker alone
     reads them: first what they begin with, which the page of the mapping shows, then, once
     ``mapping`` says how, all of them: a file is found good before anything of it is stored.
     """
+
+    OWNER = "study"
 
     class Status(models.TextChoices):
         RECEIVING = "receiving", _("being sent")

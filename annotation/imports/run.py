@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import translation
@@ -26,7 +27,7 @@ from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.records import chunks
 from annotation.core.scratch import scratch_folder
-from annotation.core.uploads import Uploads
+from annotation.core.uploads import PIECE, Uploads
 from annotation.imports import bring, tables
 from annotation.imports.models import DataImport, ImportFault
 from annotation.imports.store import Progress, Result
@@ -36,78 +37,41 @@ from annotation.studies.models import Study
 
 # The private folder of files that curators send, until the import has ended.
 UPLOADS = Uploads("imports", "IMPORT_MAX_BYTES")
-PIECE = 1024 * 1024
-OPEN_LIMIT = 10
-FINGERPRINT_LIMIT = 100
 Status = DataImport.Status
 UNDER_WAY = (Status.RECEIVING, Status.WAITING, Status.REQUESTED, Status.RUNNING)
+# A file that is mapped before a worker has looked into it need not wait for that.
+STARTABLE = Q(status__in=(Status.WAITING, Status.FAILED)) | Q(
+    status__in=(Status.REQUESTED, Status.RUNNING), mapping__isnull=True
+)
+# Progress is written, and a cancelled import noticed, so often.
+TELL_SECONDS = 1
+PATIENCE = timedelta(days=7)
+FAULTS_AT_ONCE = 5_000
 
 
 def begin(study: Study, by: User, name: str, size: int, fingerprint: str = "") -> DataImport:
-    """Make room for a file of ``size`` bytes that comes in pieces.
-
-    The same ``fingerprint`` again gives the import that is being sent already. Raises DomainError
-    where the file is empty or too large, the disk is full, or too many are under way.
-    """
-    sending = DataImport.objects.filter(study=study, by=by, status=Status.RECEIVING, size=size)
-    fingerprint = fingerprint[:FINGERPRINT_LIMIT]
-    earlier = sending.filter(fingerprint=fingerprint).first() if fingerprint else None
-    if earlier:
-        return earlier
-    _check(study, size)
-    stored = UPLOADS.create()
-    try:
-        with transaction.atomic():
-            return _create(study, by, name, size, stored=stored, fingerprint=fingerprint)
-    except IntegrityError:  # another tab began with the same file at the same moment
-        UPLOADS.delete(stored)
-        return sending.get(fingerprint=fingerprint)
+    """Make room for a file of ``size`` bytes that comes in pieces, as ``core.uploads``."""
+    make = partial(_create, study, by, name)
+    return UPLOADS.begin(_under_way(study), make, size, fingerprint, by=by)
 
 
 def append(study: Study, pk: UUID, offset: int, data: bytes) -> DataImport:
-    """Add one piece, as ``core.uploads``. Raises NotFound."""
-    with transaction.atomic():
-        row = DataImport.objects.select_for_update(no_key=True).filter(study=study, pk=pk).first()
-        if row is None:
-            raise NotFound(_("There is no such import."))
-        UPLOADS.append(row, offset, data, Status.REQUESTED)
-    return row
+    """Add one piece, as ``core.uploads``."""
+    return UPLOADS.append(study.imports.all(), pk, offset, data)
 
 
 def whole(study: Study, by: User, file: UploadedFile) -> DataImport:
     """Take a file (Django's UploadedFile) that came in one form."""
-    name, size = file.name or "", file.size or 0
-    _check(study, size)
-    stored = UPLOADS.store(file.chunks(PIECE))
-    try:
-        with transaction.atomic():
-            return _create(
-                study,
-                by,
-                name,
-                size,
-                stored=stored,
-                received=size,
-                status=Status.REQUESTED,
-            )
-    except BaseException:
-        UPLOADS.delete(stored)
-        raise
+    make = partial(_create, study, by, file.name or "")
+    return UPLOADS.whole(_under_way(study), make, file.size or 0, file.chunks(PIECE))
 
 
 def from_hub(study: Study, by: User, wanted: HubTable) -> DataImport:
     """Ask for a table of the Hub, which a worker fetches."""
-    _check(study, 1)  # its size is not known yet
+    UPLOADS.check(_under_way(study), 1)  # its size is not known yet
+    fields = {"stored": UPLOADS.create(), "size": 0, "status": Status.REQUESTED}
     with transaction.atomic():
-        return _create(
-            study,
-            by,
-            wanted.hub,
-            0,
-            stored=UPLOADS.create(),
-            status=Status.REQUESTED,
-            hub=asdict(wanted),
-        )
+        return _create(study, by, wanted.hub, hub=asdict(wanted), **fields)
 
 
 def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
@@ -120,35 +84,16 @@ def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
     transaction.on_commit(lambda: UPLOADS.delete(stored or ""))
 
 
-def _create(study: Study, by: User, name: str, size: int, **fields: Any) -> DataImport:
-    row = DataImport.objects.create(
-        study=study,
-        by=by,
-        name=" ".join(name.replace("\x00", "").split())[:200] or "file",
-        size=size,
-        language=get_language() or "",
-        **fields,
-    )
+def _under_way(study: Study) -> QuerySet[DataImport]:
+    return study.imports.filter(status__in=UNDER_WAY)
+
+
+def _create(study: Study, by: User, name: str, **fields: Any) -> DataImport:
+    name = " ".join(name.replace("\x00", "").split())[:200] or "file"
+    fields |= {"name": name, "language": get_language() or ""}
+    row = DataImport.objects.create(study=study, by=by, **fields)
     audit.record(by, "import.begin", row)
     return row
-
-
-def _check(study: Study, size: int) -> None:
-    if size <= 0:
-        raise DomainError(_("The file is empty."), code="empty_file")
-    UPLOADS.check_room(size)
-    if study.imports.filter(status__in=UNDER_WAY).count() >= OPEN_LIMIT:
-        raise Conflict(_("Too many files are under way. Wait for one, or cancel it."))
-
-
-# Progress is written, and a cancelled import noticed, so often.
-TELL_SECONDS = 1
-PATIENCE = timedelta(days=7)
-FAULTS_AT_ONCE = 5_000
-# A file that is mapped before a worker has looked into it need not wait for that.
-STARTABLE = Q(status__in=(Status.WAITING, Status.FAILED)) | Q(
-    status__in=(Status.REQUESTED, Status.RUNNING), mapping__isnull=True
-)
 
 
 def request_import(

@@ -20,6 +20,7 @@ from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
+from annotation.core.uploads import PIECE
 from annotation.imports import bring, recipes, run, shape, tasks
 from annotation.imports import mapping as mappings
 from annotation.imports.forms import HubForm, JoinForm, MappingForm, ProvenanceForm
@@ -60,7 +61,7 @@ def imports(request: UserRequest, slug: str) -> HttpResponse:
             error = refusal.sentence
     rows = study.imports.defer("sample").order_by("-created_at")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    context = {"study": study, "page": page, "error": error, "piece": run.PIECE}
+    context = {"study": study, "page": page, "error": error, "piece": PIECE}
     context["hub"] = HubForm(request.POST if request.POST.get("hub") else None)
     return render(request, "imports/imports.html", context, status=400 if error else 200)
 

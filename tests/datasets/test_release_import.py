@@ -1,128 +1,141 @@
-"""Foreign releases that are not whole: what is faulty is listed with its row, the rest comes in."""
+"""A release, ours or a published one, becomes a study; what is faulty is listed."""
 
 import json
+import shutil
 
 import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
 
 from annotation.core.errors import DomainError
+from annotation.datasets.models import ImportedPair, Release
 from annotation.datasets.release_import import import_release
+from annotation.judging.models import Judgment, Slot
 from annotation.studies.models import Study
 
-ITEM = {
-    "task": "best", "kind": "selection", "query_id": "q1", "question": "Which tea?",
-    "user_id": "1", "candidates": ["c1", "c2"], "labels": ["c1", "c2"], "overlap": 3,
-}  # fmt: skip
-ANSWER = {"query_id": "q1", "text": "Green."}
-VOTE = {"item_id": "i1", "kind": "selection", "worker": "w1", "answer": "c1"}
-LONG = {
-    "items": [ITEM | {"item_id": "i1"}, ITEM | {"item_id": "i2"}],
-    "candidates": [
-        ANSWER | {"candidate_id": "c1"}, ANSWER | {"candidate_id": "c2", "text": "Red."}
-    ],
-    "personas": [{"user_id": "1", "profile": {"Name": "Mina"}}],
-    "judgments": [VOTE, VOTE | {"worker": "w2", "answer": "c2"}],
-}  # fmt: skip
-BENCH = {
-    "attributes": [{"attribute_id": "a1", "user": "u1", "text": "Grows ferns."}],
-    "relevance": [{"attribute_id": "a1", "user": "u1", "attribute": "Grows ferns.",
-                   "prompt_id": "p1", "prompt": "What to buy?"}],
-    "responses": [{"unit_id": "r1", "user": "u1", "prompt": "What to plant?", "generic": "Grass.",
-                   "personalised": "Ferns."}],
-}  # fmt: skip
-ASKS, SAYS = {"role": "user", "content": "What?"}, {"role": "assistant", "content": "C"}
-RULE = {"role": "system", "content": "The user's profile:\n- Name: Mina"}
-DPO = {"pairs": [{"prompt": "Which?", "chosen": "A", "rejected": "B"},
-                 {"prompt": "What?", "chosen": "C", "rejected": "D"}]}  # fmt: skip
+PAIR = {"user_id": "1", "question": "What shall I read?", "chosen": "Tea.", "reject": "Cars."}
 
 
-def write(folder, tables):
-    folder.mkdir(exist_ok=True)
-    for name, rows in tables.items():
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+def write(path, rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
+@pytest.fixture
+def published(tmp_path):
+    """The benchmark as published: one folder is spelled otherwise, rows have four keys."""
+    folder = tmp_path / "published"
+    write(folder / "persona/all_personas.jsonl", [{"Name": "Mina"}, {"Name": "Ben"}])
+    for half, tiers in (("spedific", (3, 2, 1)), ("general", (1, 2, 4))):
+        for tier, number in zip(("easy", "medium", "hard"), tiers, strict=True):
+            rows = [
+                PAIR | {"user_id": str(n % 2 + 1), "question": f"{half} {tier} {n}?"}
+                for n in range(number)
+            ]
+            write(folder / f"data/{half}/{tier}.jsonl", rows)
     return folder
 
 
-def brought(folder, tables):
-    """Items that came in, and {(file, line): reason} of what did not."""
-    report = import_release(write(folder, tables), "again")
-    return report["items"], {(f["file"], f["line"]): f["reason"] for f in report["rejected"]}
+def test_a_published_benchmark_comes_in_with_its_tiers_and_without_votes(published, db):
+    report = import_release(published, "again")
+    assert report["layout"] == "personafeedback"
+    assert report["pairs"] == {
+        "specific": {"easy": 3, "medium": 2, "hard": 1},
+        "general": {"easy": 1, "medium": 2, "hard": 4},
+    }
+    assert (report["items"], report["queries"], report["candidates"]) == (13, 13, 26)
+    assert (report["votes"], report["rejected"], report["unknown_columns"]) == (0, [], [])
+    study = Study.objects.get(slug="again")
+    assert not Judgment.objects.exists()
+    assert set(study.queries.values_list("type", flat=True)) == {"specific", "general"}
+    assert ImportedPair.objects.filter(option__candidate__text="Tea.").count() == 13
+    # It can be judged: nine judgments an item are wanted.
+    assert study.slots.filter(status=Slot.Status.OPEN).count() == 13 * 9
 
 
-def changed(tables, name, place, **values):
-    rows = [row | values if n == place else row for n, row in enumerate(tables[name])]
-    return tables | {name: rows}
+def test_faulty_rows_are_listed_with_file_and_row_and_the_rest_comes_in(published, db):
+    path = published / "data/general/hard.jsonl"
+    rows = [
+        json.dumps(PAIR),
+        "no json",
+        json.dumps({"user_id": "1", "question": "Only a question?"}),
+        json.dumps(PAIR | {"user_id": "77"}),
+        json.dumps(PAIR | {"chosen": {"a": 1}, "question": "x"}),
+        json.dumps(PAIR | {"question": "A lone \ud800 and \u0000?", "source": "lab"}),
+        "[1]",
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    report = import_release(published, "again")
+    reasons = {(one["file"], one["line"]): one["reason"] for one in report["rejected"]}
+    assert reasons == {
+        ("data/general/hard.jsonl", 2): "the line is no JSON",
+        ("data/general/hard.jsonl", 3): "there is no text “chosen”",
+        ("data/general/hard.jsonl", 4): "there is no persona “77”",
+        ("data/general/hard.jsonl", 5): "there is no text “chosen”",
+        ("data/general/hard.jsonl", 7): "the row is no object",
+    }
+    assert report["pairs"]["general"]["hard"] == 2
+    assert report["unknown_columns"] == ["source"]
+    assert report["items"] == 11
 
 
-def without(tables, name):
-    return {key: rows for key, rows in tables.items() if key != name}
+def test_pairs_alone_are_enough(tmp_path, db):
+    write(tmp_path / "general/easy.jsonl", [PAIR])
+    report = import_release(tmp_path, "bare")
+    assert (report["items"], report["pairs"]) == (1, {"general": {"easy": 1}})
+    assert Study.objects.get(slug="bare").personas.get().external_id == "1"
 
 
-ITEMS, VOTES = "items.jsonl", "judgments.jsonl"
-NO_TASK = "“task” is no name of letters, digits, - and _, at most 60"
-NO_OVERLAP = "“overlap” must be a whole number from 1 to 1000"
-CASES = [
-    (LONG, 2, {}),
-    # A table that lacks.
-    (without(LONG, "personas"), 2, {}),
-    (without(LONG, "judgments"), 2, {}),
-    (without(BENCH, "responses"), 2, {}),
-    (without(BENCH, "attributes"), 2, {}),
-    # Wrong types: the row is left out.
-    (changed(LONG, "items", 1, candidates=7), 1, {(ITEMS, 2): "“candidates” is no list of text"}),
-    (changed(LONG, "items", 1, labels=[1]), 1, {(ITEMS, 2): "“labels” is no list of text"}),
-    (changed(LONG, "items", 1, kind=["a"]), 1,
-     {(ITEMS, 2): "items of this kind cannot be imported"}),
-    (changed(LONG, "items", 1, task="a b/c"), 1, {(ITEMS, 2): NO_TASK}),
-    (changed(LONG, "items", 1, task="t" * 61), 1, {(ITEMS, 2): NO_TASK}),
-    (changed(LONG, "items", 1, overlap="many"), 1, {(ITEMS, 2): NO_OVERLAP}),
-    (changed(LONG, "items", 1, overlap=10**30), 1, {(ITEMS, 2): NO_OVERLAP}),
-    (changed(LONG, "items", 1, item_id=["i2"]), 1, {(ITEMS, 2): "there is no text “item_id”"}),
-    (changed(LONG, "judgments", 1, worker=[1]), 2, {(VOTES, 2): "worker must be text"}),
-    (changed(LONG, "judgments", 1, answer={"a": 1}), 2,
-     {(VOTES, 2): "the answer is not one label"}),
-    (changed(LONG, "judgments", 1, item_id={"a": 1}), 2,
-     {(VOTES, None): "1 judgments are on items that the study does not have"}),
-    (changed(BENCH, "responses", 0, points="five"), 2,
-     {("responses.jsonl", 1): "“points” is not 5, as in the rest of the table"}),
-    (changed(BENCH, "relevance", 0, prompt=None), 2,
-     {("relevance.jsonl", 1): "there is no text “prompt”"}),
-    (changed(DPO, "pairs", 1, votes=[{"label": {"a": 1}}]), 2, {}),
-    (changed(DPO, "pairs", 1, chosen=None), 1, {("pairs.jsonl", 2): "there is no text “chosen”"}),
-    # Messages that a question and two answers cannot hold.
-    # A conversation is a question of several turns.
-    (changed(DPO, "pairs", 1, prompt=[ASKS, SAYS, ASKS]), 2, {}),
-    (changed(DPO, "pairs", 1, prompt=[]), 1,
-     {("pairs.jsonl", 2): "“prompt” is not one message of the user"}),
-    (changed(DPO, "pairs", 1, rejected=[ASKS]), 1,
-     {("pairs.jsonl", 2): "“rejected” is not one message of the assistant"}),
-    (changed(DPO, "pairs", 1, chosen=[SAYS | {"content": None}]), 1,
-     {("pairs.jsonl", 2): "“chosen” is not one message of the assistant"}),
-    (changed(DPO, "pairs", 1, chosen=["C"]), 1,
-     {("pairs.jsonl", 2): "“chosen” is no list of messages"}),
-    (changed(DPO, "pairs", 1, prompt=[RULE, ASKS]), 1,
-     {("pairs.jsonl", 2): "the system message in “prompt” stands in no “persona”"}),
-    (changed(DPO, "pairs", 1, prompt=[RULE, ASKS], user_id="1", persona={"Name": "Mina"},
-             chosen=[SAYS]), 2, {}),
-    # One id twice.
-    (changed(LONG, "items", 1, item_id="i1"), 1,
-     {(ITEMS, 2): "the item stands in items.jsonl, row 1, already"}),
-    (LONG | {"personas": [*LONG["personas"], {"user_id": "1", "profile": {"Name": "Ben"}}]}, 2,
-     {("personas.jsonl", 2): "“1” stands for something else in an earlier row"}),
-    (changed(LONG, "judgments", 1, worker="w1"), 2,
-     {(VOTES, 2): "w1 has given another vote on this item before"}),
-    (BENCH | {"responses": BENCH["responses"] * 2}, 3,
-     {("responses.jsonl", 2): "the item stands in responses.jsonl, row 1, already"}),
-]  # fmt: skip
+def test_pairs_with_the_published_keys_may_stand_in_one_file(tmp_path, db):
+    write(tmp_path / "pairs.jsonl", [PAIR, PAIR | {"question": "And now?", "tier": "hard"}])
+    report = import_release(tmp_path, "bare")
+    assert (report["items"], report["rejected"], report["unknown_columns"]) == (2, [], [])
+    assert report["pairs"] == {"specific": {"": 1, "hard": 1}}
+    study = Study.objects.get(slug="bare")
+    assert study.personas.get().external_id == "1"
+    assert set(study.queries.values_list("text", flat=True)) == {PAIR["question"], "And now?"}
+    assert set(study.candidates.values_list("text", flat=True)) == {"Tea.", "Cars."}
 
 
-@pytest.mark.parametrize(("tables", "items", "left_out"), CASES)
-def test_what_is_faulty_is_listed_with_its_row_and_the_rest_comes_in(
-    tmp_path, db, tables, items, left_out
-):
-    assert brought(tmp_path, tables) == (items, left_out)
+def test_imported_pairs_can_be_released_with_the_tiers_they_came_with(published, db, tmp_path):
+    import_release(published, "again")
+    out = tmp_path / "out"
+    call_command(
+        *("release", "again", "--layout", "personafeedback", "--rule", "imported", "--out", out)
+    )
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["counts"]["pairs"] == {"easy": 4, "medium": 4, "hard": 5}
+    row = json.loads((out / "data/specific/hard.jsonl").read_text())
+    assert (row["chosen"], row["reject"], row["n"]) == ("Tea.", "Cars.", 0)
+    assert "no vote" in (out / "README.md").read_text()
+    assert import_release(out, "third")["pairs"] == import_release(published, "again")["pairs"]
 
 
-def test_a_release_without_its_answers_is_refused_by_name_and_nothing_is_stored(tmp_path, db):
-    with pytest.raises(DomainError, match="the table of answers is missing"):
-        brought(tmp_path, without(LONG, "candidates"))
+@pytest.mark.parametrize("case", ["nowhere", "empty", "other", "faulty", "slug"])
+def test_a_folder_without_a_release_is_refused_and_nothing_is_stored(tmp_path, db, case):
+    folder = tmp_path / "folder"
+    if case != "nowhere":
+        folder.mkdir()
+    if case == "other":
+        (folder / "notes.txt").write_text("Hello.")
+    if case in ("faulty", "slug"):
+        write(folder / "pairs.jsonl", [{"prompt": "Only this?"}])
+    with pytest.raises(DomainError):
+        import_release(folder, "no/slug" if case == "slug" else "again")
     assert not Study.objects.exists()
+
+
+def test_the_command_prints_one_document_or_a_summary(published, db, capsys):
+    call_command("import_release", published, "again", "--json")
+    assert json.loads(capsys.readouterr().out)["pairs"]["general"]["hard"] == 4
+    (published / "data/general/easy.jsonl").write_text("{\n")
+    call_command("import_release", published, "other")
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == "other (personafeedback): 12 items, 0 votes, 0 scores, 0 workers"
+    lacks, fault = err.splitlines()
+    assert lacks.startswith("the layout has not: judgments of other kinds, persons' own ids")
+    assert fault == "left out: data/general/easy.jsonl, row 1: the line is no JSON"
+    shutil.rmtree(published)
+    with pytest.raises(CommandError, match="is not a folder"):
+        call_command("import_release", published, "again")
+    assert not Release.objects.exists()

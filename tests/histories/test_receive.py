@@ -92,7 +92,7 @@ def test_a_disk_that_fills_up_keeps_what_was_acknowledged(ann, monkeypatch):
 
 
 def test_nobody_can_fill_the_disk_with_beginnings(ann):
-    for _ in range(receive.OPEN_LIMIT):
+    for _ in range(uploads.OPEN_LIMIT):
         receive.begin(ann, 4)
     with pytest.raises(DomainError):
         receive.begin(ann, 4)
