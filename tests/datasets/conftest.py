@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db.models import F
 
-from annotation.datasets import freeze
+from annotation.datasets import folders, freeze
 from annotation.judging.models import Item, Judgment, Slot
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -23,16 +23,27 @@ print(*(name for name in sys.argv[1:] if not importlib.util.find_spec(name)))
 TOOLS = os.environ.get("ATTUNE_TOOLS", sys.executable)
 
 
-@pytest.fixture(autouse=True)
-def _quick_passwords(settings):
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @pytest.fixture
 def _data(tmp_path, settings):
     settings.DATA = tmp_path / "data"
     settings.DATA.mkdir()
     return settings.DATA
+
+
+def rows(folder, path):
+    """The rows of a table in JSON lines."""
+    return [json.loads(line) for line in (folder / path).read_text("utf-8").splitlines()]
+
+
+def lines(release, path):
+    """The rows of a table of a release."""
+    return rows(folders.folder_of(release), path)
+
+
+def every_byte(folder):
+    """{path: its bytes} of everything in ``folder``."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
 
 
 def run_tool(folder, tmp_path, code, *packages):

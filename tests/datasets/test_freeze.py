@@ -25,24 +25,15 @@ from annotation.judging.imports import judgments
 from annotation.judging.models import Answer, Judgment
 from annotation.queries.models import Query
 from annotation.studies.models import Study
+from tests.datasets.conftest import every_byte, lines
 
 SIX = [f"data/{kind}/{tier}.jsonl" for kind in ("specific", "general") for tier in
        ("easy", "medium", "hard")]  # fmt: skip
 
 
-def lines(release, path):
-    text = (folders.folder_of(release) / path).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
-
-
 def votes_csv(release):
     data = (folders.folder_of(release) / "votes.csv").read_bytes().decode()
     return list(csv.DictReader(io.StringIO(data, newline="")))
-
-
-def every_byte(folder):
-    paths = sorted(p for p in folder.rglob("*") if p.is_file())
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}
 
 
 def test_medium_and_hard_pairs_come_from_the_tier_rule_and_the_rest_is_counted(items, vote, built):

@@ -14,6 +14,7 @@ from annotation.evaluation import training
 from annotation.judging.models import Adjudication, Item, Slot
 from annotation.judging.work.submit import revise
 from tests import everykind
+from tests.datasets.conftest import lines
 from tests.datasets.test_opening import load, read_everywhere
 
 
@@ -32,11 +33,6 @@ def release_of(mix, _data):
         return release
 
     return release_of_
-
-
-def lines(release, path):
-    text = (folders.folder_of(release) / path).read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def by_item(rows):

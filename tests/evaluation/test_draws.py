@@ -15,8 +15,10 @@ from annotation.evaluation.models import Draw, Verdict
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
 from annotation.judging.work import queue, submit
-from tests.datasets.conftest import _data  # noqa: F401 - fixtures
-from tests.datasets.test_dpo import rows
+from tests.datasets.conftest import (
+    _data,  # noqa: F401 - fixtures
+    rows,
+)
 
 ITEMS = 60
 TORN = ("A1", "A2")

@@ -10,7 +10,6 @@ from annotation.datasets.layouts.long import ITEMS
 from annotation.judging.models import Batch, Judgment
 from annotation.queries.models import Query
 from annotation.studies.models import Provenance, Study
-from tests.imports.test_import_data import ARENA, bring  # noqa: F401
 
 pytestmark = pytest.mark.django_db
 PAIRS = "id,prompt,answer_a,answer_b,rater,winner\ni,p,a,b,ann,A\ni,p,a,b,bo,A\nj,q,c,d,ann,B\n"
@@ -24,11 +23,7 @@ def card(tmp_path, number, layout="long"):
     return (folder / "README.md").read_text()
 
 
-def test_a_card_of_imported_judgments_claims_no_method_consent_or_language(
-    bring,  # noqa: F811
-    tea,
-    tmp_path,
-):
+def test_a_card_of_imported_judgments_claims_no_method_consent_or_language(bring, tea, tmp_path):
     assert (tea.languages, str(tea.consent_text)) == (["en"], "tea v1")
     bring(PAIRS, "--study", "tea")
     text = card(tmp_path, 1)
@@ -42,7 +37,7 @@ def test_a_card_of_imported_judgments_claims_no_method_consent_or_language(
     ) in text
 
 
-def test_a_card_of_imported_and_other_judgments_tells_them_apart(bring, tmp_path):  # noqa: F811
+def test_a_card_of_imported_and_other_judgments_tells_them_apart(bring, tmp_path):
     bring(PAIRS, "--study", "tea")
     Study.objects.update(languages=["en"])
     Judgment.objects.filter(pk=Judgment.objects.latest("pk").pk).update(imported=False)
@@ -67,7 +62,7 @@ KNOWN = (
 )
 
 
-def test_what_is_known_of_an_import_is_what_the_release_says(bring, tmp_path):  # noqa: F811
+def test_what_is_known_of_an_import_is_what_the_release_says(bring, tmp_path):
     bring(PAIRS, "--study", "tea", *KNOWN)
     (known,) = Provenance.objects.all()
     rows = (Judgment, Query, Candidate, Batch)
@@ -106,7 +101,7 @@ def test_what_is_known_of_an_import_is_what_the_release_says(bring, tmp_path):  
         ("--languages", "English", "no code of a language"),
     ],
 )
-def test_what_cannot_be_true_of_an_import_is_refused(bring, option, value, words):  # noqa: F811
+def test_what_cannot_be_true_of_an_import_is_refused(bring, option, value, words):
     with pytest.raises(CommandError, match=words):
         bring(PAIRS, "--study", "tea", option, value)
     assert Judgment.objects.count() == 0
@@ -124,10 +119,7 @@ DOCUMENT = {
 }
 
 
-def test_a_source_is_a_whole_document_and_single_arguments_come_before_it(
-    bring,  # noqa: F811
-    tmp_path,
-):
+def test_a_source_is_a_whole_document_and_single_arguments_come_before_it(bring, tmp_path):
     path = tmp_path / "source.json"
     path.write_text(json.dumps(DOCUMENT))
     bring(PAIRS, "--study", "tea", "--source", str(path), "--citation", "Tea 2021")
@@ -156,12 +148,7 @@ def test_a_source_is_a_whole_document_and_single_arguments_come_before_it(
         ('{"languages": "en"}', "Languages"),
     ],
 )
-def test_a_document_of_a_source_that_does_not_fit_is_refused(
-    bring,  # noqa: F811
-    tmp_path,
-    text,
-    words,
-):
+def test_a_document_of_a_source_that_does_not_fit_is_refused(bring, tmp_path, text, words):
     path = tmp_path / "source.json"
     path.write_text(text)
     with pytest.raises(CommandError, match=words):

@@ -19,6 +19,7 @@ from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
 from tests.corpora import DATA
+from tests.imports.conftest import counts
 
 pytestmark = pytest.mark.django_db
 ARENA = {
@@ -38,26 +39,6 @@ ARENA = {
     "tstamp": 1682351591.1,
     "language": "English",
 }
-
-
-@pytest.fixture
-def bring(tmp_path, capsys):
-    """A function that imports text or objects and returns the command's JSON."""
-
-    def run(content, *args, name="mine.csv"):
-        path = tmp_path / name
-        if isinstance(content, list):
-            content = "\n".join(json.dumps(row) for row in content)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        call_command("import_data", str(path), *args, "--json")
-        return json.loads(capsys.readouterr().out)
-
-    return run
-
-
-def counts(report) -> list[int]:
-    names = ("personas", "queries", "candidates", "items", "votes", "scores", "workers")
-    return [report[name] for name in names]
 
 
 def everything() -> list:

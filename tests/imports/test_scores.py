@@ -13,13 +13,13 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, ItemOption
 from annotation.studies.models import Study, TaskDefinition
 from tests import corpora
-from tests.imports.test_import_data import bring, counts  # noqa: F401 - a fixture
+from tests.imports.conftest import counts
 
 DICES = corpora.DATA / "dices-990"
 pytestmark = pytest.mark.django_db
 
 
-def test_a_score_off_the_scale_is_a_faulty_line(bring):  # noqa: F811
+def test_a_score_off_the_scale_is_a_faulty_line(bring):
     text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,73\ni,p,a,z,2.5\n"
     report = bring(text, "--recipe", "ratings", "--study", "tea", "--skip-faulty")
     assert report["rejected"] == [
@@ -64,7 +64,7 @@ def asked() -> list[tuple]:
     ],
 )  # fmt: skip
 def test_classes_keep_their_words_and_the_order_declared_or_that_of_the_lines(
-    bring, options, classes, ordinal  # noqa: F811
+    bring, options, classes, ordinal
 ):  # fmt: skip
     report = bring(SAFE, *SAFE_READ, *options, "--study", "tea")
     assert counts(report) == [0, 1, 1, 1, 3, 0, 3]
@@ -83,13 +83,13 @@ def test_classes_keep_their_words_and_the_order_declared_or_that_of_the_lines(
         (("--classes", "No,Unsure,Yes", "--level", "interval"), "Classes are nominal or ordinal"),
     ],
 )
-def test_classes_that_do_not_fit_the_labels_store_nothing(bring, options, words):  # noqa: F811
+def test_classes_that_do_not_fit_the_labels_store_nothing(bring, options, words):
     with pytest.raises(CommandError, match=words):
         bring(SAFE, *SAFE_READ, *options, "--study", "tea")
     assert not Study.objects.exists()
 
 
-def test_classes_other_than_those_of_the_task_are_refused(bring):  # noqa: F811
+def test_classes_other_than_those_of_the_task_are_refused(bring):
     bring(SAFE, *SAFE_READ, "--study", "tea")
     with pytest.raises(CommandError, match=r"has other classes \(Yes, Unsure, No\)"):
         bring(SAFE, *SAFE_READ, "--study", "tea", "--classes", "No,Unsure,Yes")
@@ -98,7 +98,7 @@ def test_classes_other_than_those_of_the_task_are_refused(bring):  # noqa: F811
 @pytest.mark.parametrize(
     ("options", "kind"), [((), "feedback"), (("--level", "nominal"), "questions")]
 )
-def test_numbers_are_points_unless_they_are_said_to_be_classes(bring, options, kind):  # noqa: F811
+def test_numbers_are_points_unless_they_are_said_to_be_classes(bring, options, kind):
     text = "prompt,answer,annotator,is_safe\np,a,x,3\np,a,y,1\n"
     bring(text, *SAFE_READ, *options, "--study", "tea")
     assert TaskDefinition.objects.get().kind == kind
@@ -111,7 +111,7 @@ SIDES = [f"--map={pair}" for pair in ("query=prompt", "answer_a=a", "answer_b=b"
 
 
 def test_labels_that_name_no_answer_of_a_pair_are_classes_and_mixed_ones_are_faults(
-    bring, capsys, monkeypatch  # noqa: F811
+    bring, capsys, monkeypatch
 ):  # fmt: skip
     more = [*SIDES, "--map=worker=annotator", "--map=label=topic", "--study", "tea"]
     assert bring(PAIRS, *more)["votes"] == 2
@@ -125,7 +125,7 @@ def test_labels_that_name_no_answer_of_a_pair_are_classes_and_mixed_ones_are_fau
     assert "“B” names an answer" in json.loads(capsys.readouterr().out)["rejected"][0]["reason"]
 
 
-def test_columns_become_questions_with_their_own_classes(bring):  # noqa: F811
+def test_columns_become_questions_with_their_own_classes(bring):
     own = ["--map", "answers.subject=topic", "--map", "answers.fit/1=fit"]
     more = [*SIDES, "--map=worker=annotator", *own, "--classes", "subject:far,near,none"]
     assert bring(PAIRS, *more, "--study", "tea")["votes"] == 2
@@ -135,7 +135,7 @@ def test_columns_become_questions_with_their_own_classes(bring):  # noqa: F811
     assert (fit["type"], fit["points"]) == ("rating", 3)
 
 
-def test_questions_that_a_task_lacks_are_offered(bring, capsys):  # noqa: F811
+def test_questions_that_a_task_lacks_are_offered(bring, capsys):
     bring(PAIRS, *SIDES, "--map=worker=annotator", "--map=answers.topic=topic", "--study", "tea")
     other = PAIRS.replace(",r,", ",s,")
     more = [*SIDES, "--map=worker=annotator", "--map=answers.fit=fit", "--study", "tea"]
@@ -145,7 +145,7 @@ def test_questions_that_a_task_lacks_are_offered(bring, capsys):  # noqa: F811
     assert bring(other, *more, "--allow", "questions")["votes"] == 2
 
 
-def test_columns_joined_by_a_plus_are_one_text_and_a_missing_one_is_refused(bring):  # noqa: F811
+def test_columns_joined_by_a_plus_are_one_text_and_a_missing_one_is_refused(bring):
     text = "instruction,input,a+b\nSort.,2 1,x\n"
     bring(text, "--map=prompt=instruction+input", "--map=answer=a+b", "--study", "tea")
     assert Study.objects.get().queries.get().text == "Sort.\n\n2 1"
@@ -153,7 +153,7 @@ def test_columns_joined_by_a_plus_are_one_text_and_a_missing_one_is_refused(brin
         bring(text, "--map=prompt=instruction+inputs", "--study", "two")
 
 
-def test_a_label_names_an_answer_by_its_text(bring):  # noqa: F811
+def test_a_label_names_an_answer_by_its_text(bring):
     text = "prompt,a,b,annotator,win\np,Short.,Long.,r,Long.\n"
     bring(text, *SIDES, "--map=worker=annotator", "--map=label=win", "--study", "tea")
     assert Answer.objects.get().label == "2"
@@ -162,7 +162,7 @@ def test_a_label_names_an_answer_by_its_text(bring):  # noqa: F811
 ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
 
 
-def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):  # noqa: F811
+def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):
     columns = {"id": "i", "prompt": "p", "answer": "a", "annotator": "x"}
     rows = [columns | {"ratings": {"bart": {"overall": 4}}}]
     rows += [columns | {"id": "j", "ratings": {"bart": {"overall": 4}}}]
@@ -170,7 +170,7 @@ def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):  # 
         bring(rows, "--recipe", "ratings", "--study", "tea", name="scores.jsonl")
 
 
-def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):  # noqa: F811
+def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):
     texts = [{"system": name, "text": f"By {name}."} for name in ("bart", "org/human")]
     items = [{"item_id": id, "question": f"{id}?", "candidates": texts} for id in ("i", "j")]
     tea = Study.objects.create(slug="tea", title="Tea")
@@ -197,7 +197,7 @@ def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):  #
     assert sorted(scores) == [("bart", 4), ("bart", 4), ("org/human", 5), ("org/human", 5)]
 
 
-def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):  # noqa: F811
+def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):
     bring("id,prompt,answer_a,answer_b\ni,p,a,b\n", "--study", "tea")
     rows = [{"id": "i", "annotator": "x", "ratings": {"A": {"overall": 4}, "B": {"overall": 2}}}]
     report = bring(
@@ -207,7 +207,7 @@ def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):  
     assert report["rejected"] == [{"line": 1, "reason": words}]
 
 
-def test_a_study_of_one_criterion_needs_no_name_for_its_agreement(bring, capsys):  # noqa: F811
+def test_a_study_of_one_criterion_needs_no_name_for_its_agreement(bring, capsys):
     text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,4\n"
     bring(text, "--recipe", "ratings", "--study", "tea")
     call_command("agreement", "tea", "--json", "--bootstrap", "0")

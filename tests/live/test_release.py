@@ -8,8 +8,7 @@ from annotation.judging.work import queue, submit
 from annotation.live import talks
 from annotation.studies.models import Study
 from tests.candidates.conftest import write_all
-from tests.datasets.conftest import _data, built  # noqa: F401 - fixtures
-from tests.datasets.test_dpo import rows
+from tests.datasets.conftest import _data, built, rows  # noqa: F401 - fixtures
 
 
 @pytest.fixture
