@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
-from annotation.personas.models import Attribute, PersonaVersion
+from annotation.personas.models import Attribute, Persona, PersonaVersion
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Provenance, Study, TaskDefinition
 
@@ -306,6 +306,28 @@ class Slot(models.Model):
         return f"{self.item} #{self.ordinal}"
 
 
+class ItemSet(models.Model):
+    """Items of one person and one type of question that are judged after one another.
+
+    They are those from the position ``first`` to ``last`` in the study; opened by
+    ``batches.open.open_batches`` with ``sets``.
+    """
+
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, related_name="item_sets", db_index=False
+    )
+    first = models.BigIntegerField()
+    last = models.BigIntegerField()
+    persona = models.ForeignKey(Persona, on_delete=models.CASCADE, null=True, related_name="+")
+    type = models.CharField(max_length=10, choices=Query.Type, blank=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["study", "first"], name="one_set_a_place")]
+
+    def __str__(self) -> str:
+        return f"{self.study} {self.first}-{self.last}"
+
+
 class Desk(models.Model):
     """One annotator's place in one study: how far the hand-out went, and how much is done.
 
@@ -327,6 +349,10 @@ class Desk(models.Model):
     # When a lap gave this person nothing. New work comes as a returned slot or as a batch, and a
     # batch clears this: until then only returned slots are looked at.
     exhausted_at = models.DateTimeField(null=True)
+    # What this person chose to judge: nothing else is handed out until it has nothing for them.
+    chosen = models.ForeignKey(
+        ItemSet, on_delete=models.SET_NULL, null=True, related_name="+", db_index=False
+    )
     # Names of the tasks whose tour this person has seen.
     toured = models.JSONField(default=list)
     # Given no work: since when, and the sentence that the person reads.
@@ -344,6 +370,7 @@ class Desk(models.Model):
     exhausted: bool
     reads: list[str] | None
     rates: Any
+    within: tuple[int, int] | None
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "annotator"], name="one_desk")]

@@ -24,6 +24,7 @@ of_study = [
     path("consent/", studies.consent, {"withdraw": leaving.withdraw}, name="consent"),
     path("return/", studies.give_back, {"release": leaving.let_go}, name="return"),
     path("judge/", judge_views.judge, name="judge"),
+    path("judge/sets/", judge_views.sets, name="sets"),
     path("judge/skip/", judge_views.skip, name="skip"),
     path("judge/draft/", judge_views.draft, name="draft"),
     path("judge/explained/<uuid:slot>/", judge_views.explained, name="explained"),

@@ -1,5 +1,6 @@
 """Hand-out: exactly n judgments an item, nobody twice, nobody waits for somebody else's tab."""
 
+import re
 import threading
 from collections import Counter
 from datetime import timedelta
@@ -12,7 +13,7 @@ from django.db.models.functions import Now
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging.batches.open import close_batch, open_batch
-from annotation.judging.models import Desk, Handback, Item, Judgment, Slot
+from annotation.judging.models import Desk, Handback, Item, ItemSet, Judgment, Slot
 from annotation.judging.work import queue, submit
 from tests.judging.conftest import choose, judge
 
@@ -89,6 +90,72 @@ def test_a_judged_slot_cannot_be_given_back(cast, tea):
         queue.hand_back(slot, ann, "released")
     with pytest.raises(NotFound):
         queue.hand_back(slot, cast.person("Bo"), "released")
+
+
+@pytest.fixture
+def in_sets(cast, tea):
+    """Two personas with five general questions each, asked by turns, opened in sets of three."""
+    task = cast.task(tea, options=2, overlap=2)
+    personas = [cast.persona(tea, f"p{n}", Name=name) for n, name in enumerate(("Ada", "Ben"))]
+    for n in range(10):
+        persona = personas[n % 2]
+        cast.candidates(cast.query(tea, f"q{n}", persona, type="general"), 2)
+    open_batch(tea, task, sets=3)
+    return list(ItemSet.objects.order_by("first"))
+
+
+def asked_of(slots) -> str:
+    """The first letters of the people whom the items of these slots are about, in order."""
+    rows = dict(Slot.objects.values_list("pk", "item__query__persona__external_id"))
+    return "".join(rows[slot] for slot in slots).replace("p0", "A").replace("p1", "B")
+
+
+def test_items_of_one_person_are_handed_out_in_sets(cast, tea, in_sets):
+    assert [(row.last - row.first + 1, row.type) for row in in_sets] == [
+        *((3, "general"), (3, "general"), (2, "general"), (2, "general")),
+    ]
+    slots = [judge(tea, cast.person("Ann")) for _ in range(10)]
+    assert asked_of(slots) == "AAABBBAABB"
+
+
+def test_whoever_chose_a_set_gets_its_items_alone_until_it_has_none_for_them(cast, tea, in_sets):
+    ann, bo = cast.person("Ann"), cast.person("Bo")
+    held = queue.claim(tea, ann)
+    queue.choose(tea, ann, in_sets[1].pk)
+    # What is in hand stays; then the set, and nothing that others give back elsewhere.
+    other = queue.claim(tea, bo)
+    queue.hand_back(other, bo, "released")
+    slots = [judge(tea, ann) for _ in range(5)]
+    assert slots[0] == held and slots[-1] is None
+    assert asked_of(slots[:4]) == "ABBB"
+    assert [row["id"] for row in queue.open_sets(tea, ann)] == [in_sets[0].pk, in_sets[3].pk]
+    with pytest.raises(NotFound):
+        queue.choose(tea, ann, in_sets[-1].pk + 1)
+    rest = [judge(tea, person) for person in (ann, bo) for _ in range(11)]
+    assert sum(slot is not None for slot in rest) == 6 + 10
+    items = Item.objects.annotate(n=Count("slots__judgments"))
+    assert set(items.values_list("n", "done", "overlap")) == {(2, 2, 2)}
+    assert queue.open_sets(tea, ann) == queue.open_sets(tea, cast.person("Cy")) == []
+
+
+def test_a_person_is_chosen_on_the_page_and_the_end_of_a_set_leads_back_to_it(
+    cast, tea, in_sets, login
+):
+    ann = cast.member("ann", tea, "annotator")
+    page = login(ann)
+    assert "/studies/tea/judge/sets/" in page.get("/").content.decode()
+    shown = page.get("/studies/tea/judge/sets/").content.decode()
+    assert "Ada" in shown and "Ben" in shown and "a set of 3 items" in shown
+    assert page.post("/studies/tea/judge/sets/", {"set": in_sets[3].pk}).status_code == 302
+    slots = [judge(tea, ann), judge(tea, ann)]
+    assert asked_of(slots) == "BB"
+    for slot, other, rel in ((slots[0], slots[1], "next"), (slots[1], slots[0], "prev")):
+        past = page.get(f"/studies/tea/judged/{slot}/").content.decode()
+        assert re.findall(r'rel="(prev|next)"\s+href="[^"]+/([^/]+)/"', past) == [(rel, str(other))]
+    assert "This set is done" in page.get("/studies/tea/judge/").content.decode()
+    assert page.post("/studies/tea/judge/sets/", {"set": "0"}).status_code == 404
+    assert page.post("/studies/tea/judge/sets/").status_code == 302
+    assert asked_of([judge(tea, ann)]) == "A"
 
 
 def expire_now(slot):

@@ -571,6 +571,14 @@ TABLE = {
         inert={"POST"},
     ),
     "talk-setup": page(task.may_change, SAFE=200, POST=302, data=lambda w: {"off": "1"}),
+    "sets": page(
+        judgment.may_give,
+        SAFE=200,
+        # This study has no sets. Without consent: to the consent page.
+        POST=302,
+        but={(method, "fresh"): 302 for method in ("GET", "HEAD")},
+        inert={"POST"},
+    ),
     "skip": page(
         judgment.may_give,
         POST=302,

@@ -22,7 +22,7 @@ from annotation.core.pages import is_seen, whole_or_part
 from annotation.core.records import clean
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
-from annotation.judging.kinds import kind_of, label_words
+from annotation.judging.kinds import config_of_task, kind_of, label_words
 from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Judgment, Slot
 from annotation.judging.work import comments, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
@@ -66,6 +66,29 @@ def _next(study: Study, annotator: User) -> UUID | None:
     if served or study.status != Study.Status.OPEN:
         return queue.in_hand(study, annotator)
     return queue.claim(study, annotator)
+
+
+@study_page(policies.judgment.may_give, "GET", "POST")
+def sets(request: UserRequest, study: Study) -> HttpResponse:
+    """Whom the annotator may judge items of next, set by set; POST chooses one, or none."""
+    if not study.consented:
+        return redirect("consent", study.slug)
+    if request.method == "POST":
+        chosen = request.POST.get("set", "")
+        number = int(chosen) if chosen.isdecimal() and len(chosen) < 19 else None
+        try:
+            queue.choose(study, request.user, number)
+        except NotFound as none:
+            raise Http404 from none
+        return redirect("judge", study.slug)
+    rows = queue.open_sets(study, request.user)
+    hidden = {field for task in study.tasks.all() for field in config_of_task(task)["hidden"]}
+    for row in rows:
+        row["words"] = Query.Type(row["type"]).label if row["type"] else ""
+        if row["profile"]:
+            row["person"] = present.Person(row["profile"], study.card_first, tuple(hidden))
+    context = {"study": study, "rows": rows, "held": queue.in_hand(study, request.user)}
+    return render(request, "judging/sets.html", context)
 
 
 @study_page(policies.study.may_open, "GET")
@@ -224,6 +247,7 @@ def _judged_page(
         "old": old,
         "editable": submit.editable(study, old),
         "thread": thread,
+        "beside": submit.beside(study, old.slot_id, request.user),
         "refusal": refusal,
         "typed": typed,
         **present.form(shown, typed),
@@ -332,6 +356,7 @@ def _page(
             "done": desk.done,
             "stopped": desk.stopped_at and desk.stop_reason,
             "asks": owner_queries.asked_for(study),
+            "sets": study.status == Study.Status.OPEN and queue.open_sets(study, request.user),
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),
         }

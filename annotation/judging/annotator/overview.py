@@ -65,6 +65,7 @@ _PLACES = f"""
            EXISTS (SELECT FROM judging_slot h WHERE h.study_id = study.id
                    AND h.annotator_id = %(me)s AND h.status = 'held') AS held,
            open.items AS waiting, open.cut AS more,
+           EXISTS (SELECT FROM judging_itemset w WHERE w.study_id = study.id) AS sets,
            EXISTS (SELECT FROM judging_checks c WHERE c.study_id = study.id
                    AND (c.gold_every > 0 OR c.repeat_every > 0)) AS hides
     FROM studies_study study
@@ -94,8 +95,8 @@ _PLACES = f"""
 class Place:
     """How one person stands in one study: counts, seconds, and what waits for them.
 
-    ``waiting`` items may still be handed to them, or more where ``more`` is set. What they gave up
-    to ``out_until`` was taken out.
+    ``waiting`` items may still be handed to them, or more where ``more`` is set, in ``sets`` where
+    they may choose. What they gave up to ``out_until`` was taken out.
     """
 
     study: Study
@@ -110,6 +111,7 @@ class Place:
     held: bool = False
     waiting: int = 0
     more: bool = False
+    sets: bool = False
 
     @property
     def state(self) -> str:

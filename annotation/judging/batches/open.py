@@ -7,7 +7,7 @@ is set; a mail that cannot be sent is logged, and the message stays.
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import chain, count, islice
 from typing import Any, cast
@@ -33,7 +33,7 @@ from annotation.core.schema import asked, taken
 from annotation.judging import ordering
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, NAMES_LIMIT, Scope
-from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, Slot
+from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, ItemSet, Slot
 from annotation.personas.models import Persona, PersonaVersion
 from annotation.policies import holding
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
@@ -48,6 +48,7 @@ from annotation.studies.models import (
 from annotation.studies.wording import localized
 
 log = logging.getLogger(__name__)
+SET_LIMIT = 100
 NO_CONTROL = gettext_lazy(
     "This task compares no answers to a query, so it can hide no control among them."
 )
@@ -74,13 +75,22 @@ class Opening(Scope):
         ge=0,
         le=OVERLAP_LIMIT,
     )
+    sets: int | None = asked(
+        gettext_lazy("Sets of so many items of one person"),
+        None,
+        gettext_lazy(
+            "Annotators may choose a person and a type of question, and go on set by set."
+        ),
+        ge=2,
+        le=SET_LIMIT,
+    )
     dry_run: bool = asked("Say what would be opened, and open nothing", False)
 
     @property
     def wanted(self) -> dict[str, Any]:
         """The arguments of ``open_batches`` apart from the tasks."""
         scope = Scope(**taken(Scope, vars(self)))
-        return {"order": self.order, "overlap": self.overlap, "scope": scope}
+        return {"order": self.order, "overlap": self.overlap, "sets": self.sets, "scope": scope}
 
 
 def open_batch(study: Study, task: TaskDefinition, **wanted: Any) -> Batch | None:
@@ -95,6 +105,7 @@ def open_batches(
     *,
     order: str = "task",
     overlap: int | None = None,
+    sets: int | None = None,
     scope: Scope = EVERYTHING,
     seen: str = "",
     by: User | None = None,
@@ -104,6 +115,7 @@ def open_batches(
     The kind of each task plans them, within ``scope``; those of several tasks are handed out in
     ``order``, one of ORDERS. ``overlap`` is the number of judgments an item (default: the task's);
     with 0 nothing is handed out yet: models judge first, and votes are drawn (evaluation.draws).
+    ``sets`` of so many items of one person and type of question follow one another (ItemSet).
     ``seen`` is the digest of the plan that somebody agreed to: Conflict where it would be another
     by now. Returns a batch for each task with something new. Raises DomainError where nothing can
     be planned for want of answers or of earlier judgments.
@@ -111,7 +123,7 @@ def open_batches(
     # Two openings at once would plan the same queries twice.
     Study.objects.select_for_update().get(pk=study.pk)
     plans = [planned(study, task, scope) for task in tasks]
-    places = arranged(tasks, plans, order)
+    places = arranged(tasks, plans, order, sets)
     if seen and seen != digest(in_order(plans, places)):
         raise Conflict(
             _("The study has changed since: look at the batch once more."), code="changed"
@@ -124,7 +136,36 @@ def open_batches(
         rows = [{"overlap": task.overlap if overlap is None else overlap} | row for row in rows]
         positions = [last + 1 + place for place in row_places]
         batches += [add_items(study, task, rows, positions=positions, by=by)] if rows else []
+    if sets:
+        _store_sets(study, in_order(plans, places), sets, last + 1)
     return batches
+
+
+def _store_sets(study: Study, rows: list[dict], size: int, first: int) -> None:
+    """Store the sets of ``rows``, which stand in their order from the position ``first`` on."""
+    made = _gathered(list(enumerate(rows, first)), lambda placed: _kin(placed[1]), size)
+    ItemSet.objects.bulk_create(
+        ItemSet(study=study, first=run[0][0], last=run[-1][0], persona_id=persona, type=type)
+        for run in made
+        for persona, type in [_kin(run[0][1])]
+    )
+
+
+def _kin(row: dict) -> tuple[int | None, str]:
+    """What the items of a set have in common: the person, and the type of question."""
+    return _persona(row), row["query"].type if row.get("query") else ""
+
+
+def _gathered(rows: list, kin: Callable[[Any], tuple], size: int) -> list[list]:
+    """``rows`` in sets of at most ``size`` of a kind, in the order of their first rows."""
+    made: list[list] = []
+    current: dict[tuple, list] = {}
+    for row in rows:
+        if len(current.get(kin(row), ())) % size == 0:  # none yet, or a full one
+            current[kin(row)] = []
+            made.append(current[kin(row)])
+        current[kin(row)].append(row)
+    return made
 
 
 def _refuse_lacking(study: Study, tasks: list[TaskDefinition], scope: Scope) -> None:
@@ -140,7 +181,10 @@ def _refuse_lacking(study: Study, tasks: list[TaskDefinition], scope: Scope) -> 
 
 
 def arranged(
-    tasks: list[TaskDefinition], plans: list[list[dict]], order: str = "task"
+    tasks: list[TaskDefinition],
+    plans: list[list[dict]],
+    order: str = "task",
+    sets: int | None = None,
 ) -> list[list[int]]:
     """The place of each row of each plan, from 0, in the hand-out of all of them."""
     rows = [(number, n) for number, plan in enumerate(plans) for n in range(len(plan))]
@@ -151,6 +195,8 @@ def arranged(
         rows.sort(key=lambda row: turns[_subject(plans[row[0]][row[1]])])
     elif order == "mixed":
         rows = ordering.mixed(rows, "/".join(task.name for task in tasks))
+    if sets:
+        rows = [*chain(*_gathered(rows, lambda row: _kin(plans[row[0]][row[1]]), sets))]
     places = [[0] * len(plan) for plan in plans]
     for place, (number, n) in enumerate(rows):
         places[number][n] = place

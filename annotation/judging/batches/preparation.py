@@ -63,11 +63,12 @@ def summary_of(
     *,
     order: str = "task",
     overlap: int | None = None,
+    sets: int | None = None,
     scope: Scope = EVERYTHING,
 ) -> Summary:
     """What ``open_batches`` with these arguments would do now. Nothing is stored."""
     plans = [planned(study, task, scope) for task in tasks]
-    places = arranged(tasks, plans, order)
+    places = arranged(tasks, plans, order, sets)
     rows = in_order(plans, places)
     names = in_order(
         [[task.name] * len(plan) for task, plan in zip(tasks, plans, strict=True)], places

@@ -41,7 +41,7 @@ MISSING = {
 
 ASKED = (
     *("queries", "personas", "strategies", "languages", "number", "mixed", "again", "control"),
-    *("also", "order", "overlap"),
+    *("also", "order", "overlap", "sets"),
 )
 # Ids of a refusal, at most.
 NAMED = 5

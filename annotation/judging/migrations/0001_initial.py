@@ -231,6 +231,20 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='ItemSet',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('first', models.BigIntegerField()),
+                ('last', models.BigIntegerField()),
+                ('type', models.CharField(blank=True, choices=[('specific', 'specific to this persona'), ('general', 'general')], max_length=10)),
+                ('persona', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='personas.persona')),
+                ('study', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='item_sets', to='studies.study')),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('study', 'first'), name='one_set_a_place')],
+            },
+        ),
+        migrations.CreateModel(
             name='Desk',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -249,6 +263,7 @@ class Migration(migrations.Migration):
                 ('next_gold', models.PositiveIntegerField(null=True)),
                 ('next_repeat', models.PositiveIntegerField(null=True)),
                 ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='desks', to=settings.AUTH_USER_MODEL)),
+                ('chosen', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judging.itemset')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='desks', to='studies.study')),
             ],
             options={

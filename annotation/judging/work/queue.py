@@ -86,6 +86,26 @@ _TAKE = f"""
     WHERE id = %(desk)s)
     SELECT (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
+# The same of the set that this person chose, wherever its slots lie.
+_TAKE_OF_SET = f"""
+    UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
+           claimed_at = now(), lease_expires_at = now() + %(lease)s
+    WHERE id = ({_OPEN.format(where="s.position BETWEEN %(first)s AND %(last)s")})
+    RETURNING id"""  # noqa: S608 - constants only
+# Of each person and type of question the first set with something for this person.
+_SETS = f"""
+    SELECT * FROM (
+        SELECT DISTINCT ON (w.persona_id, w.type) w.id, w.first, w.last - w.first + 1 AS size,
+               w.type, (SELECT v.profile::text FROM personas_personaversion v
+                        WHERE v.persona_id = w.persona_id
+                        ORDER BY v.version DESC LIMIT 1) AS profile
+        FROM judging_itemset w
+        WHERE w.study_id = %(study)s AND EXISTS (
+            SELECT FROM judging_slot s WHERE s.study_id = w.study_id AND s.status = 'open'
+            AND s.position BETWEEN w.first AND w.last AND {may_take()})
+        ORDER BY w.persona_id, w.type, w.first) sets
+    ORDER BY first LIMIT %(most)s"""  # noqa: S608 - constants only
+MOST_SETS = 200
 # On one screen, at most.
 MOST_TOGETHER = 60
 _GATHER = f"""
@@ -108,17 +128,19 @@ _DESK = """
     SELECT d.id, d.cursor, d.lapped, d.walked_in, d.done,
         coalesce(d.exhausted_at > now() - interval '15 minutes', false),
         d.stopped_at, d.excluded_at, d.qualified_at, d.training_since, d.next_gold, d.next_repeat,
+        w.first, w.last,
         CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
         checks.pass_mark, checks.gold_every, checks.repeat_every,
         checks.retest_number, checks.retest_share, checks.retest_days
     FROM judging_desk d JOIN studies_study study ON study.id = d.study_id
     JOIN accounts_user person ON person.id = d.annotator_id
     LEFT JOIN judging_checks checks ON checks.study_id = d.study_id
+    LEFT JOIN judging_itemset w ON w.id = d.chosen_id
     WHERE d.study_id = %(study)s AND d.annotator_id = %(me)s FOR UPDATE OF d"""
 _FIELDS = (
     *("pk", "cursor", "lapped", "walked_in", "done", "exhausted"),
     *("stopped_at", "excluded_at", "qualified_at", "training_since"),
-    *("next_gold", "next_repeat", "reads"),
+    *("next_gold", "next_repeat", "first", "last", "reads"),
 )
 
 
@@ -136,8 +158,10 @@ def lock_desk(study: Study, annotator: User) -> Desk:
         row = cast(tuple, sql.first(_DESK, whose))
     state, rates = dict(zip(_FIELDS, row, strict=False)), row[len(_FIELDS) :]
     exhausted, reads = state.pop("exhausted"), state.pop("reads")
+    first, last = state.pop("first"), state.pop("last")
     desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **state)
     desk.exhausted = exhausted
+    desk.within = None if first is None else (first, last)
     desk.reads = None if reads is None else json.loads(reads)
     desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
     return desk
@@ -155,7 +179,47 @@ def take(desk: Desk, finished: int = 0) -> UUID | None:
     if check or desk.stopped_at:
         count_done(desk, finished)
         return check
+    if desk.within:
+        return _of_set(desk, finished)
     return cast(tuple, sql.first(_TAKE, _taking(desk, finished)))[0]
+
+
+def _of_set(desk: Desk, finished: int) -> UUID | None:
+    """The next slot of the set that the desk's person chose; None ends it: they may choose anew."""
+    count_done(desk, finished)
+    first, last = cast(tuple, desk.within)
+    row = sql.first(_TAKE_OF_SET, _taking(desk, finished) | {"first": first, "last": last})
+    if row is None:
+        Desk.objects.filter(pk=desk.pk).update(chosen=None)
+    return row[0] if row else None
+
+
+@transaction.atomic
+def choose(study: Study, annotator: User, number: int | None) -> None:
+    """Hand out the items of one set (its id), until it has none for this person; None: of all.
+
+    What they hold stays in their hands. Raises NotFound where the study has no such set.
+    """
+    desk = lock_desk(study, annotator)
+    if number is not None and not study.item_sets.filter(pk=number).exists():
+        raise NotFound(_("The study has no such set."))
+    Desk.objects.filter(pk=desk.pk).update(chosen=number)
+
+
+def open_sets(study: Study, annotator: User) -> list[dict]:
+    """Of each person and type of question the set that comes next for ``annotator``.
+
+    {"id", "size", "type", "profile" (JSON, "" without a person)}. How much of it is left is not
+    said: a hidden check takes nothing off it.
+    """
+    reads = annotator.reads if study.match_languages and annotator.reads else None
+    values = {"study": study.pk, "me": annotator.pk, "reads": reads, "most": MOST_SETS}
+    with connection.cursor() as cursor:
+        cursor.execute(_SETS, values)
+        return [
+            {"id": number, "size": size, "type": type, "profile": profile or ""}
+            for number, _first, size, type, profile in cursor.fetchall()
+        ]
 
 
 def count_done(desk: Desk, finished: int) -> None:

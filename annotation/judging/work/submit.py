@@ -270,6 +270,16 @@ def last_answered(study: Study, annotator: User) -> UUID | None:
     return newest.slot_id if newest and editable(study, newest) else None
 
 
+def beside(study: Study, slot_id: UUID, annotator: User) -> tuple[UUID | None, UUID | None]:
+    """The slots that this person judged before and after ``slot_id``, None for none."""
+    own = Judgment.objects.filter(annotator=annotator, revision=1, slot__study=study)
+    own = own.filter(slot__status=Slot.Status.DONE)
+    first = own.filter(slot=slot_id).values("pk")[:1]
+    before, after = own.filter(pk__lt=first).order_by("-pk"), own.filter(pk__gt=first)
+    pair = [rows.values_list("slot", flat=True).first() for rows in (before, after.order_by("pk"))]
+    return pair[0], pair[1]
+
+
 def editable(study: Study, judgment: Judgment) -> bool:
     """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
 
