@@ -7,6 +7,7 @@ from django.core.management import call_command
 
 from annotation.agreement.board import Board
 from annotation.agreement.figures.page import figure_of, names
+from annotation.agreement.tasks import recompute_due
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
@@ -128,3 +129,26 @@ def test_a_clone_of_a_rater_agrees_fully_and_whom_the_question_missed_is_not_cou
         Board(study, task), "passages"
     ).rows
     assert (judgments, share, count, pairs, value) == (2, 1, 2, 1, 1)
+
+
+def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, login):
+    study = cast.study("own")
+    cast.member("Rui", study, "researcher")
+    odd = {"type": "passages", "name": "odd", "title": "What is odd?"}
+    config = kind_of("questions").check_config({"options": 1, "questions": [odd]})
+    task = study.tasks.create(name="own", kind="questions", overlap=2, config=config)
+    cast.candidates(cast.query(study, "q", None), 1)
+    open_batch(study, task)
+    page = login(cast.person("Rui"))
+    assert page.get("/studies/own/results/own/").status_code == 200
+    option = str(study.items.get().options.get().candidate_id)
+    for name in ("Ann", "Bo"):
+        who = cast.member(name, study, "annotator")
+        sent = {"answers": {"odd": [{"option": option, "start": 0, "end": 2}]}}
+        submit(study, claim(study, who), who, sent, key=name)
+    recompute_due()
+    assert "Marked passages" in page.get("/studies/own/results/own/").content.decode()
+    table = page.get("/studies/own/results/own/?format=csv&chart=passages").content.decode()
+    assert "What is odd?,,2,1.0,2,1,1.0," in table
+    figure = page.get("/studies/own/results/own/figures/passages.svg")
+    assert figure.status_code == 200
