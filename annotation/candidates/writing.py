@@ -444,14 +444,14 @@ def wait_for(
                 time.sleep(POLL_SECONDS)
 
 
-def work(*, seconds: float = SECONDS, study: Study | None = None) -> None:
-    """Write what is due, in many threads, until nothing is or for so many ``seconds``."""
-    end, give_sign = time.monotonic() + seconds, jobs.pulse()
+def work() -> None:
+    """Write what is due, in many threads, until nothing is or for SECONDS."""
+    end, give_sign = time.monotonic() + SECONDS, jobs.pulse()
     ended: SimpleQueue[Generated] = SimpleQueue()
     running = 0
     while True:
         if time.monotonic() < end:
-            for row in _claimed(study, MOST_THREADS - running):
+            for row in _claimed(MOST_THREADS - running):
                 threading.Thread(target=_write_in_thread, args=(row, ended), daemon=True).start()
                 running += 1
         if not running:
@@ -462,8 +462,8 @@ def work(*, seconds: float = SECONDS, study: Study | None = None) -> None:
         give_sign()
 
 
-def _claimed(study: Study | None, most: int) -> Iterator[Generated]:
-    for pk in calls.calls_due(study)[:most]:
+def _claimed(most: int) -> Iterator[Generated]:
+    for pk in calls.calls_due()[:most]:
         if row := calls.claim(pk):
             yield row
 

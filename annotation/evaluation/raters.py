@@ -25,7 +25,6 @@ from django.db.models import Q
 from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
-from annotation.accounts.models import User
 from annotation.candidates.calls import parsed
 from annotation.core import audit, schema
 from annotation.core.errors import DomainError
@@ -412,7 +411,7 @@ def runs_of(study: Study) -> list[Run]:
 
 
 @transaction.atomic
-def import_verdicts(study: Study, path: Path | str, *, by: User | None = None) -> dict:
+def import_verdicts(study: Study, path: Path | str) -> dict:
     """Store the verdicts of the file ``path``, JSON lines.
 
     A line is ``{"task": item's id, "model", "label" or "value"}``, of a task with several questions
@@ -435,7 +434,7 @@ def import_verdicts(study: Study, path: Path | str, *, by: User | None = None) -
     Verdict.objects.bulk_create(new, batch_size=5_000)
     models = sorted({row["model"] for _, row in rows})
     if new:
-        audit.record(by, "verdicts.add", study, verdicts=len(new), models=models)
+        audit.record(None, "verdicts.add", study, verdicts=len(new), models=models)
     items = {row["task"] for _, row in rows}
     return {"verdicts": len(rows), "new": len(new), "items": len(items), "models": models}
 

@@ -126,7 +126,7 @@ def test_a_killed_pool_loses_no_row_and_repeats_one_call_a_place(cast, settings)
         # Half a minute later.
         running.update(lease_expires_at=Now() - timedelta(seconds=1))
         calls.reap()
-        writing.work(study=study)
+        writing.work()
         assert _counts(rows) == {("done", 1): 4, ("done", 2): 4}
         assert endpoint.calls == 8 + 4
     assert set(rows.values_list("text", flat=True)) == {"Walk."}

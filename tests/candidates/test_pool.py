@@ -21,7 +21,7 @@ def test_a_pool_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
     with ScriptedEndpoint(latency=0.3) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
         generate.request_answers(study, strategies=["A3"])
-        writing.work(study=study)
+        writing.work()
         assert (endpoint.calls, endpoint.most_at_once) == (9, 3)
     assert Candidate.objects.filter(status="done").count() == 9
 
@@ -37,7 +37,7 @@ def test_a_worker_gives_signs_while_models_write(cast, settings, monkeypatch):
     with ScriptedEndpoint(latency=1) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=2)]
         generate.request_answers(study, strategies=["A3"])
-        writing.work(study=study)
+        writing.work()
     assert Candidate.objects.filter(status="done", attempts=1).count() == 2
     assert len(signs) > 5
 
@@ -60,7 +60,7 @@ def test_a_row_that_breaks_the_writer_keeps_its_lease_and_the_others_are_written
     with ScriptedEndpoint() as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
         generate.request_answers(study, strategies=["A3"])
-        writing.work(study=study)
+        writing.work()
     rows = Candidate.objects.order_by("query__external_id")
     assert list(rows.values_list("status", flat=True)) == ["done", "running", "done"]
 

@@ -21,12 +21,11 @@ from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
 from annotation.candidates.strategies import NEAREST, NEWEST, QUESTION_ALONE, Brief, by_name
 from annotation.core.embed import embed
-from annotation.core.errors import DomainError
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
 from annotation.evaluation.asking import Question, read_yes_no
-from annotation.evaluation.pairs import digest_of, release_of
+from annotation.evaluation.pairs import BenchmarkError, digest_of, release_of
 from annotation.evaluation.systems import Key, Writing
 from annotation.evaluation.tables import N, Row, Table, names_of
 from annotation.papers.bespoke.layout import CRITERIA, HISTORIES
@@ -92,12 +91,6 @@ _DRAFT = {key: {"feedback": "?"} for key in KEYS}
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
 
 
-class JudgedError(DomainError):
-    """The folder is no BESPOKE release that a judge can be asked about."""
-
-    code = "benchmark"
-
-
 @dataclass(frozen=True)
 class Response:
     """A response with the person's scores and feedback by key; a score may be None."""
@@ -135,21 +128,23 @@ class Judged:
 
 
 def read(folder: Path) -> Judged:
-    """Read a release's folder. Raises JudgedError with the file and row of the first fault."""
+    """Read a release's folder. Raises BenchmarkError with the file and row of the first fault."""
     folder, queries = Path(folder), {}
     files = {name: _files(folder, name) for name in TABLES}
     if not files["meta_test"]:
-        raise JudgedError(f"{folder} holds no meta_test: it is no BESPOKE release.")
+        raise BenchmarkError(f"{folder} holds no meta_test: it is no BESPOKE release.")
     for name, paths in files.items():
         for path in paths:
-            for number, row in whole_rows(path, f"{name}/{path.name}", JudgedError):
+            for number, row in whole_rows(path, f"{name}/{path.name}", BenchmarkError):
                 try:
                     _take(queries, name, row)
                 except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                    raise JudgedError(f"{name}/{path.name}, row {number}: {_why(error)}") from error
+                    raise BenchmarkError(
+                        f"{name}/{path.name}, row {number}: {_why(error)}"
+                    ) from error
     tested = [query for query in queries.values() if query.tests]
     if not tested:
-        raise JudgedError(f"{folder} holds no response to test.")
+        raise BenchmarkError(f"{folder} holds no response to test.")
     paths = [path for listed in files.values() for path in listed]
     return Judged(tested, digest_of(paths), release_of(folder), folder=folder)
 
@@ -333,7 +328,7 @@ def row(criteria: dict[str, float | None], recall: float | None) -> dict:
 def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
     """The paper's row and the agreement with the persons, of {unit: (value, text)}."""
     agreed = agreement(asked, _judgments(asked, replies))
-    return _scored(asked, replies) | {
+    return scored(None, asked, replies) | {
         "agreement": agreed,
         "feedback": _feedback_accuracy(asked, replies),
     }
@@ -359,12 +354,9 @@ def _feedback_accuracy(asked: list[tuple[Query, Response]], replies: dict[str, t
     return cell.as_json() | {"unparsed": unread}
 
 
-def scored(judged: Judged, asked: list, replies: dict[str, tuple]) -> dict:
-    """The figures of a system's answers."""
-    return _scored(asked, replies)
-
-
-def _scored(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
+def scored(
+    judged: Judged | None, asked: list[tuple[Query, Response]], replies: dict[str, tuple]
+) -> dict:
     """The paper's row, with intervals over persons.
 
     Recall is 0 for a response without claims, and a claim whose reply cannot be read is not
@@ -411,7 +403,9 @@ def writing(judged: Judged, arm: str, limit: int | None) -> Writing:
     kinds = ("search",) if arm == "search" else tuple(HISTORIES.values())
     sessions = _sessions(judged.folder, kinds) if strategy.history else {}
     if strategy.history and not sessions:
-        raise JudgedError(f"{judged.folder} holds no sessions: no answer can be written from them.")
+        raise BenchmarkError(
+            f"{judged.folder} holds no sessions: no answer can be written from them."
+        )
     briefs = {}
     for query in judged.queries[:limit]:
         texts = sessions.get(query.user, [])
@@ -426,7 +420,7 @@ def _sessions(folder: Path, kinds: tuple[str, ...]) -> dict[str, list[str]]:
     sessions: dict[str, list[str]] = {}
     for name, kind in HISTORIES.items():
         for path in parts(folder, name, WITH_STRUCTURE) if kind in kinds else ():
-            for _number, row in whole_rows(path, f"{name}{path.suffix}", JudgedError):
+            for _number, row in whole_rows(path, f"{name}{path.suffix}", BenchmarkError):
                 sessions.setdefault(str(row.get("user")), []).append(str(row.get("history") or ""))
     return sessions
 

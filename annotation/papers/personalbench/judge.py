@@ -448,40 +448,22 @@ def systems(results: list[dict], judges: list[dict]) -> Table:
     """Systems at each stage, people beside them, and the judges on the release's own answers."""
     heads = [head for head in _HEADS if head != "Spearman"]
     wanted = sorted(results, key=lambda result: -result["n"])
-    names = names_of(
-        [
-            (
-                (r["asked"], r["model"], r["setting"]),
-                f"{r['n']} answers, {r['model']}, sees: {r['setting']}",
-            )
-            for r in wanted
-        ]
-    )
+    by = "{n} answers, {model}, sees: {setting}"
+    names = names_of([((r["asked"], r["model"], r["setting"]), by.format(**r)) for r in wanted])
     rows = [_row(r["model"], f"{r['system']}, {r['context']}", r, name, heads)
             for r, name in zip(wanted, names, strict=True)]  # fmt: skip
     for result in wanted:
         human = result["people"] | {"relevance": {
             "f1": {"system": _figure(result, ("relevance", "f1", "people"))},
             "selected": result["relevance"]["people_selected"]}}  # fmt: skip
-        line = _row(
-            "people",
-            "their own judgments",
-            human,
-            f"{human['n']} answers of the release, people",
-            heads,
-        )
+        measured_on = f"{human['n']} answers of the release, people"
+        line = _row("people", "their own judgments", human, measured_on, heads)
         rows += [line] if line not in rows else []
     for result in judges:
-        name = f"{result['model']} on the release's own answers"
-        rows.append(
-            _row(
-                result["model"],
-                name,
-                result,
-                f"{result['n']} answers of the release, {result['model']}",
-                heads,
-            )
-        )
+        model = result["model"]
+        measured_on = f"{result['n']} answers of the release, {model}"
+        name = f"{model} on the release's own answers"
+        rows.append(_row(model, name, result, measured_on, heads))
     ranked = frozenset(("Accepted", "Extracted", "Relevance F1", "Rating", "Better"))
     return Table(_("Systems"), [N, "persons", *heads], rows, 2, _("System"), ranked, "answers")
 

@@ -1,1 +1,0 @@
-"""BESPOKE: people judge answers to their own queries, from their own histories."""

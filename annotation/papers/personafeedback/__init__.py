@@ -1,1 +1,0 @@
-"""PersonaFeedback: many people play a described person and choose between answers."""
