@@ -1,5 +1,6 @@
 """The table of a study's items: searched, filtered, sorted, in pages by key; what can be done."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -314,7 +315,7 @@ class ActForm(forms.Form):
         label=gettext_lazy("Judgments more"), min_value=1, max_value=100, required=False
     )
     people = forms.CharField(
-        label=gettext_lazy("Annotators (names or e-mails, with commas)"),
+        label=gettext_lazy("Annotators, with commas: names, e-mails, crowd links, languages"),
         max_length=5_000,
         required=False,
     )
@@ -374,27 +375,39 @@ def _more_votes(study: Study, items: list[Item], number: int | None = None) -> i
 
 
 def _assign(study: Study, items: list[Item], people: str = "") -> int:
-    """Keep an open judgment of each item for each of these annotators (e-mail or name)."""
-    names = [name.strip() for name in people.replace("\n", ",").split(",") if name.strip()]
-    members = study.memberships.filter(role="annotator", left_at=None).select_related("user")
-    known = {key.lower(): m.user for m in members for key in (m.user.email, m.user.name) if key}
-    if missing := [name for name in names if name.lower() not in known]:
-        raise DomainError(_("“%s” is no annotator of this study.") % missing[0][:80])
-    if not names:
-        raise DomainError(_("Name the annotators, separated by commas."))
-    chosen = list({known[name.lower()].pk: known[name.lower()] for name in names}.values())
-    changed = 0
+    """Keep an open judgment of each item for each of these annotators, by turns where it has fewer.
+
+    ``people`` are e-mails or names, crowd sources for all of theirs, codes of languages for all who
+    read them.
+    """
+    chosen, given = _annotators(study, people), Counter[int]()
     for item in items:
         had = set(item.slots.exclude(annotator=None).values_list("annotator", flat=True))
         had |= set(item.slots.exclude(reserved_for=None).values_list("reserved_for", flat=True))
         free = item.slots.select_for_update().filter(status="open", reserved_for=None)
-        wanted = [person for person in chosen if person.pk not in had]
+        wanted = sorted((pk for pk in chosen if pk not in had), key=given.__getitem__)
         for slot, person in zip(free.order_by("ordinal"), wanted, strict=False):
-            slot.reserved_for, slot.returned = person, True
+            slot.reserved_for, slot.returned = chosen[person], True
             slot.save(update_fields=["reserved_for", "returned"])
-            changed += 1
+            given[person] += 1
     _look_again(study)
-    return changed
+    return given.total()
+
+
+def _annotators(study: Study, people: str) -> dict[int, User]:
+    """The annotators that ``people`` names, by their ids; DomainError where one is none."""
+    known: dict[str, dict[int, User]] = defaultdict(dict)
+    members = study.memberships.filter(role="annotator", left_at=None).select_related("user")
+    sources = dict(study.crowd_entries.values_list("user", "source__name"))
+    for user in (member.user for member in members):
+        for key in (user.email, user.name, sources.get(user.pk), *(user.reads or ())):
+            known[(key or "").lower()][user.pk] = user
+    names = [name.strip() for name in people.replace("\n", ",").split(",") if name.strip()]
+    if missing := [name for name in names if name.lower() not in known]:
+        raise DomainError(_("“%s” is no annotator of this study.") % missing[0][:80])
+    if not names:
+        raise DomainError(_("Name the annotators, separated by commas."))
+    return {pk: user for name in names for pk, user in known[name.lower()].items()}
 
 
 def _look_again(study: Study) -> None:

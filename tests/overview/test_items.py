@@ -6,6 +6,7 @@ import io
 import pytest
 from django.core.management import call_command
 
+from annotation.accounts.models import User
 from annotation.core.errors import DomainError
 from annotation.judging.models import Item, ItemComment, Judgment, Slot
 from annotation.overview import items
@@ -125,6 +126,23 @@ def test_assigned_items_are_kept_for_their_annotators(voted, tea, cast):
     assert sorted(slots.values_list("reserved_for__name", flat=True)) == ["Ann", "Bo"]
     with pytest.raises(DomainError, match="no annotator"):
         items.act(tea, [voted[3]], "assign", by=by, people="Carol")
+
+
+def test_items_are_assigned_to_all_of_a_crowd_link_or_a_language_by_turns(voted, tea, cast):
+    by = cast.person("Carol")
+    people = [cast.member(name, tea, "annotator") for name in ("Dee", "Eli", "Fay")]
+    source = tea.sources.create(name="Prolific", completion_code="C")
+    for person in people[:2]:
+        source.entries.create(study=tea, user=person, participant=person.name, session="s")
+    User.objects.filter(pk=people[2].pk).update(reads=["ko"])
+    for item in voted[2:]:  # one slot of each is open
+        rest = Slot.objects.filter(item__external_id=item, status="open").order_by("ordinal")[1:]
+        Slot.objects.filter(pk__in=[slot.pk for slot in rest]).update(status="closed")
+    assert items.act(tea, voted[2:], "assign", by=by, people="prolific") == 2
+    reserved = Slot.objects.filter(reserved_for__isnull=False)
+    assert sorted(reserved.values_list("reserved_for__name", flat=True)) == ["Dee", "Eli"]
+    items.act(tea, voted[2:], "open", by=by)
+    assert items.act(tea, voted[2:], "assign", by=by, people="KO") == 2
 
 
 def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
