@@ -1,5 +1,6 @@
 """From what models extracted to attributes that people judge: filtered, clustered, made."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
-from annotation.candidates.models import JUDGED, Extraction
+from annotation.candidates.models import JUDGED, Extraction, Proposal
 from annotation.core import audit, foreign, learned
 from annotation.core.embed import DIMENSIONS, unit
 from annotation.core.errors import DomainError
@@ -130,6 +131,9 @@ def make(study: Study, thresholds: Thresholds, *, by: User | None = None) -> dic
     """
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     counts = {"statements": 0, "attributes": 0, "people": 0, "left": 0}
+    asked = statements(study).order_by().values_list("proposal__model", "proposal__endpoint")
+    used = Counter(model for model, _endpoint in asked.distinct())
+    shared = {model for model, endpoints in used.items() if endpoints > 1}
     for rows in _people(study):
         made = Attribute.objects.filter(extractions__persona=rows[0].persona_id).distinct()
         if made.filter(JUDGED).exists():
@@ -137,7 +141,7 @@ def make(study: Study, thresholds: Thresholds, *, by: User | None = None) -> dic
             continue
         Attribute.objects.filter(pk__in=list(made.values_list("pk", flat=True))).delete()
         groups = clustered(rows, thresholds)
-        _store(groups)
+        _store(groups, shared)
         counts["statements"] += sum(len(cluster.members) for cluster in groups)
         counts["attributes"] += len(groups)
         counts["people"] += bool(groups)
@@ -153,14 +157,15 @@ def _settings(thresholds: Thresholds) -> dict:
     return {"confidence": thresholds.confidence, "similarity": thresholds.similarity}
 
 
-def _store(groups: list[Cluster]) -> None:
+def _store(groups: list[Cluster], shared: set[str]) -> None:
+    """Store an attribute a cluster; models that several extractors have are named with theirs."""
     made = Attribute.objects.bulk_create(
         Attribute(
             persona_id=cluster.first.persona_id,
             external_id=f"x-{cluster.first.proposal_id.hex[:12]}-{cluster.first.number}",
             text=cluster.first.wording,
             confidence=cluster.first.confidence,
-            model=cluster.first.proposal.model,
+            model=_extractor(cluster.first.proposal, shared),
         )
         for cluster in groups
     )
@@ -169,6 +174,11 @@ def _store(groups: list[Cluster]) -> None:
             attribute=attribute
         )
         Evidence.objects.bulk_create(_evidence(attribute, cluster))
+
+
+def _extractor(proposal: Proposal, shared: set[str]) -> str:
+    name = f"{proposal.model} ({proposal.endpoint})" if proposal.model in shared else proposal.model
+    return name[:200]
 
 
 def _evidence(attribute: Attribute, cluster: Cluster) -> list[Evidence]:

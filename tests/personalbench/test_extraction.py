@@ -182,6 +182,14 @@ def test_a_model_is_asked_about_a_conversation_once_and_another_model_again(
     assert set(Attribute.objects.values_list("model", flat=True)) == {"scripted-1 (warm)"}
 
 
+def test_statements_of_extractors_that_were_never_set_together_are_told_apart(extracted):
+    second = Proposal.objects.order_by("number").last()
+    Proposal.objects.filter(pk=second.pk).update(endpoint="later")
+    attributes.make(extracted, Thresholds(0.4, 1.0))
+    names = Attribute.objects.order_by("-confidence").values_list("model", flat=True)
+    assert list(names) == ["scripted-1 (scripted)", "scripted-1 (later)"]
+
+
 def test_low_confidence_is_dropped_and_one_meaning_is_one_attribute(extracted, ada):
     counts = attributes.make(extracted, Thresholds(0.4, 0.7))
     assert counts == {"statements": 2, "attributes": 1, "people": 1, "left": 0}
