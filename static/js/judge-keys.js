@@ -27,11 +27,14 @@
     return all.find((one) => one.classList.contains("at")) || all[0];
   }
 
-  function enter(group) {
+  // ``left`` is the field that is left for the keys: words alone have no other stop.
+  function enter(group, left) {
     form().querySelectorAll(".at").forEach((one) => one.classList.remove("at"));
     if (!group) return;
     group.classList.add("at");
-    (group.querySelector(":checked") || group.querySelector("input")).focus();
+    const stop = group.querySelector(":checked") || group.querySelector("input:not([type=hidden]), textarea, button");
+    if (stop === left) left.blur();
+    else stop.focus();
   }
 
   function press(radio) {
@@ -135,7 +138,7 @@
     if (event.ctrlKey || event.metaKey || open) return;
     if (typing(event.target)) {
       scored = null;
-      if (event.key === "Escape" && form() && form().contains(event.target)) enter(current());
+      if (event.key === "Escape" && form() && form().contains(event.target)) enter(current(), event.target);
       return;
     }
     if (!settings.on || (form() && form().dataset.waiting)) return;

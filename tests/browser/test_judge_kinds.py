@@ -167,11 +167,16 @@ def test_a_kind_is_judged_without_javascript(open_page, desk):
 
 
 def test_passages_are_marked_by_keys_on_a_narrow_page_and_come_back_to_be_changed(open_page, desk):
-    page = desk(open_page(viewport=PHONE), "questions", options=1, questions=[WRONG], reason="off")
+    asked = [{"type": "text", "name": "why", "required": False}, WRONG]
+    page = desk(open_page(viewport=PHONE), "questions", options=1, questions=asked, reason="off")
     Candidate.objects.update(text="\r\n**Walk** 🚶 to <b>\rthe mill, the mill.")
     page.reload()
+    # From question to question: words, then passages.
+    for key in ("j", "Escape", "j", "Enter"):
+        page.keyboard.press(key)
     for words, mark in (("🚶 to", "Fact"), ("the mill", "Tone")):
-        page.keyboard.press("m")
+        if mark == "Tone":
+            page.keyboard.press("m")
         dialog = page.get_by_role("dialog", name="Mark a passage")
         expect(dialog.get_by_label("The passage")).to_be_focused()
         page.keyboard.type(words)
