@@ -18,8 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from annotation.agreement.statistics.allocation import drawn_until, learned_spread, probabilities
-from annotation.agreement.statistics.prediction_powered import Estimate, Votes, mean
+from annotation.agreement.statistics.prediction_powered import (
+    Estimate,
+    Votes,
+    drawn_until,
+    learned_spread,
+    mean,
+    probabilities,
+)
 
 SEEDS = 200
 PARTS = (0.1, 0.2, 1 / 3, 0.5)

@@ -19,7 +19,7 @@ from django.db.models.functions import Cast, TruncDate
 from django.utils.translation import gettext as _
 
 from annotation.agreement.models import AgreementResult
-from annotation.agreement.statistics.kendall import concordance
+from annotation.agreement.statistics.correlation import concordance
 from annotation.core import sql
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Item

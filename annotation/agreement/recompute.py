@@ -19,7 +19,7 @@ from annotation.agreement.models import (
     TopUp,
 )
 from annotation.agreement.report import CONTENTS, agreement_report
-from annotation.agreement.statistics import kendall
+from annotation.agreement.statistics import correlation
 from annotation.agreement.tiers import collection, rules
 from annotation.agreement.tiers.rules import DEFAULT, TierRule
 from annotation.judging.kinds import kind_of
@@ -60,7 +60,7 @@ def changes() -> int | None:
         return cursor.fetchone()[0]
 
 
-def due() -> list[tuple[Study, str]]:
+def results_due() -> list[tuple[Study, str]]:
     """(study, task name) of every result that no longer matches what it was computed from."""
     due = []
     batches = Batch.objects.filter(study=OuterRef("pk"))
@@ -262,7 +262,7 @@ def _proposals(definition: TaskDefinition, withdrawn: list[int]) -> dict:
 def _of_measure(definition: TaskDefinition, measure: Measure, withdrawn: list[int]) -> dict:
     columns = stored.read(definition, measure, withdrawn=withdrawn)
     if measure.level == "ranks":
-        return kendall.report([places for _item, places in rankings_of(columns)])
+        return correlation.concordance_report([places for _item, places in rankings_of(columns)])
     votes = stored.task_votes(definition, measure.name, columns=columns)
     report = _agreement(votes.votes, votes.level, votes.declared)
     return report if counting.is_numbered(measure) else report | {"classes": list(measure.labels)}

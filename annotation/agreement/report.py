@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.agreement.statistics import cohen, icc, kappas, krippendorff
+from annotation.agreement.statistics import correlation, kappas, krippendorff
 from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.coefficient import undefined, with_resamples
 from annotation.agreement.statistics.kappas import Patterns
@@ -21,7 +21,6 @@ def agreement_report(
     level: str = "nominal",
     declared: Sequence[str] | None = None,
     resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> dict[str, Any]:
     """Every coefficient of section 3 of the contract for ``votes``.
 
@@ -38,7 +37,7 @@ def agreement_report(
     patterns = kappas.patterns_of(counts)
     return {
         **counts_report(patterns, len(votes.workers), labels),
-        **coefficients(patterns, level, values, resamples, seed),
+        **coefficients(patterns, level, values, resamples),
         "cohen_kappa": cohen_report(votes, category, labels, values),
         "icc": icc_report(votes, category, patterns, values),
     }
@@ -66,7 +65,6 @@ def coefficients(
     level: str = "nominal",
     values: Sequence | None = None,
     resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> dict[str, dict]:
     """Percent agreement, the kappas and alpha from vote patterns alone.
 
@@ -81,7 +79,7 @@ def coefficients(
         "gwet_ac1": kappas.gwet_ac1(patterns),
     }
     levels = kappas.LEVELS[: kappas.LEVELS.index(level) + 1]
-    drawn = _drawn(patterns, levels, values, resamples, seed)
+    drawn = _drawn(patterns, levels, values, resamples)
     out: dict[str, dict[str, Any]] = {
         name: coefficient.as_json() for name, coefficient in coefficients.items()
     }
@@ -101,7 +99,7 @@ def coefficients(
 
 
 def _drawn(
-    patterns: Patterns, levels: Sequence[str], values: Sequence | None, resamples: int, seed: int
+    patterns: Patterns, levels: Sequence[str], values: Sequence | None, resamples: int
 ) -> dict[str, np.ndarray]:
     """The kappas and every level's alpha of the same resamples; {} where there are none."""
     if not resamples or patterns.paired.items < 2:
@@ -112,7 +110,7 @@ def _drawn(
         alphas = {x: krippendorff.alphas(patterns, weights, x, values) for x in levels}
         return {**weighted_kappas(patterns, weights), **alphas}
 
-    return resampled(patterns, compute, resamples, seed)
+    return resampled(patterns, compute, resamples)
 
 
 def cohen_report(
@@ -120,12 +118,12 @@ def cohen_report(
 ) -> dict:
     """Cohen's kappa of all annotator pairs with shared items, and their mean."""
     try:
-        tables = cohen.confusions(
+        tables = kappas.confusions(
             votes.task, votes.worker, category, len(votes.workers), len(labels)
         )
     except ValueError as error:
         return {"pairs": [], "mean": None, "reason": str(error)}
-    columns: dict[str, Any] = cohen.cohen_table(tables, values)
+    columns: dict[str, Any] = kappas.cohen_table(tables, values)
     defined = columns["value"][np.isfinite(columns["value"])]
     cells: dict[str, list[Any]] = {
         name: [None] * len(tables.n) if column is None else _without_nan(column)
@@ -153,9 +151,9 @@ def icc_report(
     """The six intraclass correlations, or why there are none."""
     if values is None:
         reason = undefined("scores are needed: ordinal level or higher").as_json()
-        return dict.fromkeys(icc.FORMS, reason)
+        return dict.fromkeys(correlation.FORMS, reason)
     raters = None
     if len(votes) == len(votes.tasks) * len(votes.workers) and len(votes.workers) > 1:
         raters = kappas.count_votes(votes.worker, category, len(votes.workers), len(values))
-    sums = icc.sums_of_patterns(patterns, values, raters)
-    return {name: coefficient.as_json() for name, coefficient in icc.icc(sums).items()}
+    sums = correlation.sums_of_patterns(patterns, values, raters)
+    return {name: coefficient.as_json() for name, coefficient in correlation.icc(sums).items()}

@@ -1,12 +1,15 @@
 """People's choices against scores of the answers, and against keys that nobody is shown.
 
-Scores are whoever's: how they go with the choices, how they spread. Keys of imported items are
-experts' labels.
+Scores are whoever's, keys of imported items experts' labels. One *pair* is the chosen answer of an
+item and one it won against, with the difference of their scores. Every pair counts in both orders,
+so the order in which answers are stored does not matter: with d the differences, Pearson's
+correlation of ±d with ±1 is Σd / √(N·Σd²), and tau-b is that of the doubled rows.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -14,23 +17,155 @@ from django.core.cache import cache
 from django.db.models import Count, Max
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
+from numpy.typing import ArrayLike
 
-from annotation.agreement import ratings
 from annotation.agreement.models import ItemTier
-from annotation.agreement.statistics.coefficient import Coefficient, wilson
+from annotation.agreement.statistics.bootstrap import resampled_weights
+from annotation.agreement.statistics.coefficient import (
+    Coefficient,
+    undefined,
+    wilson,
+    with_resamples,
+)
+from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.summary import Figure
 from annotation.agreement.tiers.rules import TIERS
+from annotation.agreement.wording import tier_name, translated
 from annotation.candidates.models import AspectScore
+from annotation.core import charts
+from annotation.core.charts import Dot
 from annotation.judging.models import Item, ItemOption
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 from annotation.votes.stored import candidates_of, read
 
+MAX_CELLS = 50_000_000
+CHUNK_CELLS = 1_000_000
+FEW_VALUES = 64
+NO_PAIR_SCORED = "no pair has both of its scores"
+NEVER_DIFFER = "the two scores of every pair are equal"
+NO_DRAWS = "no interval: it was not asked for, or there are too many different scores"
 # Points of a scale that names none.
 POINTS = 5
 ALL = "all"
 CHOICE = "choice"
 CACHED_SECONDS = 3600
+# How the rows of people are called; models have their names.
+VOTES, MAJORITY = "votes", "majority"
+
+
+@dataclass(frozen=True)
+class Rating:
+    """How an aspect's scores go with the choices.
+
+    ``items`` and ``pairs`` are what it was computed from, ``equal`` the pairs with equal scores.
+    ``accuracy`` is the share of pairs in which the chosen answer has the higher score, equal ones
+    counted as half; ``pearson`` and ``tau_b`` are correlations of score and choice.
+    """
+
+    items: int
+    pairs: int
+    equal: int
+    accuracy: Coefficient
+    pearson: Coefficient
+    tau_b: Coefficient
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers and coefficients by name."""
+        coefficients = {
+            name: getattr(self, name).as_json() for name in ("accuracy", "pearson", "tau_b")
+        }
+        return {"items": self.items, "pairs": self.pairs, "equal": self.equal, **coefficients}
+
+
+def rate(item: ArrayLike, difference: ArrayLike, resamples: int = 1000) -> Rating:
+    """Rating of pairs: codes of their ``item`` from 0, and ``difference`` chosen minus other score.
+
+    Intervals are percentiles over ``resamples`` draws of items; pairs of one item stay together.
+    There is none where draws times different values are more than MAX_CELLS.
+    """
+    item, difference = np.asarray(item), np.asarray(difference, dtype=float)
+    if not len(difference):
+        nothing = undefined(NO_PAIR_SCORED)
+        return Rating(0, 0, 0, nothing, nothing, nothing)
+    items, item = np.unique(item, return_inverse=True)
+    # The values rise and mirror one another: the other order of a pair has the mirrored place.
+    values = np.unique(np.concatenate([difference, -difference]))
+    place = np.searchsorted(values, difference)
+    estimates = _statistics(np.bincount(place, minlength=len(values))[None, :], values)
+    draws: Sequence[np.ndarray | tuple] = [()] * len(estimates)
+    if resamples and resamples * len(values) <= MAX_CELLS:
+        draws = _draws(item, place, len(items), values, resamples)
+    coefficients = (_coefficient(*both) for both in zip(estimates, draws, strict=True))
+    equal = int(np.count_nonzero(difference == 0))
+    return Rating(len(items), len(difference), equal, *coefficients)
+
+
+def correlation(first: ArrayLike, second: ArrayLike) -> Coefficient:
+    """Pearson's correlation of two aspects' differences of the same pairs, both orders counted."""
+    first, second = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    if not len(first):
+        return undefined(NO_PAIR_SCORED)
+    lengths = np.linalg.norm(first) * np.linalg.norm(second)
+    if not lengths:
+        return undefined(NEVER_DIFFER)
+    return Coefficient(float(np.clip(first @ second / lengths, -1, 1)))
+
+
+def _coefficient(value: np.ndarray, draws: np.ndarray | tuple) -> Coefficient:
+    if np.isnan(value[0]):
+        return undefined(NEVER_DIFFER)
+    return with_resamples(value[0], draws, NO_DRAWS)
+
+
+def _draws(
+    item: np.ndarray, place: np.ndarray, items: int, values: np.ndarray, resamples: int
+) -> list[np.ndarray]:
+    """The three statistics of every resample of items."""
+    weight, owner, times = np.ones(items, dtype=np.int64), item, np.ones(len(item), dtype=np.int64)
+    if len(values) <= FEW_VALUES:
+        # Items with equal differences are one pattern, so the cost does not grow with the items.
+        cells = np.bincount(item * len(values) + place, minlength=items * len(values))
+        patterns = patterns_of(cells.reshape(items, len(values)))
+        owner, place = np.nonzero(patterns.counts)
+        weight, times = patterns.weight, patterns.counts[owner, place]
+
+    def counts(row: np.ndarray) -> np.ndarray:
+        return np.bincount(place, weights=row[owner] * times, minlength=len(values))
+
+    blocks = [
+        _statistics(np.stack([counts(row) for row in rows]), values)
+        for block in resampled_weights(weight, resamples)
+        for rows in np.array_split(block, -(-len(block) * len(values) // CHUNK_CELLS))
+    ]
+    return [np.concatenate(parts) for parts in zip(*blocks, strict=True)]
+
+
+def _statistics(
+    counts: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Accuracy, Pearson and tau-b of each row of ``counts`` of pairs by difference ``values``.
+
+    NaN for correlations where all differences are 0.
+    """
+    n = counts.sum(axis=1)
+    above, equal = counts[:, values > 0].sum(axis=1), counts[:, values == 0].sum(axis=1)
+    squares = counts @ values**2
+    pearson = _ratio(counts @ values, np.sqrt(n * squares), squares > 0)
+    # Rows of choice +1 lie at their value, those of -1 at its mirror image.
+    mirrored = counts[:, ::-1]
+    lower = np.cumsum(mirrored, axis=1) - mirrored
+    balance = (counts * (2 * lower + mirrored - n[:, None])).sum(axis=1)
+    column = counts + mirrored
+    tied = (column * (column - 1) / 2).sum(axis=1)
+    untied = n * (2 * n - 1) - tied
+    tau_b = _ratio(balance, n * np.sqrt(untied), untied > 0)
+    return (above + equal / 2) / n, pearson, tau_b
+
+
+def _ratio(top: np.ndarray, bottom: np.ndarray, where: np.ndarray) -> np.ndarray:
+    return np.divide(top, bottom, out=np.full(len(top), np.nan), where=where)
 
 
 def scores(study: Study) -> dict[tuple[str, str], dict]:
@@ -170,7 +305,7 @@ def _rated(pairs: Pairs, scores: dict) -> Rated:
         for name in (ALL, *TIERS):
             in_tier = np.ones(len(tier), dtype=bool) if name == ALL else tier == name
             if in_tier.any():
-                rating = ratings.rate(item[in_tier], difference[in_tier])
+                rating = rate(item[in_tier], difference[in_tier])
                 table[source, aspect, name] = rating
     return Rated(table, _matrix(table, differences))
 
@@ -185,7 +320,7 @@ def _matrix(table: dict, differences: dict) -> dict:
         for (whose, other), (others, other_difference) in differences.items():
             if whose == source and other < aspect and len(others):
                 _both, ours, same = np.intersect1d(places, others, return_indices=True)
-                together = ratings.correlation(other_difference[same], difference[ours])
+                together = correlation(other_difference[same], difference[ours])
                 matrix[source, other, aspect] = together
     return matrix
 
@@ -197,10 +332,6 @@ def any_scores(study: Study) -> bool:
     scored = study.batches.filter(task__name__in=names)
     judged = Item.objects.work().filter(batch__in=list(scored), done__gt=0)
     return imported.exists() or judged.exists()
-
-
-# How the rows of people are called; models have their names.
-VOTES, MAJORITY = "votes", "majority"
 
 
 @dataclass(frozen=True)
@@ -263,3 +394,95 @@ def _share(key: str, who: str, keys: dict, by_source: dict) -> Compared:
     )
     right = [str(label) == str(truth) for label, truth in pairs]
     return Compared(key, who, wilson(sum(right), len(right)), len(right))
+
+
+def rating_figures(ratings: Rated) -> list[Figure]:
+    """Tables and charts of ``rated``: three for each source."""
+    return [
+        make(ratings, source, f"{key}-{place}")
+        for place, source in enumerate(ratings.sources, start=1)
+        for key, make in (("scores", _accuracies), ("tiers", _tiers), ("aspects", _aspects))
+    ]
+
+
+def _accuracies(ratings: Rated, source: str, key: str) -> Figure:
+    title = _("Accuracy: %(source)s") % {"source": source}
+    lead = _("Share of pairs in which the chosen answer has the higher score; 0.5 is a coin.")
+    how = _(
+        "A pair is the answer that won its item by the tier rule, and one that it won against. "
+        "Accuracy: the share of pairs whose winner has the higher score; equal scores count as "
+        "half. Pearson and tau-b: the difference of the two scores against the choice, each pair "
+        "in both orders. Intervals are percentiles over 1,000 resamples of items."
+    )
+    header: tuple[str, ...] = (_("Aspect"), _("Tier"), _("Items"), _("Pairs"), _("Equal scores"))
+    for name in (_("Accuracy"), _("Pearson"), _("tau-b")):
+        header += (name, _("low"), _("high"))
+    rows, marks = [], []
+    for aspect, tier, rating in _of(ratings, source):
+        shown = (rating.accuracy, rating.pearson, rating.tau_b)
+        numbers = [number for c in shown for number in (c.value, c.low, c.high)]
+        reason = translated(rating.pearson.reason or rating.accuracy.reason)
+        rows.append(
+            (aspect, _tier(tier), rating.items, rating.pairs, rating.equal, *numbers, reason)
+        )
+        if tier == ALL:
+            marks.append(Dot(aspect, *numbers[:3]))
+    svg = charts.dots(
+        (key, title, lead), marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
+    )
+    header += (_("Reason"),)
+    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
+
+
+def _tiers(ratings: Rated, source: str, key: str) -> Figure:
+    title = _("Aspects by tier: %(source)s") % {"source": source}
+    lead = _("Correlation of each aspect with the choice, in each tier.")
+    how = _("Pearson's correlation of the difference of two scores with the choice, as above.")
+    aspects, rated = ratings.sources[source], _of(ratings, source)
+    tiers = [
+        tier for tier in (ALL, *TIERS) if any(tier == rated_tier for _a, rated_tier, _r in rated)
+    ]
+    cells = {
+        (aspects.index(aspect), tiers.index(tier)): rating.pearson.value
+        for aspect, tier, rating in rated
+    }
+    heads = [_tier(tier) for tier in tiers]
+    svg = charts.grid((key, title, lead), aspects, heads, cells, axes=(_("Tier"), _("Aspect")))
+    rows = [
+        (name, *(cells.get((row, column)) for column in range(len(heads))))
+        for row, name in enumerate(aspects)
+    ]
+    header: tuple[str, ...] = (_("Aspect"), *heads)
+    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
+
+
+def _aspects(ratings: Rated, source: str, key: str) -> Figure:
+    title = _("Aspects among one another: %(source)s") % {"source": source}
+    lead = _("Correlations of the differences of scores, and with the choice.")
+    how = _(
+        "Pearson's correlation of the differences of two aspects' scores, on the pairs that have "
+        "both; each pair in both orders."
+    )
+    names, rows, cells = [CHOICE, *ratings.sources[source]], [], {}
+    for (whose, left, right), coefficient in ratings.matrix.items():
+        if whose == source:
+            cells[names.index(right), names.index(left)] = coefficient.value
+            label = _("choice") if left == CHOICE else left
+            rows.append((label, right, coefficient.value, translated(coefficient.reason)))
+    names[0] = _("choice")
+    svg = charts.heat((key, title, lead), names, cells, axes=(_("Aspect, by number"), _("Aspect")))
+    header: tuple[str, ...] = (_("Aspect"), _("and"), _("Pearson"), _("Reason"))
+    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
+
+
+def _of(ratings: Rated, source: str) -> list[tuple]:
+    """(aspect, tier, Rating) of everything rated of one source."""
+    return [(key[1], key[2], rating) for key, rating in ratings.table.items() if key[0] == source]
+
+
+def _items(ratings: Rated, source: str) -> int:
+    return max(rating.items for _a, _t, rating in _of(ratings, source))
+
+
+def _tier(name: str) -> str:
+    return _("all") if name == ALL else tier_name(name)

@@ -30,7 +30,7 @@ def recompute_due() -> None:
     if (changes is not None and cache.get(SEEN) == changes) or cache.get(RESTING):
         return
     begin = time.process_time()
-    due = recompute.due()
+    due = recompute.results_due()
     for study, task in due:
         try:
             recompute.recompute(study, task)

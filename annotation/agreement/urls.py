@@ -1,13 +1,12 @@
 from django.urls import path
 
 from annotation.agreement import views
-from annotation.agreement.raters import views as rater_views
 
 urlpatterns = [
     path("studies/<slug:slug>/", views.study, name="study"),
-    path("studies/<slug:slug>/raters/", rater_views.overview, name="raters"),
-    path("studies/<slug:slug>/raters/<int:user>/", rater_views.rater, name="rater"),
-    path("studies/<slug:slug>/comments/", rater_views.comments, name="comments"),
+    path("studies/<slug:slug>/raters/", views.raters, name="raters"),
+    path("studies/<slug:slug>/raters/<int:user>/", views.rater, name="rater"),
+    path("studies/<slug:slug>/comments/", views.comments, name="comments"),
     path("studies/<slug:slug>/planner/", views.planner, name="planner"),
     path("studies/<slug:slug>/audit/", views.audit, name="audit"),
     path("studies/<slug:slug>/audit/open/", views.open_audit, name="audit-open"),

@@ -1,6 +1,7 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urlencode
 from uuid import UUID
@@ -8,47 +9,51 @@ from uuid import UUID
 import numpy as np
 from django.contrib import messages
 from django.core.paginator import Paginator
+from django.db.models import Count, Q, QuerySet
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.agreement import scoring, wording
+from annotation.agreement import raters as records
+from annotation.agreement import scoring, summary, wording
 from annotation.agreement.board import CAP, Board
-from annotation.agreement.figures import page, summary
-from annotation.agreement.figures.base import Figure
-from annotation.agreement.figures.progress import tier_rows
-from annotation.agreement.figures.scores import rating_figures
+from annotation.agreement.figures import figure_names, figure_of
 from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.agreement.scoring import rating_figures
 from annotation.agreement.statistics import kappas, sample_size
-from annotation.agreement.tiers import collection, easy_audit, rules
+from annotation.agreement.summary import Figure, tier_rows
+from annotation.agreement.tiers import collection, rules
 from annotation.agreement.wording import translated
 from annotation.core import downloads, refusals
+from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.core.jobs import worker_alive
-from annotation.core.pages import page_of, whole_or_part
+from annotation.core.models import AuditEvent
+from annotation.core.pages import done, page_of, show, whole_or_part
 from annotation.judging.annotator import overview
 from annotation.judging.curator.adjudication import rulings
-from annotation.judging.kinds import Answer, config_of_task, kind_of
-from annotation.judging.models import Handback, Item, ItemQuerySet, Judgment, Slot
-from annotation.judging.work import comments
-from annotation.studies.access import member_of, study_for
+from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of, label_words
+from annotation.judging.models import Batch, Desk, Handback, Item, ItemQuerySet, Judgment, Slot
+from annotation.judging.work import comments as threads
+from annotation.judging.work import hidden_checks
+from annotation.studies.access import member_of, study_page
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 from annotation.votes.counting import AUDIT_TASK
 from annotation.votes.stored import task_votes
 
 PAGE = 25
+RATERS = 50
+SHOWN = 50
 
 
-@require_safe
-def study(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def study(request: UserRequest, study: Study) -> HttpResponse:
     """The overview; htmx fetches its live part alone."""
-    study = study_for(request.user, slug, policies.result.may_read)
     context = {
         "study": study,
         "progress": counting.progress(study),
@@ -67,14 +72,13 @@ def study(request: UserRequest, slug: str) -> HttpResponse:
     return whole_or_part(request, "agreement/study.html", "live", context)
 
 
-@require_safe
-def results(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def results(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Every figure of one task, and its disputed items; one figure as CSV on request.
 
     htmx asks with the number of votes and the recomputation that the page shows, and gets the
     figures again where there are newer ones.
     """
-    study = study_for(request.user, slug, policies.result.may_read)
     board = _board(study, task)
     if request.GET.get("format") == "csv":
         key = request.GET.get("chart", "")
@@ -93,7 +97,7 @@ def _figures_context(study: Study, board: Board) -> dict[str, Any]:
         "task": board.task,
         "board": board,
         "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
-        "figures": [page.figure_of(board, key) for key in page.names(board)],
+        "figures": [figure_of(board, key) for key in figure_names(board)],
         "headline": summary.headline(board),
         "has_scores": board.kind.chooses and scoring.any_scores(study),
         "capped": CAP if board.kind.chooses and board.last is not None else None,
@@ -131,10 +135,9 @@ def _disputed_context(
     }
 
 
-@require_safe
-def figure(request: UserRequest, slug: str, task: str, name: str, ending: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def figure(request: UserRequest, study: Study, task: str, name: str, ending: str) -> HttpResponse:
     """One figure as a file for a paper, with a caption that states method and n."""
-    study = study_for(request.user, slug, policies.result.may_read)
     board = _board(study, task)
     drawn = _figure_of(study, board, name)
     if drawn is None or ending not in downloads.CHART_TYPES:
@@ -144,23 +147,22 @@ def figure(request: UserRequest, slug: str, task: str, name: str, ending: str) -
     if not drawn.svg:
         raise Http404
     caption = f"{drawn.caption} {study.title}, {task}."
-    return downloads.picture(f"{slug}-{task}-{name}.{ending}", drawn.svg, caption)
+    return downloads.picture(f"{study.slug}-{task}-{name}.{ending}", drawn.svg, caption)
 
 
 def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
     """A figure of the task's page or of its scores; None where there is none of this name."""
-    if name in page.names(board):
-        return page.figure_of(board, name)
+    if name in figure_names(board):
+        return figure_of(board, name)
     if not board.kind.chooses:
         return None
     figures = rating_figures(scoring.rated(study, board.task))
     return next((figure for figure in figures if figure.key == name), None)
 
 
-@require_POST
-def top_up(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.batch.may_change, "POST")
+def top_up(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Ask more people about every borderline item of the task."""
-    study = study_for(request.user, slug, policies.batch.may_change)
     _definition(study, task)
     with refusals.as_message(request):
         n = collection.top_up(study, task, by=request.user)
@@ -168,27 +170,25 @@ def top_up(request: UserRequest, slug: str, task: str) -> HttpResponse:
             "More people are asked about %(n)d item.", "More people are asked about %(n)d items.", n
         )
         messages.success(request, words % {"n": n})
-    return redirect(reverse("results", args=[slug, task]) + "?tier=borderline#disputed")
+    return redirect(reverse("results", args=[study.slug, task]) + "?tier=borderline#disputed")
 
 
-@require_POST
-def stop_early(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.task.may_change, "POST")
+def stop_early(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Choose whether items that can no longer reach a tier get no more votes."""
-    study = study_for(request.user, slug, policies.task.may_change)
     _definition(study, task)
     with refusals.as_message(request):
         collection.choose_stop(study, task, request.POST.get("below", ""), by=request.user)
         messages.success(request, _("Saved."))
-    return redirect("results", slug, task)
+    return redirect("results", study.slug, task)
 
 
-@require_safe
-def ratings(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def ratings(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Scores of answers against the choices of a task; one figure as CSV, or all as JSON."""
-    study = study_for(request.user, slug, policies.result.may_read)
     rated = scoring.rated(study, _definition(study, task).name)
     if request.GET.get("format") == "json":
-        return JsonResponse({"study": slug, "task": task, **rated.as_json()})
+        return JsonResponse({"study": study.slug, "task": task, **rated.as_json()})
     figures = rating_figures(rated)
     if request.GET.get("format") == "csv":
         wanted = (figure for figure in figures if figure.key == request.GET.get("chart"))
@@ -197,16 +197,15 @@ def ratings(request: UserRequest, slug: str, task: str) -> HttpResponse:
         "study": study,
         "task": task,
         "figures": figures,
-        "address": reverse("ratings", args=[slug, task]),
+        "address": reverse("ratings", args=[study.slug, task]),
     }
     return render(request, "agreement/ratings.html", context)
 
 
-@require_safe
-def audit(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def audit(request: UserRequest, study: Study) -> HttpResponse:
     """The audit of the easy tier: which pairs are drawn, their votes, and the verdict."""
-    study = study_for(request.user, slug, policies.result.may_read)
-    seen = easy_audit.audit_of(study)
+    seen = collection.audit_of(study)
     context = {
         "study": study,
         "audit": seen,
@@ -220,21 +219,19 @@ def audit(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "agreement/audit.html", context)
 
 
-@require_POST
-def open_audit(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.batch.may_change, "POST")
+def open_audit(request: UserRequest, study: Study) -> HttpResponse:
     """Draw the pairs that the audit still wants and open them."""
-    study = study_for(request.user, slug, policies.batch.may_change)
     with refusals.as_message(request):
-        drawn = easy_audit.open_audit(study, by=request.user)
+        drawn = collection.open_audit(study, by=request.user)
         words = ngettext("%(n)d pair is drawn and open.", "%(n)d pairs are drawn and open.", drawn)
         messages.success(request, words % {"n": drawn})
-    return redirect("audit", slug)
+    return redirect("audit", study.slug)
 
 
-@require_safe
-def item(request: UserRequest, slug: str, task: str, pk: UUID) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def item(request: UserRequest, study: Study, task: str, pk: UUID) -> HttpResponse:
     """One item with its votes, rulings, comments and handbacks."""
-    study = study_for(request.user, slug, policies.result.may_read)
     # What only its owner judges is shown to nobody else.
     items = cast(ItemQuerySet, _board(study, task).items).shared()
     beside = ("batch__task", "query", "attribute", "gold", "tier", "persona_version__persona")
@@ -299,18 +296,17 @@ def _handbacks(study: Study, item: Item) -> list[tuple]:
 
 def _threads(study: Study, item: Item) -> list[tuple]:
     """(annotator, slot, comments and answers) of each thread on the item, in order of time."""
-    slots = comments.judged(study).filter(item=item)
+    slots = threads.judged(study).filter(item=item)
     slots = slots.exclude(annotator__in=counting.withdrawn_from(study)).select_related("annotator")
     people = {slot.pk: cast(User, slot.annotator) for slot in slots}
     workers = {slot: counting.worker_name(who.pk, who.worker) for slot, who in people.items()}
-    by_slot = comments.threads(workers).items()
+    by_slot = threads.threads(workers).items()
     return [(workers[slot], slot, thread) for slot, thread in by_slot]
 
 
-@require_safe
-def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def rule(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What another tier rule would change; nothing is stored."""
-    study = study_for(request.user, slug, policies.result.may_read)
     definition = _definition(study, task)
     votes = counting.voted_tasks(study).get(task)
     form = RuleForm(request.GET if "panel" in request.GET else None)
@@ -329,14 +325,12 @@ def rule(request: UserRequest, slug: str, task: str) -> HttpResponse:
         )
         context |= {"preview": seen, "sizes": _sizes(seen), "items": len(read.votes.tasks)}
         context["capped"] = CAP if last is not None else None
-    status = 400 if form.errors else 200
-    return render(request, "agreement/rule.html", context, status=status)
+    return show(request, "agreement/rule.html", context)
 
 
-@require_safe
-def planner(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def planner(request: UserRequest, study: Study) -> HttpResponse:
     """How many items, judgments and hours an interval of a wanted width takes."""
-    study = study_for(request.user, slug, policies.result.may_read)
     # A link names the pilot alone: the rest is still to be filled in.
     asked = request.GET if "goal" in request.GET else None
     initial = {"pilot": request.GET.get("pilot")}
@@ -349,8 +343,7 @@ def planner(request: UserRequest, slug: str) -> HttpResponse:
             context["plan"] = _plan(form.cleaned_data, board)
         except ValueError as error:
             form.add_error(None, translated(str(error)))
-    status = 400 if form.errors else 200
-    return render(request, "agreement/planner.html", context, status=status)
+    return show(request, "agreement/planner.html", context)
 
 
 def _plan(wanted: dict, board: Board | None) -> dict:
@@ -425,3 +418,179 @@ def _sizes(seen: dict) -> list[tuple]:
     unchecked = {"in_band": None, "new_panel_in_band": None, "note": ""}
     now, then = (seen[side]["tiers"] for side in ("current", "other"))
     return [(name, now[name], unchecked | then[name]) for name in now]
+
+
+@study_page(policies.rater.may_read, "GET")
+def raters(request: UserRequest, study: Study) -> HttpResponse:
+    """Everybody who annotates, those with signs first."""
+    rows = records.raters(study)
+    context = {
+        "study": study,
+        "page": Paginator(rows, RATERS).get_page(request.GET.get("page")),
+        "cap": records.CAP if sum(rater.judgments for rater in rows) > records.CAP else None,
+    }
+    return render(request, "agreement/raters.html", context)
+
+
+@study_page(policies.rater.may_read, "GET")
+def rater(request: UserRequest, study: Study, user: int) -> HttpResponse:
+    """One annotator: signs with their rules, answers to checks, skips, and what was done."""
+    person = records.person(study, user)
+    if person is None:
+        raise Http404
+    record = next(record for record in records.raters(study, also=person) if record.user == person)
+    context = {
+        "study": study,
+        "rater": record,
+        "manages": policies.rater.may_sanction(member_of(request.user, study)),
+        # Who has neither a desk nor a membership has imported votes only.
+        "works_here": record.desk.pk or study.memberships.filter(user=person).exists(),
+        "gold": _answered(study, person, Batch.Purpose.GOLD),
+        "training": _answered(study, person, Batch.Purpose.TRAINING),
+        "repeats": _answered(study, person, Batch.Purpose.REPEAT),
+        "last": _last(study, person),
+        "skips": Handback.objects.filter(
+            item__study=study, annotator=person, cause=Handback.Cause.SKIPPED
+        )
+        .select_related("item")
+        .order_by("-at")[:SHOWN],
+        "bonuses": study.bonus_notes.filter(annotator=person).select_related("by").order_by("-pk"),
+        "record": _record(record.desk),
+        "reading": _reading(study, person),
+    }
+    return render(request, "agreement/rater.html", context)
+
+
+def _reading(study: Study, person: User) -> dict:
+    """How many of the person's judgments on this page's form were given with all in view."""
+    told = Judgment.objects.filter(
+        slot__study=study, annotator=person, replaced_by=None, circumstances__has_key="card"
+    )
+    return told.aggregate(
+        of=Count("pk"),
+        card=Count("pk", filter=Q(circumstances__card=True)),
+        ends=Count("pk", filter=Q(circumstances__ends=True)),
+        reminded=Count("pk", filter=Q(circumstances__reminded=True)),
+    )
+
+
+def _answered(study: Study, person: User, purpose: str) -> list[dict]:
+    """The person's answers to checks of one purpose, the last first."""
+    outcomes = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
+    words = _words([outcome.judgment for outcome in outcomes])
+    return [
+        {
+            "outcome": outcome,
+            # Copies have generated names: the name of the copied item is shown.
+            "name": (outcome.item.repeats or outcome.item).external_id,
+            "words": words[outcome.judgment.pk],
+            "expected": label_words(outcome.item, outcome.expected),
+        }
+        for outcome in outcomes
+    ]
+
+
+def _last(study: Study, person: User) -> list[dict]:
+    """The person's last judgments of work."""
+    newest = Judgment.objects.filter(
+        slot__study=study,
+        annotator=person,
+        replaced_by=None,
+        slot__item__batch__purpose=Batch.Purpose.WORK,
+    )
+    rows = newest.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
+    words = _words(rows)
+    return [
+        {"judgment": row, "words": words[row.pk], "page": _page(study, row.slot.item)}
+        for row in rows
+    ]
+
+
+def _page(study: Study, item: Item) -> str:
+    """Where all votes on an item are; "" for an owner's items, which are shown to nobody else."""
+    task = item.batch.task
+    if task.config.get("owner_only"):
+        return ""
+    return reverse("result-item", args=[study.slug, task.name, item.pk])
+
+
+def _words(judgments: Iterable[Judgment]) -> dict[int, list[str]]:
+    """{judgment's id: its answer in words}, by canonical numbers."""
+    tasks = {row.pk: row.slot.item.batch.task for row in judgments}
+    answers = answers_of({pk: task.kind for pk, task in tasks.items()})
+    return {
+        pk: kind_of(task.kind).words(answers[pk], config_of_task(task))
+        for pk, task in tasks.items()
+    }
+
+
+def _record(desk: Desk) -> Iterable[AuditEvent]:
+    """What was done about this person: the log's events of their desk."""
+    if desk.pk is None:
+        return []
+    events = AuditEvent.objects.filter(target="desk", target_id=str(desk.pk))
+    return events.order_by("-pk")[:SHOWN]
+
+
+@study_page(policies.judgment.may_answer_comments, "GET", "POST")
+def comments(request: UserRequest, study: Study) -> HttpResponse:
+    """Threads on items, those that wait for an answer first; ``?slot=`` shows one of them."""
+    refusal = None
+    if request.method == "POST":
+        try:
+            slot = _uuid(request.POST.get("slot"))
+            threads.answer(study, slot, request.user, request.POST.get("text", ""))
+        except DomainError as error:
+            refusal = error
+        else:
+            return done(request, _("The annotator can read your answer."), "comments", study.slug)
+    slots = Paginator(_slots(study, request.GET.get("slot")), PAGE)
+    page = slots.get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "page": page,
+        "rows": _rows(study, page),
+        "refusal": refusal,
+        "typed": request.POST,
+    }
+    status = refusal.status if refusal else 200
+    return render(request, "agreement/comments.html", context, status=status)
+
+
+def _slots(study: Study, wanted: str | None) -> QuerySet[Slot]:
+    """The slots to show: all with a thread, or the one that is ``wanted``, with or without."""
+    if not wanted:
+        rows = threads.commented(study)
+    else:
+        try:
+            rows = threads.judged(study).filter(pk=_uuid(wanted)).order_by("pk")
+        except NotFound:
+            rows = threads.judged(study).none()
+    rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
+    return rows.select_related("annotator", "item__batch__task", "item__query", "item__attribute")
+
+
+def _rows(study: Study, slots: Iterable[Slot]) -> list[dict]:
+    by_slot = threads.threads(slot.pk for slot in slots)
+    return [_row(study, slot, by_slot[slot.pk]) for slot in slots]
+
+
+def _row(study: Study, slot: Slot, thread: list) -> dict:
+    item, task = slot.item, slot.item.batch.task
+    # An owner's own question is shown to nobody else, also not beside their comment on it.
+    is_private = task.config.get("owner_only", False)
+    asked = item.query or item.attribute
+    annotator = cast(User, slot.annotator)
+    has_page = not is_private and item.batch.purpose == item.batch.Purpose.WORK
+    return {
+        "slot": str(slot.pk),
+        "task": task.name,
+        "worker": counting.worker_name(annotator.pk, annotator.worker),
+        "question": "" if is_private or not asked else asked.text,
+        "page": has_page and reverse("result-item", args=[study.slug, task.name, item.pk]),
+        "thread": thread,
+    }
+
+
+def _uuid(value: str | None) -> UUID:
+    return uuid_or_not_found(value, _("Nobody has judged this item."))

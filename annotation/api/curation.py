@@ -21,7 +21,7 @@ from annotation.judging.curator import checks
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import board, conversations, curate
-from annotation.personas.balance import Tally
+from annotation.personas.board import Tally
 from annotation.personas.conversations import Filters
 from annotation.personas.models import PairDecision, Persona
 from annotation.studies.access import study_for
@@ -122,7 +122,7 @@ class PersonaPairs(StudyView):
             choice = choices.get(wanted["drop"], board.SECOND)
             if choice == board.SECOND and wanted["drop"] != second.external_id:
                 raise DomainError("Only one of the two can be dropped.", code="choice")
-            decision = board.decide(study, first.pk, second.pk, choice, by=request.user)
+            decision = board.decide_pair(study, first.pk, second.pk, choice, by=request.user)
         return _decision(decision)
 
     @call(policies.persona.may_change, name="undo_pair")

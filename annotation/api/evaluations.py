@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -16,7 +15,7 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.agreement.board import CAP
-from annotation.api.base import StudyView, call
+from annotation.api.base import AddressField, StudyView, call
 from annotation.api.releases import release_for
 from annotation.core.schema import serializer_of
 from annotation.datasets.models import Release
@@ -44,7 +43,7 @@ class EvaluationRequest(serializer_of(systems.Measurement)):  # type: ignore[mis
 
 class EvaluationStatus(serializers.ModelSerializer):
     id = serializers.UUIDField(source="public_id")
-    url = serializers.SerializerMethodField()
+    url = AddressField("api-evaluation", "public_id")
 
     class Meta:
         model = Run
@@ -53,10 +52,6 @@ class EvaluationStatus(serializers.ModelSerializer):
             *("created_at", "finished_at", "result", "url"),
         )
         read_only_fields = fields
-
-    def get_url(self, run: Run) -> str:
-        address = reverse("api-evaluation", args=[run.public_id])
-        return self.context["request"].build_absolute_uri(address)
 
 
 class EvaluationsOfRelease(StudyView):

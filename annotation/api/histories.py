@@ -4,7 +4,6 @@ from typing import IO, Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -13,12 +12,12 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, call, validated
+from annotation.api.base import AddressField, StudyView, call, validated
 from annotation.api.http import StrictJSONParser, page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
 from annotation.core.uploads import FINGERPRINT_LIMIT, PIECE
-from annotation.histories import browse, consent, receive, tasks
+from annotation.histories import browse, consent, ingest, tasks
 from annotation.histories.models import HistoryConsent, Session, Upload
 from annotation.studies.models import Study
 
@@ -27,13 +26,9 @@ MOST_AT_ONCE = 1000
 
 class Begun(serializers.Serializer):
     upload = serializers.UUIDField(source="pk")
-    status_url = serializers.SerializerMethodField()
+    status_url = AddressField("api-history", "pk")
     offset = serializers.IntegerField(source="received")
     piece = serializers.SerializerMethodField()
-
-    def get_status_url(self, upload: Upload) -> str:
-        address = reverse("api-history", args=[upload.pk])
-        return self.context["request"].build_absolute_uri(address)
 
     def get_piece(self, upload: Upload) -> int:
         return PIECE
@@ -107,11 +102,11 @@ class Histories(StudyView):
     def post(self, request: Request) -> Any:
         """Send one's own history as a file; or announce its size, and send it in pieces."""
         if not request.content_type.startswith("multipart/"):
-            return receive.begin(request.user, **validated(Announcement, request.data))
+            return ingest.begin(request.user, **validated(Announcement, request.data))
         sent = request.FILES.get("file")
         if sent is None:
             raise ValidationError({"file": "Send one file under this name."})
-        upload = receive.whole(request.user, sent)
+        upload = ingest.whole(request.user, sent)
         tasks.notify(upload.pk)
         return upload
 
@@ -138,7 +133,7 @@ class History(StudyView):
     )
     def patch(self, request: Request, upload: Upload) -> Any:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
-        upload = receive.append(request.user, upload.pk, *piece_of(request))
+        upload = ingest.append(request.user, upload.pk, *piece_of(request))
         if upload.status == Upload.Status.REQUESTED:
             tasks.notify(upload.pk)
         return upload

@@ -4,7 +4,6 @@ from typing import Any
 from uuid import UUID
 
 from django.shortcuts import get_object_or_404
-from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
@@ -13,7 +12,7 @@ from rest_framework.request import Request
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, call, validated
+from annotation.api.base import AddressField, StudyView, call, validated
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.core.schema import built, serializer_of, taken
@@ -91,8 +90,8 @@ class ImportStatus(serializers.ModelSerializer):
     provenance = KnownProvenance()
     rejected_count = serializers.IntegerField(source="rejected")
     error = serializers.SerializerMethodField()
-    status_url = serializers.SerializerMethodField()
-    page_url = serializers.SerializerMethodField()
+    status_url = AddressField("api-import", "study.slug", "pk")
+    page_url = AddressField("import", "study.slug", "pk")
 
     class Meta:
         model = DataImport
@@ -105,16 +104,6 @@ class ImportStatus(serializers.ModelSerializer):
 
     def get_error(self, row: DataImport) -> dict | None:
         return {"code": row.error_code, "message": row.error} if row.error_code else None
-
-    def get_status_url(self, row: DataImport) -> str:
-        return self._address("api-import", row)
-
-    def get_page_url(self, row: DataImport) -> str:
-        return self._address("import", row)
-
-    def _address(self, name: str, row: DataImport) -> str:
-        address = reverse(name, args=[self.context["view"].kwargs["slug"], row.pk])
-        return self.context["request"].build_absolute_uri(address)
 
 
 class ImportLine(serializers.Serializer):

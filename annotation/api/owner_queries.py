@@ -13,7 +13,7 @@ from annotation.api.base import StudyView, call
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging import claims
-from annotation.queries import gold, owner_queries
+from annotation.queries import author, owner_queries
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
 
@@ -44,15 +44,15 @@ class OwnQueryBody(serializers.Serializer):
 
 
 class GoldBody(serializers.Serializer):
-    text = serializers.CharField(max_length=gold.TEXT_LIMIT, trim_whitespace=False)
+    text = serializers.CharField(max_length=author.TEXT_LIMIT, trim_whitespace=False)
 
 
 class OwnClaimsBody(serializers.Serializer):
     endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
     claims = serializers.ListField(
-        child=serializers.CharField(max_length=gold.CLAIM_LIMIT),
+        child=serializers.CharField(max_length=author.CLAIM_LIMIT),
         default=list,
-        max_length=gold.CLAIMS_LIMIT,
+        max_length=author.CLAIMS_LIMIT,
         help_text="Your own claims; without any, a model splits the gold response.",
     )
     again = serializers.BooleanField(
@@ -65,7 +65,7 @@ class OwnRubricBody(serializers.Serializer):
     text = serializers.CharField(
         default="",
         allow_blank=True,
-        max_length=gold.TEXT_LIMIT,
+        max_length=author.TEXT_LIMIT,
         help_text="The rubric in your words; without it, a model writes one from your judgments.",
     )
 
@@ -122,7 +122,7 @@ class OwnGold(StudyView):
         """Save a gold response: the next version, where its text differs from the newest one."""
         judged = claims.scored(query, request.user)
         best = judged[0]["candidate"].pk if judged else None
-        return _gold(gold.save_response(query, request.user, wanted["text"], source=best))
+        return _gold(author.save_response(query, request.user, wanted["text"], source=best))
 
 
 class OwnClaims(StudyView):
@@ -136,7 +136,7 @@ class OwnClaims(StudyView):
     @call(_owned, takes=OwnClaimsBody)
     def post(self, request: Request, query: Query, wanted: dict) -> Response:
         """Have the newest gold response split into claims by a model, or write them yourself."""
-        response = gold.newest(query)
+        response = author.newest(query)
         if response is None:
             raise DomainError("Save a gold response first.", code="gold")
         if wanted["claims"]:
@@ -161,7 +161,7 @@ class OwnRubric(StudyView):
     def post(self, request: Request, query: Query, wanted: dict) -> Response:
         """Save a rubric, or have a model write one from your judgments."""
         if text := wanted["text"]:
-            gold.save_rubric(query, text, author=request.user)
+            author.save_rubric(query, text, author=request.user)
             return Response(_rubric(query), status=201)
         claims.request_rubric(query, request.user, endpoint=wanted["endpoint"], by=request.user)
         return Response(_rubric(query), status=202)
@@ -187,7 +187,7 @@ def _query(query: Query) -> dict:
 
 
 def _claims(query: Query, owner: User) -> dict:
-    response = gold.newest(query)
+    response = author.newest(query)
     rows = response.claims.order_by("number") if response else ()
     return {
         "version": response.version if response else None,
@@ -198,7 +198,7 @@ def _claims(query: Query, owner: User) -> dict:
 
 
 def _rubric(query: Query) -> dict:
-    newest = gold.newest_rubric(query)
+    newest = author.newest_rubric(query)
     return {
         "version": newest.version if newest else None,
         "text": newest.text if newest else "",

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, call
+from annotation.api.base import AddressField, StudyView, call
 from annotation.api.http import page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
@@ -36,7 +36,7 @@ class ReleaseStatus(serializers.ModelSerializer):
     study = serializers.SlugField(source="study.slug")
     created_at = serializers.DateTimeField(source="as_of")
     revisions = serializers.ListField(child=serializers.DictField())
-    url = serializers.SerializerMethodField()
+    url = AddressField("api-release-status", "public_id")
     download_url = serializers.SerializerMethodField()
 
     class Meta:
@@ -47,15 +47,11 @@ class ReleaseStatus(serializers.ModelSerializer):
         )
         read_only_fields = fields
 
-    def get_url(self, release: Release) -> str:
-        return self._address("api-release-status", release)
-
     def get_download_url(self, release: Release) -> str | None:
-        done = release.status == Release.Status.DONE
-        return self._address("api-release-download", release) if done else None
-
-    def _address(self, name: str, release: Release) -> str:
-        return self.context["request"].build_absolute_uri(reverse(name, args=[release.public_id]))
+        if release.status != Release.Status.DONE:
+            return None
+        address = reverse("api-release-download", args=[release.public_id])
+        return self.context["request"].build_absolute_uri(address)
 
 
 class ReleaseRow(ReleaseStatus):

@@ -46,7 +46,7 @@ RUNNING, REQUESTED, FAILED = jobs.RUNNING, jobs.REQUESTED, jobs.FAILED
 CANCELLED = jobs.Job.Status.CANCELLED
 
 
-def notify_due() -> int:
+def notify_of_calls() -> int:
     """Notify workers of as many due rows as each endpoint has free places; of how many.
 
     Rows whose lease has run out come back first, or are parked after TRIES attempts. A row may be
@@ -159,7 +159,7 @@ def stopped(rows: QuerySet) -> QuerySet:
 
 def retry_calls(rows: QuerySet) -> int:
     """Ask once more for ``rows``; the patience for their endpoint begins anew. How many."""
-    transaction.on_commit(notify_due)
+    transaction.on_commit(notify_of_calls)
     rows.update(asked_at=Now())
     return jobs.retry_jobs(rows)
 

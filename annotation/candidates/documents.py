@@ -20,7 +20,7 @@ from annotation.core.embed import embed
 from annotation.core.errors import DomainError
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.records import chunks
-from annotation.core.scratch import scratch_folder
+from annotation.core.uploads import scratch_folder
 from annotation.histories import search
 from annotation.studies.models import Study
 

@@ -191,7 +191,7 @@ def request_text(
             return stored
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
-        transaction.on_commit(calls.notify_due)
+        transaction.on_commit(calls.notify_of_calls)
     return row
 
 
@@ -320,7 +320,7 @@ def _insert(
     Candidate.every.bulk_create(new, batch_size=2000)
     if new:
         audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
-        transaction.on_commit(calls.notify_due)
+        transaction.on_commit(calls.notify_of_calls)
     return new
 
 
@@ -402,7 +402,7 @@ def request_proposals(
         batch_size=CHUNK,
     )
     audit.record(by, "generation.request", run, step=name, proposals=len(rows))
-    transaction.on_commit(calls.notify_due)
+    transaction.on_commit(calls.notify_of_calls)
     return run
 
 

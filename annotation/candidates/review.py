@@ -33,7 +33,7 @@ from annotation.candidates.steps.base import NEAR_DUPLICATE
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.schema import asked
-from annotation.personas import balance
+from annotation.personas import board
 from annotation.personas.models import Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -240,7 +240,7 @@ def preview_threshold(study: Study, kind: str, reviewer: User) -> list[tuple[flo
 
 
 def over_represented(study: Study, kind: str, *, most: int = 5) -> list[tuple[str, int, float]]:
-    """What occurs too often among pending and accepted rows (see ``personas.balance``).
+    """What occurs too often among pending and accepted rows (see ``personas.board``).
 
     (words, count, share): scenarios of questions, dimensions of personas, strategies of answers.
     """
@@ -249,14 +249,14 @@ def over_represented(study: Study, kind: str, *, most: int = 5) -> list[tuple[st
         people = list(rows.values_list("output", flat=True))
         crowded = [
             (value, count, count / len(people))
-            for values in balance.tallies(people)
+            for values in (board.tally(each, people) for each in board.DIMENSIONS.values())
             for value, count in values.marked
         ]
         return sorted(crowded, key=lambda row: -row[1])[:most]
     columns = {ANSWER: "strategy", "question": "output__scenario"}
     column = rows.values_list(columns.get(kind, "persona__external_id"), flat=True)
     counted = Counter(str(value) for value in column if value)
-    over = balance.over_represented(counted, counted.total())
+    over = board.over_represented(counted, counted.total())
     return [
         (words, count, count / counted.total())
         for words, count in counted.most_common()

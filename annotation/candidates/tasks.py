@@ -9,13 +9,13 @@ def write(candidate_id: str) -> None:
     with writing.place() as free:
         if free and writing.write_one(candidate_id):
             writing.work()
-            calls.notify_due()
+            calls.notify_of_calls()
 
 
 @app.task
 def notify_due() -> None:
     """Every 20 s: rows and files of documents that are due, also those whose worker died."""
-    calls.notify_due()
+    calls.notify_of_calls()
     documents.notify_unread()
 
 

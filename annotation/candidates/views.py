@@ -46,7 +46,7 @@ from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
 from annotation.core.pages import Listing, Wanted, whole_or_part, words_in
 from annotation.core.schema import form_of
 from annotation.personas import board as personas
-from annotation.personas.balance import DIMENSIONS, Tally, tally
+from annotation.personas.board import DIMENSIONS, Tally, tally
 from annotation.personas.forms import PairForm
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
@@ -488,7 +488,7 @@ def decide_pair(request: UserRequest, slug: str) -> HttpResponse:
             form = PairForm(request.POST)
             if not form.is_valid():
                 raise DomainError(_("Choose what becomes of the pair."), code="choice")
-            decision = personas.decide(study, **form.cleaned_data, by=request.user)
+            decision = personas.decide_pair(study, **form.cleaned_data, by=request.user)
             words = _("%(name)s is dropped.") if decision.dropped else _("Both stay.")
             messages.success(request, words % {"name": decision.dropped})
     similar = review.similarity_of(request.POST.get("similar"), study)

@@ -28,7 +28,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
-from annotation.core.scratch import scratch_folder
+from annotation.core.uploads import scratch_folder
 from annotation.product import FILES
 
 log = logging.getLogger(__name__)

@@ -156,7 +156,7 @@ def _fit(x: np.ndarray, y: np.ndarray, ridge: float, *, with_intercept: bool) ->
     return best[:size], float(best[size])
 
 
-def folds_of(group: np.ndarray, folds: int = FOLDS, seed: int = 0) -> np.ndarray:
+def folds_of(group: np.ndarray) -> np.ndarray:
     """The fold (rows,) of each row: all rows of a group in one, folds of about the same size.
 
     Raises ModelError where there are fewer than two groups.
@@ -164,9 +164,9 @@ def folds_of(group: np.ndarray, folds: int = FOLDS, seed: int = 0) -> np.ndarray
     names, code, size = np.unique(group, return_inverse=True, return_counts=True)
     if len(names) < 2:
         raise ModelError(TWO_PERSONS)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     order = sorted(rng.permutation(len(names)), key=lambda place: -size[place])
-    load, fold = np.zeros(min(folds, len(names)), int), np.zeros(len(names), int)
+    load, fold = np.zeros(min(FOLDS, len(names)), int), np.zeros(len(names), int)
     for place in order:
         fold[place] = int(load.argmin())
         load[fold[place]] += size[place]

@@ -1,16 +1,19 @@
-"""Uploaded bytes on disk: a private folder, random names, no longer than until they are read.
+"""Bytes on disk no longer than they are needed: uploads until they are read, scratch folders.
 
 A file comes whole or in pieces, and its row is the job that reads it: with the columns ``stored``
-(the random name), ``size``, ``received``, ``fingerprint`` and ``status``.
+(the random name), ``size``, ``received``, ``fingerprint`` and ``status``. Of a temporary folder a
+killed process leaves nothing behind for good.
 """
 
 import errno
+import fcntl
 import os
 import secrets
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +27,9 @@ from django.utils.translation import gettext as _
 from annotation.core import sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
 
+PREFIX = ".scratch-"
+# One that was made a moment ago may not be locked yet.
+NEW_SECONDS = 60
 # Room that an upload must leave to the database and the logs.
 RESERVE = 200 * 2**20
 # One piece of a large file; small enough for any proxy's limit on a request.
@@ -32,6 +38,49 @@ PIECE = 1 << 20
 OPEN_LIMIT = 10
 FINGERPRINT_LIMIT = 100
 FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def place() -> Path:
+    """Where temporary folders of this installation lie: what is in them may be private."""
+    return settings.DATA / "scratch"
+
+
+@contextmanager
+def scratch_folder(parent: Path | None = None) -> Iterator[Path]:
+    """A private folder in ``parent`` (default ``place()``), deleted after the block.
+
+    It is locked as long as this process lives. Those of processes that were killed are deleted
+    first.
+    """
+    parent = parent or place()
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    sweep(parent)
+    path = Path(tempfile.mkdtemp(dir=parent, prefix=PREFIX))
+    lock = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def sweep(parent: Path) -> None:
+    """Delete the folders in ``parent`` whose processes have ended."""
+    for path in parent.glob(f"{PREFIX}*"):
+        with suppress(FileNotFoundError):  # its block ended meanwhile
+            if time.time() - path.stat().st_mtime > NEW_SECONDS:
+                _delete_unlocked(path)
+
+
+def _delete_unlocked(path: Path) -> None:
+    lock = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(BlockingIOError):  # somebody works in it
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(lock)
 
 
 def lost() -> str:

@@ -23,7 +23,7 @@ from django.urls import reverse
 
 from annotation.accounts.models import User
 from annotation.agreement.models import TopUp
-from annotation.agreement.tiers import collection, easy_audit
+from annotation.agreement.tiers import collection
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
@@ -180,7 +180,7 @@ def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
         "judgment": judgment,
         # Judgments that were taken out: later somebody else's may be.
         "void": sorted(void),
-        "audit": easy_audit.audit_of(study).as_json(),
+        "audit": collection.audit_of(study).as_json(),
         "topped": sorted(map(str, topped.values_list("item", flat=True))),
         "survey": survey.frozen(study),
         "origin": settings.BASE_URL,

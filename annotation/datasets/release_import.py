@@ -22,13 +22,13 @@ from annotation.accounts.models import User
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import chunks, silent
-from annotation.core.scratch import scratch_folder
+from annotation.core.uploads import scratch_folder
 from annotation.datasets import papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.exports import Argilla, Export, LabelStudio
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
-from annotation.datasets.released import OVERLAP, PARTS, Dpo, Layout, Long, Place
+from annotation.datasets.released import PARTS, Dpo, Layout, Long, Place
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles, judgments
 from annotation.judging.imports.bundles import check_slug
@@ -38,8 +38,9 @@ from annotation.judging.kinds.files import ReleasedAnswer
 from annotation.judging.models import Item, ItemOption
 from annotation.judging.work.submit import read_seconds
 from annotation.personas import curate
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.studies.access import may_create, member_of
+from annotation.studies.bundle_rows import DEFAULT_OVERLAP
 from annotation.studies.models import Membership, Role, Study, TaskDefinition
 
 CHUNK = 2_000
@@ -209,8 +210,8 @@ class _Import:
             try:
                 if query is None:
                     raise DomainError(f"there is no query “{item.query[:80]}”")
-                response = gold.save_response(query, None, item.gold)
-                gold.set_claims(response, [text for _n, text in sorted(item.claims.items())])
+                response = author.save_response(query, None, item.gold)
+                author.set_claims(response, [text for _n, text in sorted(item.claims.items())])
                 row = {"external_id": item.id, "query": query, "gold": response}
                 add_items(study, tasks[item.task], [row | {"overlap": item.overlap}], by=self.by)
             except DomainError as refusal:
@@ -282,7 +283,7 @@ def _store_task(study: Study, name: str, kind: str, wanted: dict) -> None:
     config = kind_of(kind).check_config(wanted)
     if not study.tasks.filter(name=name).exists():
         TaskDefinition.objects.create(
-            study=study, name=name, kind=kind, overlap=OVERLAP, config=config
+            study=study, name=name, kind=kind, overlap=DEFAULT_OVERLAP, config=config
         )
 
 

@@ -24,9 +24,10 @@ from annotation.datasets.records import as_texts
 from annotation.datasets.release_files import Faults, json_of, text_of
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.kinds.files import ReleasedAnswer
+from annotation.studies.bundle_rows import DEFAULT_OVERLAP
 
 Rows = Iterator[tuple["Place", dict]]
-OVERLAP = 9
+
 # What a release holds and a study cannot take over.
 RULINGS = "rulings of curators: the votes alone come in"
 VERSIONS = "items of later versions of their task, query or persona: they count from 1 again"
@@ -334,7 +335,7 @@ class Long(Layout):
         }
         yield item | {
             "candidates": texts_of(row, "candidates"),
-            "overlap": whole_of(row.get("overlap")) or OVERLAP,
+            "overlap": whole_of(row.get("overlap")) or DEFAULT_OVERLAP,
         }
 
     def gold_items(self) -> Iterator[GoldItem]:
@@ -346,7 +347,7 @@ class Long(Layout):
             if not claims:
                 self.fault(place, "no judgment shows the claims of the gold response")
                 continue
-            overlap = whole_of(row.get("overlap")) or OVERLAP
+            overlap = whole_of(row.get("overlap")) or DEFAULT_OVERLAP
             self._count_lost(row)
             item, task, query = (str(row.get(key) or "") for key in ("item_id", "task", "query_id"))
             yield GoldItem(place, item, task, query, overlap, str(row.get("gold") or ""), claims)
@@ -486,7 +487,7 @@ class Pairs(Layout):
         item, query, *ids = self._ids(place, row)
         self.pairs.setdefault(item, PublishedPair(row["half"], row["tier"], ids[0]))
         votes = row.get("n")
-        overlap = {"overlap": votes} if type(votes) is int and votes > OVERLAP else {}
+        overlap = {"overlap": votes} if type(votes) is int and votes > DEFAULT_OVERLAP else {}
         order = sorted(ids, key=digest_of)
         yield {"id": item, "task": TASK, "query": query, "candidates": order} | overlap
 

@@ -14,8 +14,8 @@ from typing import cast
 import numpy as np
 
 from annotation.agreement.report import coefficients, counts_report
-from annotation.agreement.statistics.dawid_skene import dawid_skene
 from annotation.agreement.statistics.kappas import Patterns
+from annotation.agreement.statistics.raters import dawid_skene
 from annotation.agreement.tiers import rules
 from annotation.candidates.strategies import GENERIC, MISMATCH, QUESTION_ALONE
 from annotation.core.errors import DomainError

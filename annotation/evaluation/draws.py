@@ -19,7 +19,8 @@ from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass
 
 from annotation.accounts.models import User
-from annotation.agreement.statistics import allocation, bradley_terry
+from annotation.agreement.statistics import bradley_terry
+from annotation.agreement.statistics import prediction_powered as powered
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked
@@ -79,12 +80,12 @@ def draw(study: Study, wanted: Round, by: User | None = None) -> Draw:
         )
     spread = np.ones(len(pool)) if rule == "equal" else _spread(study, task, pool, rule)
     # About so many items of those that wait.
-    now = allocation.probabilities(spread, wanted.votes / wanted.panel / waiting.mean())
+    now = powered.probabilities(spread, wanted.votes / wanted.panel / waiting.mean())
     number = study.draws.filter(task=task).count()
     seed = hashlib.sha256(f"{study.slug}/{task}/{number}".encode()).digest()
     drawn = waiting & (np.random.default_rng(list(seed)).random(len(pool)) < now)
     before = np.array([item.chance for item in pool], dtype=float)
-    for item, chance in zip(pool, allocation.drawn_until(before, now), strict=True):
+    for item, chance in zip(pool, powered.drawn_until(before, now), strict=True):
         item.chance = float(chance)
     Item.objects.bulk_update(pool, ["chance"], batch_size=2000)
     chosen = [item for item, each in zip(pool, drawn, strict=True) if each]
@@ -196,7 +197,7 @@ def _spread(study: Study, task: str, pool: list[Item], rule: str) -> np.ndarray:
     judged = np.flatnonzero(counts.any(axis=1))
     shares = counts[judged] / counts[judged].sum(axis=1, keepdims=True)
     residual = np.abs(shares - predicted[judged]).max(axis=1, initial=0.0)
-    return allocation.learned_spread(allocation.uncertainty(predicted), residual, judged)
+    return powered.learned_spread(powered.uncertainty(predicted), residual, judged)
 
 
 def _predicted(material: estimates.Material, place: dict[str, int]) -> np.ndarray:

@@ -11,10 +11,10 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import bradley_terry, prediction_powered
-from annotation.agreement.statistics.allocation import confidence_sequence
-from annotation.agreement.statistics.alternative import Alternative, alternative_test
 from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.agreement.statistics.prediction_powered import confidence_sequence
+from annotation.agreement.statistics.raters import Alternative, alternative_test
 from annotation.agreement.tiers import rules
 from annotation.agreement.wording import tier_name
 from annotation.core.errors import DomainError

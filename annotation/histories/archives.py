@@ -161,12 +161,12 @@ class Upload:
         return members
 
     def _opener(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Callable[[], Stream]:
-        def opened() -> Stream:
+        def entry() -> Stream:
             with damage_refused():
                 # By its entry, not by its name: a name may stand for another entry.
                 return Stream(archive.open(info), self._tell, info.file_size)
 
-        return opened
+        return entry
 
     def _of_portal(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[Member]:
         """A zip inside the zip, copied to a nameless file, since reading it takes seeking."""

@@ -1,18 +1,23 @@
-"""Taking it back: rows and files go, what runs is stopped, a digest stays so that nothing returns.
+"""What owners erase: sessions, files or all, for good; and what was erased leaves the files.
 
 Each erasure is also written to a list beside the database: whoever restores an older backup calls
 ``replay``, and what was erased since is erased again.
+
+PostgreSQL keeps the bytes of a deleted row until their place is needed, and in its write-ahead log
+until that is removed: tables are written anew, and older WAL goes. ``wal_recycle`` must be off, or
+log files are kept for another use.
 """
 
 import json
+import logging
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
 from django.conf import settings
-from django.db import OperationalError, transaction
+from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
@@ -20,8 +25,10 @@ from django.utils import timezone
 from annotation.accounts.models import User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
+from annotation.core.models import Heartbeat
 from annotation.core.records import chunks
 from annotation.histories import consent
+from annotation.histories.ingest import FILES, UNDER_WAY
 from annotation.histories.models import (
     Alias,
     Erasure,
@@ -34,10 +41,18 @@ from annotation.histories.models import (
     Upload,
     changing,
 )
-from annotation.histories.receive import FILES, UNDER_WAY
 from annotation.histories.store import digest_of
 
 SESSIONS_AT_ONCE = 500
+log = logging.getLogger(__name__)
+REWRITTEN = "history-rewrite"
+# People are told 24 hours; the task looks every hour.
+EVERY = timedelta(hours=20)
+TABLES = [
+    model._meta.db_table for model in (Upload, Session, Message, Mark, Alias, NamesWord, Passage)
+]
+# Whoever reads a history waits while its table is written; nobody waits behind us for longer.
+LOCK = "10s"
 
 
 def forget(user: User) -> Erasure:
@@ -205,3 +220,37 @@ def _note(owner: User, what: str, digests: Iterable[str] = ()) -> None:
     at = timezone.now().astimezone(UTC).isoformat()
     line = {"user": owner.pk, "at": at, "what": what, "digests": sorted(digests)}
     sharing.append(_list(), json.dumps(line))
+
+
+def is_due() -> bool:
+    """Whether something was erased since the tables were written anew, EVERY ago or longer."""
+    last = Heartbeat.objects.filter(name=REWRITTEN).values_list("at", flat=True).first()
+    if last and last > timezone.now() - EVERY:
+        return False
+    parts, wholes = Tombstone.objects.all(), Erasure.objects.exclude(done_at=None)
+    if last:
+        parts, wholes = parts.filter(erased_at__gt=last), wholes.filter(done_at__gt=last)
+    return parts.exists() or wholes.exists()
+
+
+def rewrite() -> bool:
+    """Write the tables anew and let older WAL go; whether that was done. Not in a transaction.
+
+    Where a table is in use, or the database's role may not, it is tried again with the next call.
+    """
+    begun = timezone.now()
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, false)", [LOCK])
+            try:
+                for table in TABLES:
+                    cursor.execute(f"VACUUM (FULL) {connection.ops.quote_name(table)}")
+                cursor.execute("SELECT pg_switch_wal()")
+                cursor.execute("CHECKPOINT")
+            finally:
+                cursor.execute("RESET lock_timeout")
+    except DatabaseError as error:
+        log.warning("erased histories are not yet out of the database's files: %s", error)
+        return False
+    Heartbeat.objects.update_or_create(name=REWRITTEN, defaults={"at": begun})
+    return True

@@ -81,7 +81,7 @@ def accept_late(owner: User, session: Session | None = None) -> int:
         return marks.update(state=ACCEPTED, is_late=False)
 
 
-def decide(owner: User, mark: Mark, state: str, everywhere: bool = False) -> int:
+def decide_mark(owner: User, mark: Mark, state: str, everywhere: bool = False) -> int:
     """Hide or show one passage, or ``everywhere`` its value stands; how many passages."""
     with changing(owner):
         which = Q(alias=mark.alias_id) if everywhere else Q(pk=mark.pk)

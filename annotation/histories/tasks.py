@@ -2,7 +2,7 @@ from uuid import UUID
 
 from annotation.celery import app
 from annotation.core import jobs
-from annotation.histories import collection, erase, ingest, rewrite
+from annotation.histories import collection, erase, ingest
 
 # The time of one turn, so that others of a worker's tasks are not kept waiting.
 LOOK_SECONDS = 10
@@ -13,11 +13,11 @@ LOOK_SECONDS = 10
 def read_upload(upload_id: str) -> None:
     """Read one requested upload, then notify of those that waited for it."""
     if ingest.run(upload_id):
-        notify_due()
+        notify_uploads()
 
 
-@app.task(name="annotation.histories.tasks.notify_due")
-def notify_due() -> None:
+@app.task(name="annotation.histories.tasks.notify_uploads")
+def notify_uploads() -> None:
     """Every 20 s: uploads that nobody reads, and erasures that had to wait."""
     erase.go_on()
     for upload_id in ingest.uploads_due():
@@ -33,8 +33,8 @@ def look_again() -> None:
 @app.task(name="annotation.histories.tasks.rewrite_tables")
 def rewrite_tables() -> None:
     """Every hour: the tables of which something was erased, once a day."""
-    if rewrite.is_due():
-        rewrite.rewrite()
+    if erase.is_due():
+        erase.rewrite()
 
 
 @app.task(name="annotation.histories.tasks.remind")

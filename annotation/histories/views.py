@@ -19,7 +19,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.jobs import worker_alive
-from annotation.core.pages import whole_or_part
+from annotation.core.pages import done, whole_or_part
 from annotation.core.uploads import PIECE
 from annotation.histories import (
     browse,
@@ -27,8 +27,8 @@ from annotation.histories import (
     consent,
     erase,
     forms,
+    ingest,
     marks,
-    receive,
     redact,
     search,
     tasks,
@@ -112,8 +112,7 @@ def undecided(request: UserRequest) -> HttpResponse:
     after = Session.objects.filter(owner=request.user, pk=pk).first() if pk else None
     first = browse.next_pending(which, after)
     if first is None:
-        messages.success(request, _("Nothing is left to decide here."))
-        return redirect("history")
+        return done(request, _("Nothing is left to decide here."), "history")
     return _in_list(first, request.GET)
 
 
@@ -226,7 +225,7 @@ def uploads(request: UserRequest) -> HttpResponse:
         .annotate(looked=F("session_count") - F("unmarked"))
         .order_by("-created_at")[:UPLOADS]
     )
-    under_way = any(row.status in receive.READING for row in rows)
+    under_way = any(row.status in ingest.READING for row in rows)
     context = {
         "form": forms.UploadForm(),
         "uploads": rows,
@@ -234,7 +233,7 @@ def uploads(request: UserRequest) -> HttpResponse:
         "nobody_works": under_way and not worker_alive(),
         "erasing": erase.pending(request.user),
         "piece": PIECE,
-        "storing": _(receive.STORING),
+        "storing": _(ingest.STORING),
         "collections": collection.collections(
             request.user, Study.objects.filter(collect_days__gt=0)
         ),
@@ -249,7 +248,7 @@ def _receive(request: UserRequest) -> HttpResponse:
         messages.error(request, _("Choose a file first."))
     for file in sent:
         with refusals.as_message(request):
-            tasks.notify(receive.whole(request.user, file).pk)
+            tasks.notify(ingest.whole(request.user, file).pk)
             messages.success(request, _("The file has arrived and is being read."))
     return redirect("history-uploads")
 
@@ -261,9 +260,9 @@ def upload(request: UserRequest, pk: UUID) -> HttpResponse:
     action = request.POST.get("action")
     with refusals.as_message(request):
         if action == "cancel":
-            receive.cancel(request.user, row.pk)
+            ingest.cancel_upload(request.user, row.pk)
         elif action == "again":
-            tasks.notify(receive.retry_upload(request.user, row.pk).pk)
+            tasks.notify(ingest.retry_upload(request.user, row.pk).pk)
         elif action == "erase":
             count = row.sessions.count()
             if count and not request.POST.get("sure"):
@@ -313,7 +312,7 @@ def session(request: UserRequest, pk: UUID) -> HttpResponse:
 
 
 @require_POST
-def opened(request: UserRequest, pk: UUID) -> HttpResponse:
+def note_opened(request: UserRequest, pk: UUID) -> HttpResponse:
     """Note that the owner has the session before them: its page says so once it is in view."""
     browse.note_opened(get_object_or_404(Session, owner=request.user, pk=pk))
     return HttpResponse(status=204)
@@ -339,7 +338,7 @@ def mark(request: UserRequest, pk: UUID) -> HttpResponse:
     data = form.cleaned_data
     row = get_object_or_404(Mark, session=chosen, pk=data["mark"])
     with refusals.as_message(request):
-        marks.decide(request.user, row, data["state"], data["everywhere"])
+        marks.decide_mark(request.user, row, data["state"], data["everywhere"])
     return _to_session(request, chosen, f"m-{row.message.position}" if row.message else "")
 
 

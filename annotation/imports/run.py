@@ -26,8 +26,7 @@ from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.records import chunks
-from annotation.core.scratch import scratch_folder
-from annotation.core.uploads import PIECE, Uploads
+from annotation.core.uploads import PIECE, Uploads, scratch_folder
 from annotation.imports import bring, tables
 from annotation.imports.models import DataImport, ImportFault
 from annotation.imports.store import Progress, Result

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
 from annotation.core.records import transcript
-from annotation.histories.formats.corpora import CorpusRow, row_of
+from annotation.histories.formats.chats import CorpusRow, row_of
 from annotation.imports.mapping import (
     TYPES,
     Mapping,

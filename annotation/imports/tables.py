@@ -24,7 +24,7 @@ from annotation.core import foreign
 from annotation.core.errors import DomainError
 from annotation.core.records import Rows
 from annotation.core.schema import asked
-from annotation.core.scratch import scratch_folder
+from annotation.core.uploads import scratch_folder
 from annotation.imports import trees
 from annotation.imports.mapping import value_at
 from annotation.imports.readers import TABLE_ENDINGS, are_shards

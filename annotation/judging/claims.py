@@ -32,7 +32,7 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import accepted, claim_reviews, score_rows
 from annotation.judging.kinds.presets import CLAIMS as CLAIM_TASKS
 from annotation.judging.models import Draft, Judgment, Slot
-from annotation.queries import gold, owner_queries, scenarios
+from annotation.queries import author, owner_queries, scenarios
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
@@ -86,14 +86,14 @@ def write_by_hand(response: GoldResponse, owner: User, text: str) -> GoldRespons
     texts = lines(clean(text))
     if not texts:
         raise DomainError(_("Write at least one claim, each on a line of its own."), code="text")
-    if any(len(line) > gold.CLAIM_LIMIT for line in texts) or len(texts) > gold.CLAIMS_LIMIT:
-        limits = {"n": gold.CLAIMS_LIMIT, "characters": gold.CLAIM_LIMIT}
+    if any(len(line) > author.CLAIM_LIMIT for line in texts) or len(texts) > author.CLAIMS_LIMIT:
+        limits = {"n": author.CLAIMS_LIMIT, "characters": author.CLAIM_LIMIT}
         sentence = _("Write up to %(n)d claims of up to %(characters)d characters.") % limits
         raise DomainError(sentence, code="text")
     with transaction.atomic():
         if response.claims.exists():
-            response = gold.refine_response(response, owner)
-        gold.set_claims(response, texts)
+            response = author.refine_response(response, owner)
+        author.set_claims(response, texts)
         _close_earlier(response)
         _open_claims(response.query.study)
     return response
@@ -108,7 +108,7 @@ def split_again(response: GoldResponse, owner: User, *, endpoint: str = "") -> C
     if not response.claims.exists():
         raise Conflict(_("This version has no claims yet."), code="claims")
     with transaction.atomic():
-        anew = gold.refine_response(response, owner)
+        anew = author.refine_response(response, owner)
         return request_claims(anew, endpoint=endpoint, by=owner)
 
 
@@ -123,7 +123,7 @@ def request_rubric(
     if not judged:
         raise DomainError(_("Judge at least one answer to this query first."), code="judged")
     texts = {pk: answer["candidate"].text for pk, answer in judged.items()}
-    rubric = gold.newest_rubric(query)
+    rubric = author.newest_rubric(query)
     drawn = scenarios.draw(query.text, texts, held=(rubric and rubric.shots) or ())
     shown = [(texts[pk], answer["scores"]) for pk, answer in judged.items() if pk in drawn]
     last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
@@ -184,7 +184,7 @@ def _take_claims(row: Candidate) -> None:
     if len(claims) < 2 and len(sentences(response.text)) > MOST_IN_ONE:
         # A small model gives a whole response back as one claim.
         claims, model = sentences(response.text), BY_SENTENCE
-    gold.set_claims(response, claims or [response.text], model=model)
+    author.set_claims(response, claims or [response.text], model=model)
     _close_earlier(response)
     _open_claims(row.query.study)
 
@@ -212,7 +212,7 @@ def _open_claims(study: Study) -> None:
 
 
 def _take_rubric(row: Candidate) -> None:
-    gold.save_rubric(row.query, row.text, model=row.model, shots=row.parameters.get("shots"))
+    author.save_rubric(row.query, row.text, model=row.model, shots=row.parameters.get("shots"))
 
 
 _TAKE = {CLAIMS: _take_claims, RUBRIC: _take_rubric}
@@ -241,7 +241,7 @@ def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
     judged = scored(query, request.user)
     best = judged[0]["candidate"].pk if judged and "empty" not in request.GET else None
     try:
-        gold.save_response(query, request.user, request.POST.get("text", ""), source=best)
+        author.save_response(query, request.user, request.POST.get("text", ""), source=best)
     except DomainError as refusal:
         return _page(request, study, query, refusal)
     messages.success(request, _("The gold response is saved; its earlier versions are kept."))
@@ -252,7 +252,7 @@ def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
 def split(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """Ask the chosen model server to split the newest gold response into claims, or once more."""
     _study, query = _study_and_query(request, slug, key)
-    response = gold.newest(query)
+    response = author.newest(query)
     endpoint = request.POST.get("endpoint", "")
     with refusals.as_message(request):
         if response is None:
@@ -275,7 +275,7 @@ def rubric(request: UserRequest, slug: str, key: str) -> HttpResponse:
             endpoint = request.POST.get("endpoint", "")
             request_rubric(query, request.user, endpoint=endpoint, by=request.user)
         else:
-            gold.save_rubric(query, request.POST.get("text", ""), author=request.user)
+            author.save_rubric(query, request.POST.get("text", ""), author=request.user)
             messages.success(request, _("The rubric is saved; its earlier versions are kept."))
     return redirect("gold", slug, key)
 
@@ -309,7 +309,7 @@ def _page(
         "reviewed": review and review.slot.item.gold,
         "information": information(review),
         "claims": newest.claims.all() if newest else [],
-        "rubric": gold.newest_rubric(query),
+        "rubric": author.newest_rubric(query),
         "servers": endpoints.usable(),
     } | _jobs(query)
     return render(request, "judging/gold.html", context, status=refusal.status if refusal else 200)

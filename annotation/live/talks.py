@@ -19,7 +19,8 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement.statistics import allocation, bradley_terry
+from annotation.agreement.statistics import bradley_terry
+from annotation.agreement.statistics.prediction_powered import probabilities
 from annotation.candidates import calls, clean, retrieve
 from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import Prompt, by_name
@@ -228,7 +229,7 @@ def say(pk: UUID, person: User, text: str, turn: int) -> None:
     rows = [_request(talk, place, replies) for place in talk.places]
     Candidate.every.bulk_create(rows)
     talk.save(update_fields=["turns", "draft", "query"])
-    transaction.on_commit(calls.notify_due)
+    transaction.on_commit(calls.notify_of_calls)
 
 
 def _request(talk: Talk, place: int, replies: dict) -> Candidate:
@@ -372,7 +373,7 @@ def draw_systems(
     """``number`` of ``systems`` in a random order, and the probability with which they were drawn.
 
     "equal" draws all sets alike; "close" in proportion to √(p(1 − p)), p the probability by
-    Bradley and Terry that one of a pair wins, mixed with equal parts (allocation.probabilities).
+    Bradley and Terry that one of a pair wins, mixed with equal parts (``probabilities``).
     """
     sets = list(combinations(range(len(systems)), number))
     spread = np.ones(len(sets))
@@ -380,7 +381,7 @@ def draw_systems(
         closeness = _closeness(_strengths(study, systems))
         spread = np.array([np.mean([closeness[pair] for pair in combinations(each, 2)])
                            for each in sets])  # fmt: skip
-    chances = allocation.probabilities(spread, 1.0) if len(sets) > 1 else np.ones(1)
+    chances = probabilities(spread, 1.0) if len(sets) > 1 else np.ones(1)
     random = SystemRandom()
     drawn = random.choices(range(len(sets)), weights=chances.tolist())[0]
     order = list(sets[drawn])

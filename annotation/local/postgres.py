@@ -47,7 +47,7 @@ SETTINGS = {
     "password_encryption": "scram-sha-256",
     "synchronous_commit": "on",
     "timezone": "UTC",
-    # What was erased is gone with the log that held it (histories.rewrite).
+    # What was erased is gone with the log that held it (histories.erase).
     "wal_recycle": "off",
     # Statements and details of errors carry people's texts: they stay out of the log.
     "log_min_error_statement": "panic",

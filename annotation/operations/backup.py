@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -31,7 +31,7 @@ from annotation.accounts.models import Consent, User
 from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.core.models import Heartbeat
-from annotation.core.scratch import scratch_folder
+from annotation.core.uploads import scratch_folder
 from annotation.histories import erase
 from annotation.judging.annotator import leaving
 from annotation.local.folders import LocalServiceError
@@ -320,14 +320,14 @@ def _summary(manifest: dict) -> dict:
     return {name: manifest[name] for name in names}
 
 
-def scheduled(now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> Path | None:
+def scheduled() -> Path | None:
     """Back up where ATTUNE_BACKUP_HOURS have passed since the last; the file, or None."""
-    hours = settings.BACKUP_HOURS
+    hours, now = settings.BACKUP_HOURS, datetime.now(UTC)
     last = Heartbeat.objects.filter(name="backup").values_list("at", flat=True).first()
-    if not hours or (last and (now() - last).total_seconds() < hours * 3600):
+    if not hours or (last and (now - last).total_seconds() < hours * 3600):
         return None
     folder = settings.BACKUP_FOLDER
-    target = folder / f"attune-{now():%Y%m%d-%H%M%S}.backup"
+    target = folder / f"attune-{now:%Y%m%d-%H%M%S}.backup"
     backup(target, settings.BACKUP_RECIPIENT)
     for old in sorted(folder.glob("attune-*.backup"))[: -settings.BACKUP_KEEP]:
         old.unlink()

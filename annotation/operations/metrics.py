@@ -20,7 +20,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from annotation.candidates.models import Candidate
 from annotation.core.models import Heartbeat
 from annotation.judging.models import Judgment, Slot
-from annotation.operations import examine, queues
+from annotation.operations import examine
 
 BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 15)
 REQUESTS = Counter("attune_requests", "Requests answered.", ["method", "view", "status"])
@@ -73,14 +73,14 @@ class Rows:
         yield _gauge("judgments", "Judgments stored.", Judgment.objects.count())
         yield _by("slots", "Slots by state.", ["state"], _states(Slot))
         yield _by("jobs", "Jobs by kind and state.", ["kind", "state"], self._jobs())
-        yield _gauge("jobs_overdue", "Jobs nobody works at.", queues.count_stuck())
+        yield _gauge("jobs_overdue", "Jobs nobody works at.", examine.count_stuck())
         yield _gauge("spend", "Cost of all model calls.", float(spend()))
         yield _by("heartbeat_age_seconds", "Since the last sign.", ["part"], self._signs())
         yield _by("disk_free_bytes", "Free room.", ["place"], self._disks())
         yield _gauge("database_connections", "Connections to the database.", self._connections())
 
     def _jobs(self) -> Iterator[tuple]:
-        for kind, states in queues.states().items():
+        for kind, states in examine.states().items():
             yield from ((kind, state, count) for state, count in states.items())
 
     def _signs(self) -> Iterator[tuple]:

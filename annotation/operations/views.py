@@ -27,10 +27,10 @@ from django.views.decorators.http import require_POST, require_safe
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core import audit, downloads, refusals, scratch
+from annotation.core import audit, downloads, refusals, uploads
 from annotation.core.errors import DomainError, NotFound
 from annotation.core.models import AuditEvent
-from annotation.operations import examine, held, metrics, people, queues
+from annotation.operations import examine, metrics, people
 
 PAGE = 50
 FIELDS = ("id", "at", "actor", "action", "target", "target_id", "details")
@@ -73,7 +73,7 @@ def for_operators(view: Callable) -> Callable:
 def held_of_you(request: UserRequest) -> HttpResponse:
     """What the tables hold of a person, how long it stays, and the way to a copy of all of it."""
     days = math.ceil(settings.BACKUP_HOURS * settings.BACKUP_KEEP / 24)
-    context = {"rows": held.counts(request.user), "backup_days": days}
+    context = {"rows": people.counts(request.user), "backup_days": days}
     return render(request, "operations/held.html", context)
 
 
@@ -82,10 +82,10 @@ def held_of_you(request: UserRequest) -> HttpResponse:
 def export(request: UserRequest) -> FileResponse:
     """Everything of a person as a zip, after the password once more."""
     audit.record(request.user, "account.export", request.user)
-    with scratch.scratch_folder() as folder:
+    with uploads.scratch_folder() as folder:
         # Open, it can be read to its end although the folder is deleted.
         file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - the answer closes it
-    held.write_archive(request.user, file)
+    people.write_archive(request.user, file)
     file.seek(0)
     return FileResponse(file, as_attachment=True, filename="attune-of-you.zip")
 
@@ -96,8 +96,8 @@ def overview(request: HttpRequest) -> HttpResponse:
     """The state of every part, jobs by state, and what is stuck."""
     context = {
         "checks": examine.examine(),
-        "totals": queues.totals(),
-        "stuck": queues.stuck(),
+        "totals": examine.totals(),
+        "stuck": examine.stuck(),
         "spend": metrics.spend(),
     }
     return render(request, "operations/overview.html", context)
@@ -107,7 +107,7 @@ def overview(request: HttpRequest) -> HttpResponse:
 @for_operators
 def job(request: UserRequest, kind: str, pk: str) -> HttpResponse:
     """Ask once more for a stuck job, or close it."""
-    act = queues.park if request.POST.get("act") == "park" else queues.retry
+    act = examine.park if request.POST.get("act") == "park" else examine.retry
     try:
         act(kind, pk, request.user)
     except NotFound as error:

@@ -12,9 +12,8 @@ from annotation.accounts.models import User
 from annotation.candidates.strategies import by_name
 from annotation.datasets import papers
 from annotation.queries.scenarios import FEWEST, SHOTS
-from annotation.studies.access import member_of
+from annotation.studies.access import member_of, opens
 from annotation.studies.models import Study
-from annotation.studies.navigation import opens
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """Round 2 of curation: of whom the personas consist, which are much alike, and the split of them.
 
-The split into benchmark and training personas is proposed from a seed, then made once.
+A persona counts once for each value it has in a dimension; a value that nobody states counts
+nowhere. The split into benchmark and training personas is proposed from a seed, then made once.
 """
 
 import random
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from django.db import transaction
@@ -18,16 +22,150 @@ from annotation.core import audit
 from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.schema import asked
-from annotation.personas import balance, curate
+from annotation.personas import curate
+from annotation.personas import schema as profiles
 from annotation.personas.models import PairDecision, Persona, PersonaVersion
 from annotation.studies.models import Study
 
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+# A value is over-represented where it occurs so often, so many times as often as an even spread
+# over the values would have it, and in such a share of the personas.
+LEAST, TIMES, SHARE = 3, 1.5, 0.02
+# Signs that end the name of an occupation: what follows says where or for how long.
+_CLAUSE = re.compile(r"[,;:.()\n/，；：。（）、]| (?:at|in|with|for|from) ", re.I)
+_DIGITS = re.compile(r"\d{1,3}")
+_TRAITS = (
+    *("Extraversion_or_Introversion", "Sensing_or_Intuition"),
+    *("Thinking_or_Feeling", "Judging_or_Perceiving"),
+)
+VALUE_LIMIT = 80
 # Rows of the matrix of cosines that are in memory at once.
 BLOCK = 512
 THRESHOLDS = tuple(n / 100 for n in range(70, 100, 5))
 ALIKE = "near-duplicate"
 # What may be decided of a pair.
 BOTH, FIRST, SECOND = "both", "first", "second"
+BENCHMARK, TRAINING = Persona.Split.BENCHMARK, Persona.Split.TRAINING
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One way to look at personas: ``values(profile)`` are what one has in it."""
+
+    name: str
+    label: "StrOrPromise"
+    values: Callable[[dict], list[str]]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How often each value of a dimension occurs: ``rows`` of (value, personas), most first."""
+
+    dimension: Dimension
+    rows: list[tuple[str, int]]
+    personas: int
+    over: frozenset[str]
+
+    @property
+    def marked(self) -> list[tuple[str, int]]:
+        """The over-represented values with their counts, most frequent first."""
+        return sorted(
+            ((value, count) for value, count in self.rows if value in self.over),
+            key=lambda row: (-row[1], row[0]),
+        )
+
+
+def _at(profile: dict, *path: str) -> list[str]:
+    """The texts at a place of ``profile``: one, those of a list, or those below it."""
+    value: object = profile
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, dict | list):
+        return [str(leaf).strip() for _path, leaf in profiles.leaves({"": value})]
+    return [str(value).strip()] if value not in (None, "") else []
+
+
+def _occupations(profile: dict) -> list[str]:
+    """The first words of the first text: "Nurse, 12 years in Oslo" is a nurse."""
+    texts = _at(profile, "Demographics", "Career_Information")
+    first = _CLAUSE.split(texts[0].strip(" .,"), maxsplit=1)[0] if texts else ""
+    return [first.strip().casefold()]
+
+
+def _ages(profile: dict) -> list[str]:
+    """The decade: "30–39"."""
+    text = " ".join(_at(profile, "Demographics", "Age"))
+    if not (digits := _DIGITS.search(text)):
+        return [text]
+    decade = int(digits[0]) // 10 * 10
+    return [f"{decade}–{decade + 9}"]
+
+
+def _types(profile: dict) -> list[str]:
+    """The type of Myers and Briggs, such as "INTJ"; nothing where a letter is missing."""
+    letters = ["".join(_at(profile, "Personality", trait))[:1].upper() for trait in _TRAITS]
+    return ["".join(letters)] if all(letters) else []
+
+
+def _plainly(name: str) -> Callable[[dict], list[str]]:
+    """What a profile's demographics say of this name, in small letters."""
+    return lambda profile: [text.casefold() for text in _at(profile, "Demographics", name)]
+
+
+def _interests(profile: dict) -> list[str]:
+    texts = _at(profile, "Personality", "Values_and_Interests")
+    texts += _at(profile, "Preference", "Content_Interests")
+    return [text.casefold() for text in texts]
+
+
+DIMENSIONS = {
+    dimension.name: dimension
+    for dimension in (
+        Dimension("occupation", gettext_lazy("Occupation"), _occupations),
+        Dimension("age", gettext_lazy("Age"), _ages),
+        Dimension("gender", gettext_lazy("Gender"), _plainly("Gender")),
+        Dimension("nationality", gettext_lazy("Nationality"), _plainly("Nationality")),
+        Dimension("mbti", gettext_lazy("Personality type (MBTI)"), _types),
+        Dimension("interests", gettext_lazy("Values and interests"), _interests),
+    )
+}
+
+
+def values(profile: dict, dimension: Dimension) -> set[str]:
+    """What a persona has in a dimension, each value once."""
+    return {value[:VALUE_LIMIT] for value in dimension.values(profile) if value}
+
+
+def tally(dimension: Dimension, people: list[dict]) -> Tally:
+    """The values of ``people`` (profiles) in one dimension; ages in their order."""
+    counted: Counter[str] = Counter()
+    for profile in people:
+        counted.update(values(profile, dimension))
+    rows = sorted(counted.items(), key=lambda row: (-row[1], row[0]))
+    if dimension.name == "age":
+        rows.sort(key=lambda row: (len(row[0]), row[0]))
+    return Tally(dimension, rows, len(people), over_represented(counted, len(people)))
+
+
+def tallies(people: list[PersonaVersion]) -> list[Tally]:
+    """A tally of ``people`` for every dimension."""
+    profiles_of = [version.profile for version in people]
+    return [tally(dimension, profiles_of) for dimension in DIMENSIONS.values()]
+
+
+def over_represented(counted: Counter[str], personas: int) -> frozenset[str]:
+    """The values that occur too often: see LEAST, TIMES and SHARE."""
+    even = sum(counted.values()) / (len(counted) or 1)
+    least = max(LEAST, TIMES * even, SHARE * personas)
+    return frozenset(value for value, count in counted.items() if count >= least)
+
+
+def values_as_text(profile: dict) -> str:
+    """What a profile says without its keys, which all profiles share."""
+    texts = {path: str(leaf) for path, leaf in profiles.leaves(profile) if path != "/Name"}
+    return " ".join(text for text in texts.values() if len(text) > 1)
 
 
 @dataclass(frozen=True)
@@ -50,14 +188,9 @@ def versions(study: Study) -> list[PersonaVersion]:
     return list(rows.order_by("persona", "-version").distinct("persona").select_related("persona"))
 
 
-def tallies(people: list[PersonaVersion]) -> list[balance.Tally]:
-    """How often each value occurs among ``people``, by dimension."""
-    return balance.tallies([version.profile for version in people])
-
-
 def alike(people: list[PersonaVersion], least: float) -> list[tuple[int, int, float]]:
     """(place, place, cosine) of all pairs that are at least so similar, the most similar first."""
-    vectors = embed([balance.values_as_text(version.profile) for version in people])
+    vectors = embed([values_as_text(version.profile) for version in people])
     pairs = []
     for start in range(0, len(vectors), BLOCK):
         near = vectors[start : start + BLOCK] @ vectors.T
@@ -88,7 +221,7 @@ def preview_threshold(pairs: list[Pair]) -> list[tuple[float, int]]:
 
 
 @transaction.atomic
-def decide(
+def decide_pair(
     study: Study, first: int, second: int, choice: str, *, by: User | None = None
 ) -> PairDecision:
     """Keep both personas of a pair (ids), or drop one of them.
@@ -134,9 +267,6 @@ def undo(study: Study, *, by: User) -> PairDecision:
     return last
 
 
-BENCHMARK, TRAINING = Persona.Split.BENCHMARK, Persona.Split.TRAINING
-
-
 @schema(frozen=True)
 class Split:
     """How many personas are of the benchmark, and the seed of the draw."""
@@ -152,7 +282,7 @@ class Proposal:
     benchmark: list[PersonaVersion]
     training: list[PersonaVersion]
 
-    def by_dimension(self) -> list[tuple[balance.Dimension, list[tuple[str, int, int]]]]:
+    def by_dimension(self) -> list[tuple[Dimension, list[tuple[str, int, int]]]]:
         """(dimension, [(value, benchmark, training)]), in the order of all of them together."""
         sides = [self.benchmark, self.training]
         together = tallies(self.benchmark + self.training)
@@ -227,8 +357,8 @@ def _drawn(inside: list, free: list, count: int) -> list:
 def _values(profile: dict) -> list[tuple[str, str]]:
     return [
         (dimension.name, value)
-        for dimension in balance.DIMENSIONS.values()
-        for value in sorted(balance.values(profile, dimension))
+        for dimension in DIMENSIONS.values()
+        for value in sorted(values(profile, dimension))
     ]
 
 

@@ -22,7 +22,7 @@ from annotation.core.errors import DomainError
 from annotation.core.records import chunks
 from annotation.core.schema import asked
 from annotation.histories import browse, consent
-from annotation.histories.formats.corpora import CorpusRow
+from annotation.histories.formats.chats import CorpusRow
 from annotation.histories.models import HistoryConsent
 from annotation.personas import curate
 from annotation.personas.models import Conversation, Persona, Source

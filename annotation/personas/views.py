@@ -9,12 +9,11 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
-from annotation.core.pages import Listing, words_in
+from annotation.core.pages import Listing, done, show, words_in
 from annotation.core.records import chunks
 from annotation.personas import board, conversations, curate
 from annotation.personas.forms import (
@@ -29,7 +28,7 @@ from annotation.personas.forms import (
     UploadForm,
 )
 from annotation.personas.models import Persona, PersonaVersion, held_on
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
 CHUNK = 2000
@@ -39,28 +38,25 @@ ROWS = 12
 ALIKE = 0.9
 
 
-@require_http_methods(["GET", "POST"])
-def personas(request: UserRequest, slug: str) -> HttpResponseBase:
+@study_page(policies.persona.may_change, "GET", "POST")
+def personas(request: UserRequest, study: Study) -> HttpResponseBase:
     """The list; POST imports a personas.jsonl."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_bound and form.is_valid():
         _import(request, study, form.cleaned_data["file"])
-        return redirect("personas", slug)
+        return redirect("personas", study.slug)
     return _list(request, study, form, AttributesForm(study=study))
 
 
-@require_POST
-def add_attributes(request: UserRequest, slug: str) -> HttpResponseBase:
+@study_page(policies.persona.may_change, "POST")
+def add_attributes(request: UserRequest, study: Study) -> HttpResponseBase:
     """Import an attributes.jsonl."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     form = AttributesForm(request.POST, request.FILES, study=study)
     if form.is_valid():
         with refusals.in_form(form, "file"):
             added = curate.add_attributes(study, form.cleaned_data["file"], by=request.user)
             words = ngettext("%(n)d attribute is new.", "%(n)d attributes are new.", added)
-            messages.success(request, words % {"n": added})
-            return redirect("personas", slug)
+            return done(request, words % {"n": added}, "personas", study.slug)
     return _list(request, study, UploadForm(), form)
 
 
@@ -102,10 +98,9 @@ LIST = Listing(
 )
 
 
-@require_http_methods(["GET", "POST"])
-def add(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.persona.may_change, "GET", "POST")
+def add(request: UserRequest, study: Study) -> HttpResponse:
     """Write a persona."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     form = PersonaForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         key = form.cleaned_data["external_id"]
@@ -113,16 +108,20 @@ def add(request: UserRequest, slug: str) -> HttpResponse:
             form.add_error("external_id", _("There is a persona of this id already."))
         else:
             version = curate.save_profile(study, key, form.cleaned_data["profile"], by=request.user)
-            messages.success(request, _("%(name)s is saved.") % {"name": version.name})
-            return redirect("persona", slug, version.persona_id)
+            return done(
+                request,
+                _("%(name)s is saved.") % {"name": version.name},
+                "persona",
+                study.slug,
+                version.persona_id,
+            )
     context = {"study": study, "form": form}
-    return render(request, "personas/persona.html", context, status=400 if form.errors else 200)
+    return show(request, "personas/persona.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def persona(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.persona.may_change, "GET", "POST")
+def persona(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """One persona, its memories and versions; POST saves a change as a new version."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     row = get_object_or_404(Persona, study=study, pk=pk)
     form = PersonaForm(request.POST if request.method == "POST" else None, persona=row)
     if request.method == "POST" and form.is_valid():
@@ -135,46 +134,44 @@ def persona(request: UserRequest, slug: str, pk: int) -> HttpResponse:
         else:
             words = _("Saved as version %(n)d. What people saw before stays as it was.")
             messages.success(request, words % {"n": version.version})
-        return redirect("persona", slug, pk)
+        return redirect("persona", study.slug, pk)
     return _page(request, study, row, form=form)
 
 
-@require_POST
-def drop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.persona.may_change, "POST")
+def drop(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Take a persona out for a reason from the curation rounds."""
-    study, row = _study_and_persona(request, slug, pk)
+    row = get_object_or_404(Persona, study=study, pk=pk)
     form = DropForm(request.POST)
     if not form.is_valid():
         return _page(request, study, row, drop=form)
     curate.drop(row, form.cleaned_data["reason"], by=request.user)
-    messages.success(request, _("Dropped. You can undo this."))
-    return redirect("persona", slug, pk)
+    return done(request, _("Dropped. You can undo this."), "persona", study.slug, pk)
 
 
-@require_POST
-def restore(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.persona.may_change, "POST")
+def restore(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Undo a drop."""
-    _study, row = _study_and_persona(request, slug, pk)
+    row = get_object_or_404(Persona, study=study, pk=pk)
     curate.restore(row, by=request.user)
-    messages.success(request, _("The persona is back."))
-    return redirect("persona", slug, pk)
+    return done(request, _("The persona is back."), "persona", study.slug, pk)
 
 
-@require_POST
-def remember(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.persona.may_change, "POST")
+def remember(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Add a memory."""
-    study, row = _study_and_persona(request, slug, pk)
+    row = get_object_or_404(Persona, study=study, pk=pk)
     form = MemoryForm(request.POST)
     if not form.is_valid():
         return _page(request, study, row, memory=form)
     curate.remember(row, form.cleaned_data["text"], form.schema, by=request.user)
-    return redirect("persona", slug, pk)
+    return redirect("persona", study.slug, pk)
 
 
-@require_POST
-def set_times(request: UserRequest, slug: str, pk: int, attribute: int) -> HttpResponse:
+@study_page(policies.persona.may_change, "POST")
+def set_times(request: UserRequest, study: Study, pk: int, attribute: int) -> HttpResponse:
     """Say when an attribute holds."""
-    _study, row = _study_and_persona(request, slug, pk)
+    row = get_object_or_404(Persona, study=study, pk=pk)
     statement = get_object_or_404(row.attributes, pk=attribute)
     form = TimesForm(request.POST)
     if form.is_valid():
@@ -182,20 +179,16 @@ def set_times(request: UserRequest, slug: str, pk: int, attribute: int) -> HttpR
         messages.success(request, _("Saved."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))
-    return redirect("persona", slug, pk)
+    return redirect("persona", study.slug, pk)
 
 
-@require_POST
-def forget(request: UserRequest, slug: str, pk: int, memory: int) -> HttpResponse:
-    _study, row = _study_and_persona(request, slug, pk)
+@study_page(policies.persona.may_change, "POST")
+def forget(request: UserRequest, study: Study, pk: int, memory: int) -> HttpResponse:
+    """Take a memory away."""
+    row = get_object_or_404(Persona, study=study, pk=pk)
     get_object_or_404(row.memories, pk=memory)
     curate.forget(row, memory, by=request.user)
-    return redirect("persona", slug, pk)
-
-
-def _study_and_persona(request: UserRequest, slug: str, pk: int) -> tuple[Study, Persona]:
-    study = study_for(request.user, slug, policies.persona.may_change)
-    return study, get_object_or_404(Persona, study=study, pk=pk)
+    return redirect("persona", study.slug, pk)
 
 
 def _page(
@@ -241,10 +234,9 @@ def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
     messages.success(request, words % {"n": changed})
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def split(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.persona.may_change, "GET", "POST")
+def split(request: UserRequest, study: Study) -> HttpResponse:
     """A proposal of who is on which side; POST makes it so."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     data = request.POST if request.method == "POST" else request.GET or None
     form = SplitForm(data)
     proposal = None
@@ -253,8 +245,7 @@ def split(request: UserRequest, slug: str) -> HttpResponse:
             if request.method == "POST":
                 counts = board.make(study, **form.cleaned_data, by=request.user)
                 words = _("%(benchmark)d personas for the benchmark, %(training)d for training.")
-                messages.success(request, words % counts)
-                return redirect("persona-split", slug)
+                return done(request, words % counts, "persona-split", study.slug)
             proposal = board.propose(study, **form.cleaned_data)
     personas = study.personas.filter(dropped_at=None)
     context = {
@@ -272,10 +263,9 @@ def split(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "personas/split.html", context, status=status)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def pool(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET", "POST")
+def pool(request: UserRequest, study: Study) -> HttpResponse:
     """What each filter leaves; POST makes personas of the people who are left."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else request.GET or None
     form = FiltersForm(data, study=study)
     if request.method == "POST" and form.is_valid():
@@ -286,8 +276,7 @@ def pool(request: UserRequest, slug: str) -> HttpResponse:
                 "%(n)d people are taken: a model can extract attributes now.",
                 counts["personas"],
             )
-            messages.success(request, words % {"n": counts["personas"]})
-            return redirect("step", slug, "attribute")
+            return done(request, words % {"n": counts["personas"]}, "step", study.slug, "attribute")
     filters = conversations.Filters()
     if form.is_bound and form.is_valid():
         filters = form.filters
@@ -302,13 +291,12 @@ def pool(request: UserRequest, slug: str) -> HttpResponse:
     return render(request, "personas/conversations.html", context, status=status)
 
 
-@require_POST
-def add_histories(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "POST")
+def add_histories(request: UserRequest, study: Study) -> HttpResponse:
     """Add chats of members who allow it to the pool."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     added = conversations.add_histories(study, by=request.user)
     words = ngettext("%(n)d conversation is new.", "%(n)d conversations are new.", added)
     messages.success(request, words % {"n": added})
     if not added:
         messages.info(request, _("Owners allow it on the page of their history."))
-    return redirect("conversations", slug)
+    return redirect("conversations", study.slug)

@@ -23,14 +23,14 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.errors import DomainError
-from annotation.core.pages import Listing, words_in
+from annotation.core.pages import Listing, done, show, words_in
 from annotation.core.records import chunks
 from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
 from annotation.queries.forms import ExamplesForm, QueriesUpload, QueryForm
 from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
 CHUNK = 2000
@@ -50,28 +50,25 @@ LIST = Listing(
 )
 
 
-@require_http_methods(["GET", "POST"])
-def queries(request: UserRequest, slug: str) -> HttpResponseBase:
+@study_page(policies.query.may_change, "GET", "POST")
+def queries(request: UserRequest, study: Study) -> HttpResponseBase:
     """The list of current queries; POST imports a queries.jsonl."""
-    study = study_for(request.user, slug, policies.query.may_change)
     data = (request.POST, request.FILES) if request.method == "POST" else ()
     form = QueriesUpload(*data, study=study)
     if form.is_bound and form.is_valid():
         _import(request, study, form.cleaned_data["file"])
-        return redirect("queries", slug)
+        return redirect("queries", study.slug)
     return _list(request, study, form, ExamplesForm())
 
 
-@require_POST
-def examples(request: UserRequest, slug: str) -> HttpResponseBase:
+@study_page(policies.query.may_change, "POST")
+def examples(request: UserRequest, study: Study) -> HttpResponseBase:
     """Import an examples.jsonl: it becomes the study's pool."""
-    study = study_for(request.user, slug, policies.query.may_change)
     form = ExamplesForm(request.POST, request.FILES)
     if not form.is_valid():
         return _list(request, study, QueriesUpload(study=study), form)
     author.set_examples(study, form.cleaned_data["file"], by=request.user)
-    messages.success(request, _("Saved."))
-    return redirect("queries", slug)
+    return done(request, _("Saved."), "queries", study.slug)
 
 
 def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) -> HttpResponseBase:
@@ -89,10 +86,9 @@ def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) ->
     return LIST.answer(request, study, rows, "queries/queries.html", context, status)
 
 
-@require_http_methods(["GET", "POST"])
-def add(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.query.may_change, "GET", "POST")
+def add(request: UserRequest, study: Study) -> HttpResponse:
     """Write a query."""
-    study = study_for(request.user, slug, policies.query.may_change)
     form = QueryForm(request.POST if request.method == "POST" else None, study=study)
     if form.is_bound and form.is_valid():
         key = form.cleaned_data["external_id"]
@@ -100,21 +96,19 @@ def add(request: UserRequest, slug: str) -> HttpResponse:
             form.add_error("external_id", _("There is a query of this id already."))
         else:
             author.save_query(study, key, by=request.user, **form.fields_for_save())
-            messages.success(request, _("The query is saved."))
-            return redirect("queries", slug)
+            return done(request, _("The query is saved."), "queries", study.slug)
     context = {"study": study, "form": form}
-    return render(request, "queries/query.html", context, status=400 if form.errors else 200)
+    return show(request, "queries/query.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def query(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.query.may_change, "GET", "POST")
+def query(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """One query and its earlier versions; POST saves a change."""
-    study = study_for(request.user, slug, policies.query.may_change)
     shown = get_object_or_404(Query, study=study, pk=pk)
     versions = study.queries.filter(external_id=shown.external_id).order_by("-version")
     current = versions[0]
-    if current != shown and request.method == "GET":
-        return redirect("query", slug, current.pk)
+    if current != shown and request.method != "POST":
+        return redirect("query", study.slug, current.pk)
     form = QueryForm(request.POST if request.method == "POST" else None, study=study, query=current)
     # A page that was opened before somebody else's change would undo it unseen.
     if form.is_bound and current != shown:
@@ -123,10 +117,15 @@ def query(request: UserRequest, slug: str, pk: int) -> HttpResponse:
         saved = author.save_query(
             study, current.external_id, by=request.user, **form.fields_for_save()
         )
-        messages.success(request, _("Saved as version %(n)d.") % {"n": saved.version})
-        return redirect("query", slug, saved.pk)
+        return done(
+            request,
+            _("Saved as version %(n)d.") % {"n": saved.version},
+            "query",
+            study.slug,
+            saved.pk,
+        )
     context = {"study": study, "form": form, "query": current, "versions": versions}
-    return render(request, "queries/query.html", context, status=400 if form.errors else 200)
+    return show(request, "queries/query.html", context)
 
 
 def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
@@ -174,8 +173,7 @@ def own_query(request: UserRequest, slug: str, key: str) -> HttpResponse:
         row = owner_queries.write_query(row, request.user, **_typed(request))
         if "done" in request.POST:
             owner_queries.finish(row, request.user)
-            messages.success(request, _("Your query is ready to be answered."))
-            return redirect("own-queries", slug)
+            return done(request, _("Your query is ready to be answered."), "own-queries", slug)
     except DomainError as refusal:
         return _page(request, study, row, asked, refusal)
     if request.htmx:

@@ -1,12 +1,20 @@
-"""How somebody stands to a study. Every view of a study begins with ``study_for``."""
+"""How somebody stands to a study, and which of its pages they may open.
+
+Every view of a study begins with ``study_page``, or with ``study_for`` where the study is not all
+that it is given.
+"""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
+from itertools import groupby
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
 from django.http import Http404
 from django.http.response import HttpResponseBase
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from annotation import policies
@@ -26,6 +34,12 @@ _MEMBERSHIP = f"""
     LEFT JOIN studies_membership m
         ON m.study_id = s.id AND m.user_id = %(me)s AND m.left_at IS NULL
     WHERE s.slug = %(slug)s"""  # noqa: S608 - constants only
+OVERVIEW = gettext_lazy("Overview")
+MATERIAL = gettext_lazy("Material")
+JUDGING = gettext_lazy("Judging")
+PEOPLE = gettext_lazy("People")
+RESULTS = gettext_lazy("Results")
+SETTINGS = gettext_lazy("Settings")
 
 
 def study_for(user: User, slug: str, may: Callable[[Member], bool]) -> Study:
@@ -79,3 +93,59 @@ def memberships_of(user: User) -> list[Member]:
 def may_create(user: User) -> bool:
     """Whether ``user`` may start studies: who runs one already, and the site's administrator."""
     return any(map(policies.study.may_create, memberships_of(user)))
+
+
+@dataclass(frozen=True)
+class Page:
+    """``url`` is the name of its address, and what its template calls itself.
+
+    A ``group`` is a tab that leads to the first of its pages that the person may open.
+    """
+
+    group: str | Promise
+    url: str
+    title: str | Promise
+    may: Callable[[Member], bool]
+
+
+PAGES = {
+    page.url: page
+    for page in (
+        Page(OVERVIEW, "overview", gettext_lazy("Overview"), policies.study.may_read),
+        Page(MATERIAL, "generation", gettext_lazy("Generation"), policies.generation.may_run),
+        Page(MATERIAL, "imports", gettext_lazy("Data"), policies.data_import.may_manage),
+        Page(MATERIAL, "personas", gettext_lazy("Personas"), policies.persona.may_change),
+        Page(MATERIAL, "queries", gettext_lazy("Queries"), policies.query.may_change),
+        Page(MATERIAL, "candidates", gettext_lazy("Answers"), policies.candidate.may_change),
+        Page(JUDGING, "tasks", gettext_lazy("Tasks"), policies.task.may_change),
+        Page(JUDGING, "items", gettext_lazy("Items"), policies.batch.may_read),
+        Page(JUDGING, "talk-setup", gettext_lazy("Live"), policies.task.may_change),
+        Page(JUDGING, "checks", gettext_lazy("Checks"), policies.check.may_change),
+        Page(JUDGING, "raters", gettext_lazy("Raters"), policies.rater.may_read),
+        Page(JUDGING, "adjudicate", gettext_lazy("Adjudication"), policies.judgment.may_adjudicate),
+        Page(PEOPLE, "people", gettext_lazy("Members"), policies.member.may_manage),
+        Page(PEOPLE, "crowd", gettext_lazy("Crowd"), policies.member.may_manage),
+        Page(PEOPLE, "messages", gettext_lazy("Messages"), policies.study.may_curate),
+        Page(RESULTS, "study", gettext_lazy("Results"), policies.result.may_read),
+        Page(RESULTS, "releases", gettext_lazy("Releases"), policies.release.may_read),
+        Page(SETTINGS, "settings", gettext_lazy("Settings"), policies.study.may_administer),
+        Page(SETTINGS, "webhooks", gettext_lazy("Webhooks"), policies.webhook.may_manage),
+    )
+}
+
+
+def opens(url: str, member: Member) -> bool:
+    """Whether the page whose address has the name ``url`` is open to ``member``."""
+    return PAGES[url].may(member)
+
+
+def groups_for(study: Study, user: User, here: str) -> list[dict]:
+    """The groups with the pages open to ``user``; ``current`` is the group that holds ``here``."""
+    member, shown = member_of(user, study), []
+    for title, pages in groupby(PAGES.values(), key=lambda page: page.group):
+        if allowed := [page for page in pages if page.may(member)]:
+            current = any(page.url == here for page in allowed)
+            # A group of one page is that page.
+            name = title if len(allowed) > 1 else allowed[0].title
+            shown.append({"title": name, "pages": allowed, "current": current})
+    return shown

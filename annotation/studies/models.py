@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 
 from annotation import policies
 from annotation.accounts.models import Consent, ConsentText, User
+from annotation.studies.bundle_rows import DEFAULT_OVERLAP
 
 SLUG, SLUG_LIMIT = r"^[a-z0-9][a-z0-9-]*$", 60
 TITLE_LIMIT, DESCRIPTION_LIMIT = 200, 20_000
@@ -253,7 +254,7 @@ class TaskDefinition(models.Model):
     name = models.SlugField(max_length=SLUG_LIMIT)
     version = models.PositiveIntegerField(default=1)
     kind = models.CharField(max_length=20)
-    overlap = models.PositiveSmallIntegerField(default=9)
+    overlap = models.PositiveSmallIntegerField(default=DEFAULT_OVERLAP)
     guideline = models.TextField(blank=True)
     # {language: {"guideline", "question"}}
     translations = models.JSONField(default=dict, blank=True)

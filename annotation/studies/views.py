@@ -22,7 +22,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import policies
 from annotation.accounts import consent as consents
@@ -31,11 +31,11 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.languages import endonym
-from annotation.core.pages import Listing, words_in
+from annotation.core.pages import Listing, done, show, words_in
 from annotation.studies import crowd, members, wording
 from annotation.studies import messages as study_messages
 from annotation.studies import survey as surveys
-from annotation.studies.access import member_of, study_for
+from annotation.studies.access import member_of, study_page
 from annotation.studies.adapter import INVITED, admit
 from annotation.studies.forms import (
     AnswersForm,
@@ -76,13 +76,13 @@ BROWSER_SALT = "annotation.studies.views"
 BROWSER_DAYS = 60
 
 
-@require_http_methods(["GET", "POST"])
+@study_page(policies.study.may_administer, "GET", "POST")
 @transaction.atomic
-def settings(request: UserRequest, slug: str) -> HttpResponse:
-    study = study_for(request.user, slug, policies.study.may_administer)
+def settings(request: UserRequest, study: Study) -> HttpResponse:
     form = SettingsForm(study, request.POST or None)
     if request.method == "POST" and form.is_valid():
-        before, text = study.consent_text, consents.publish(slug, form.cleaned_data["consent"])
+        before = study.consent_text
+        text = consents.publish(study.slug, form.cleaned_data["consent"])
         with refusals.in_form(form):
             members.change_settings(study, form.changes() | {"consent_text": text}, request.user)
             messages.success(request, _("The settings are saved."))
@@ -91,19 +91,18 @@ def settings(request: UserRequest, slug: str) -> HttpResponse:
                     request,
                     _("The consent text in other languages was kept as it is: check it."),
                 )
-            return redirect("settings", slug)
+            return redirect("settings", study.slug)
     context = {
         "form": form,
         "study": study,
         "languages": [(code, endonym(code)) for code in study.languages],
     }
-    return render(request, "studies/settings.html", context, status=400 if form.errors else 200)
+    return show(request, "studies/settings.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
+@study_page(policies.study.may_administer, "GET", "POST")
+def texts(request: UserRequest, study: Study, language: str) -> HttpResponse:
     """Enter the study's texts in one of its languages."""
-    study = study_for(request.user, slug, policies.study.may_administer)
     if language not in study.languages:
         raise Http404
     tasks = wording.newest_tasks(study)
@@ -111,41 +110,37 @@ def texts(request: UserRequest, slug: str, language: str) -> HttpResponse:
     form = TextsForm(request.POST or None, tasks=tasks, language=language, initial=shown)
     if request.method == "POST" and form.is_valid():
         wording.save_wording(study, language, form.cleaned_data, request.user)
-        messages.success(request, _("The texts are saved."))
-        return redirect("settings", slug)
+        return done(request, _("The texts are saved."), "settings", study.slug)
     context = {"form": form, "study": study, "name": endonym(language)}
-    return render(request, "studies/texts.html", context, status=400 if form.errors else 200)
+    return show(request, "studies/texts.html", context)
 
 
-@require_POST
-def status(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.study.may_administer, "POST")
+def status(request: UserRequest, study: Study) -> HttpResponse:
     """Open, close or reopen the study."""
-    study = study_for(request.user, slug, policies.study.may_administer)
     wanted = request.POST.get("status", "")
     if wanted in Study.Status.values:
         members.change_status(study, wanted, request.user)
-    return redirect("settings", slug)
+    return redirect("settings", study.slug)
 
 
-@require_http_methods(["GET", "POST"])
+@study_page(policies.study.may_open, "GET", "POST")
 @transaction.atomic
 def consent(
-    request: UserRequest, slug: str, withdraw: Callable[[Study, User], object]
+    request: UserRequest, study: Study, withdraw: Callable[[Study, User], object]
 ) -> HttpResponse:
     """Read and agree to the study's text, or withdraw the agreement.
 
     ``withdraw(study, user)`` of the app that holds the judgments takes them back as well.
     """
-    study = study_for(request.user, slug, policies.study.may_open)
     text = study.consent_text
     if request.method == "POST" and text:
         if request.POST.get("decision") != "withdraw":
             return _agree(request, study, text)
         withdraw(study, request.user)
-        messages.success(
-            request, _("Your consent is withdrawn, and what you judged here is taken out.")
+        return done(
+            request, _("Your consent is withdrawn, and what you judged here is taken out."), "home"
         )
-        return redirect("home")
     asks = study.role == Role.ANNOTATOR and surveys.current(study) is not None
     return render(request, "studies/consent.html", {"study": study, "asks": asks})
 
@@ -162,58 +157,51 @@ def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpRespons
     return redirect("survey" if surveys.current(study) else "judge", study.slug)
 
 
-@require_http_methods(["GET", "POST"])
-def survey(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.judgment.may_give, "GET", "POST")
+def survey(request: UserRequest, study: Study) -> HttpResponse:
     """Say something about oneself, skip that, or take it back."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     asked = surveys.current(study)
     stored = asked and asked.answers.filter(user=request.user).first()
     decision = request.POST.get("decision", "")
     if request.method == "POST" and decision == "withdraw":
         surveys.take_back(study, request.user)
-        messages.success(request, _("What you said about yourself is deleted."))
-        return redirect("survey", slug)
+        return done(request, _("What you said about yourself is deleted."), "survey", study.slug)
     if not asked:
         return render(request, "studies/survey.html", {"study": study})
     form = AnswersForm(asked, request.POST or None, stored=stored.answers if stored else {})
     if request.method == "POST" and form.is_valid():
         surveys.answer(asked, request.user, {} if decision == "skip" else form.answers())
-        return redirect("judge", slug)
+        return redirect("judge", study.slug)
     context = {"study": study, "survey": asked, "form": form, "stored": stored}
-    return render(request, "studies/survey.html", context, status=400 if form.errors else 200)
+    return show(request, "studies/survey.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def survey_questions(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.study.may_administer, "GET", "POST")
+def survey_questions(request: UserRequest, study: Study) -> HttpResponse:
     """Enter what people are asked about themselves; below it what a release would tell of them."""
-    study = study_for(request.user, slug, policies.study.may_administer)
     asked = surveys.current(study)
     form = SurveyForm(request.POST or None, initial=surveys.as_form(asked))
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             questions = surveys.read_questions(form.cleaned_data["questions"])
             surveys.publish(study, questions, form.cleaned_data["consent"], by=request.user)
-            messages.success(request, _("The survey is saved."))
-            return redirect("survey-questions", slug)
+            return done(request, _("The survey is saved."), "survey-questions", study.slug)
     context = {"study": study, "form": form, "survey": asked, "least": surveys.LEAST}
     if asked:
         context |= surveys.summary(asked)
-    status = 400 if form.errors else 200
-    return render(request, "studies/survey_questions.html", context, status=status)
+    return show(request, "studies/survey_questions.html", context)
 
 
-@require_http_methods(["GET", "POST"])
-def messages_(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.message.may_read, "GET", "POST")
+def messages_(request: UserRequest, study: Study) -> HttpResponse:
     """What the curators and the annotators of a study write to each other."""
-    study = study_for(request.user, slug, policies.message.may_read)
     writes_to_all = policies.message.may_write_to_all(member_of(request.user, study))
     data = request.POST or None
     form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             study_messages.send_message(study, request.user, **form.cleaned_data)
-            messages.success(request, _("The message is sent."))
-            return redirect("messages", slug)
+            return done(request, _("The message is sent."), "messages", study.slug)
     rows = study_messages.visible(request.user, study).select_related("sender", "recipient")
     page = Paginator(rows, MESSAGES_A_PAGE).get_page(request.GET.get("page"))
     context = {
@@ -226,25 +214,23 @@ def messages_(request: UserRequest, slug: str) -> HttpResponse:
         ],
         "newest": study_messages.unread(request.user, study).first(),
     }
-    return render(request, "studies/messages.html", context, status=400 if form.errors else 200)
+    return show(request, "studies/messages.html", context)
 
 
-@require_POST
-def messages_read(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.message.may_read, "POST")
+def messages_read(request: UserRequest, study: Study) -> HttpResponse:
     """Note that everything up to the message shown last has been read."""
-    study = study_for(request.user, slug, policies.message.may_read)
     up_to = request.POST.get("up_to", "")
     # As many digits as an id can have.
     if up_to.isascii() and up_to.isdigit() and len(up_to) < 19:
         study_messages.mark_read(request.user, study, int(up_to))
-    return redirect("messages", slug)
+    return redirect("messages", study.slug)
 
 
-@require_http_methods(["GET", "POST"])
+@study_page(policies.member.may_manage, "GET", "POST")
 @transaction.atomic
-def people(request: UserRequest, slug: str) -> HttpResponseBase:
+def people(request: UserRequest, study: Study) -> HttpResponseBase:
     """Members and invitations; a new invitation's link is shown this once, or mailed."""
-    study = study_for(request.user, slug, policies.member.may_manage)
     form = InvitationForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         return _people(request, study, invite=form)
@@ -255,8 +241,9 @@ def people(request: UserRequest, slug: str) -> HttpResponseBase:
         form.add_error("email", _("The mail could not be sent, so there is no invitation."))
         return _people(request, study, invite=form)
     if mailed:
-        messages.success(request, _("The invitation is on its way to the address."))
-        return redirect("people", slug)
+        return done(
+            request, _("The invitation is on its way to the address."), "people", study.slug
+        )
     return _people(request, study, link=link)
 
 
@@ -309,32 +296,30 @@ def _people(
     return MEMBERS.answer(request, study, rows, "studies/people.html", context, status)
 
 
-@require_POST
-def member(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.member.may_manage, "POST")
+def member(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Change one member's role, or end the membership."""
-    study = study_for(request.user, slug, policies.member.may_manage)
     membership = get_object_or_404(Membership, study=study, pk=pk, left_at=None)
     back = "crowd" if request.POST.get("back") == "crowd" else "people"
     role = request.POST.get("role", "")
     if role and role not in Role.values:
         messages.error(request, _("There is no such role."))
-        return redirect(back, slug)
+        return redirect(back, study.slug)
     with refusals.as_message(request):
         members.change_role(membership, role, request.user)
-    return redirect(back, slug)
+    return redirect(back, study.slug)
 
 
-@require_POST
-def revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
-    members.revoke(study_for(request.user, slug, policies.member.may_manage), pk, request.user)
-    return redirect("people", slug)
+@study_page(policies.member.may_manage, "POST")
+def revoke(request: UserRequest, study: Study, pk: int) -> HttpResponse:
+    members.revoke(study, pk, request.user)
+    return redirect("people", study.slug)
 
 
-@require_POST
+@study_page(policies.member.may_manage, "POST")
 @transaction.atomic
-def code_make(request: UserRequest, slug: str) -> HttpResponseBase:
+def code_make(request: UserRequest, study: Study) -> HttpResponseBase:
     """Make a join code; it is shown this once."""
-    study = study_for(request.user, slug, policies.member.may_manage)
     form = CodeForm(request.POST)
     if not form.is_valid():
         return _people(request, study, code_form=form)
@@ -347,34 +332,32 @@ def code_make(request: UserRequest, slug: str) -> HttpResponseBase:
     return _people(request, study, new_code=code, signs=signs, **shown)
 
 
-@require_POST
+@study_page(policies.member.may_manage, "POST")
 @transaction.atomic
-def code_revoke(request: UserRequest, slug: str, pk: int) -> HttpResponse:
-    study = study_for(request.user, slug, policies.member.may_manage)
+def code_revoke(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     code = get_object_or_404(JoinCode, study=study, pk=pk)
     code.revoked_at = timezone.now()
     code.save(update_fields=["revoked_at"])
     audit.record(request.user, "code.revoke", code)
-    return redirect("people", slug)
+    return redirect("people", study.slug)
 
 
-@require_http_methods(["GET", "POST"])
+@study_page(policies.member.may_manage, "GET", "POST")
 @transaction.atomic
-def crowd_(request: UserRequest, slug: str) -> HttpResponse:
+def crowd_(request: UserRequest, study: Study) -> HttpResponse:
     """Crowd sources with their links, and who came through them."""
-    study = study_for(request.user, slug, policies.member.may_manage)
     form = SourceForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         form.instance.study, form.instance.created_by = study, request.user
         audit.record(request.user, "source.make", form.save())
-        return redirect("crowd", slug)
+        return redirect("crowd", study.slug)
     context = {
         "study": study,
         "form": form,
         "sources": [(source, _link(request, source)) for source in _counted(study)],
         "page": Paginator(_entries(study), ENTRIES_A_PAGE).get_page(request.GET.get("page")),
     }
-    return render(request, "studies/crowd.html", context, status=400 if form.errors else 200)
+    return show(request, "studies/crowd.html", context)
 
 
 def _link(request: UserRequest, source: CrowdSource) -> str:
@@ -403,17 +386,16 @@ def _entries(study: Study) -> QuerySet[CrowdEntry]:
     )
 
 
-@require_POST
+@study_page(policies.member.may_manage, "POST")
 @transaction.atomic
-def crowd_close(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+def crowd_close(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Take in no newcomers through a source any more."""
-    study = study_for(request.user, slug, policies.member.may_manage)
     source = get_object_or_404(study.sources, pk=pk)
     if source.closed_at is None:
         source.closed_at = timezone.now()
         source.save(update_fields=["closed_at"])
         audit.record(request.user, "source.close", source)
-    return redirect("crowd", slug)
+    return redirect("crowd", study.slug)
 
 
 BROWSER_COOKIE = "__Host-crowd" if site.HTTPS else "attune-crowd"
@@ -457,7 +439,7 @@ def join(request: HttpRequest, code: str = "") -> HttpResponse:
                 admit(request, code_row)
                 return redirect("join-study")
     context = {"form": form, "code": code}
-    return render(request, "studies/join.html", context, status=400 if form.errors else 200)
+    return show(request, "studies/join.html", context)
 
 
 @login_not_required
@@ -527,29 +509,29 @@ def _remembered(request: HttpRequest) -> int | None:
     return int(value) if value else None
 
 
-@require_http_methods(["GET", "POST"])
+@study_page(policies.member.may_return, "GET", "POST")
 @transaction.atomic
 def give_back(
-    request: UserRequest, slug: str, release: Callable[[Study, User], None] | None = None
+    request: UserRequest, study: Study, release: Callable[[Study, User], None] | None = None
 ) -> HttpResponse:
     """A crowd participant returns their submission: confirm, then log out.
 
     ``release(study, user)`` of the app that hands out work takes back what the person holds.
     """
-    study = study_for(request.user, slug, policies.member.may_return)
     entry = crowd.entry_of(request.user, study)
     if entry is None:
         raise Http404
-    if request.method == "GET":
+    if request.method != "POST":
         return render(request, "studies/return.html", {"study": study, "entry": entry})
     if release:
         release(study, request.user)
     crowd.give_back(entry)
     logout(request)
-    messages.success(
-        request, _("You have left the study. Return your submission on the platform as well.")
+    return done(
+        request,
+        _("You have left the study. Return your submission on the platform as well."),
+        "returned",
     )
-    return redirect("returned")
 
 
 @login_not_required

@@ -1,4 +1,4 @@
-"""`agreement --votes` and `tiers --votes`: what they print, and what bad files get."""
+"""The commands `agreement` and `tiers` of a file of votes: what they print and refuse."""
 
 import json
 import subprocess
@@ -138,3 +138,21 @@ def test_exit_statuses_and_what_stands_on_which_stream(votes_file, capsys):
     assert f"{bad}:1: there is no column label" in err
     assert status("tiers", "--votes", bad, "--options", "1")[0] == 2
     assert status("agreement")[0] == 2
+
+
+def test_the_tiers_of_a_file_say_of_all_items_what_they_say_of_each_tier(votes_file):
+    rows = [f"t{i},w{j},{'a' if j >= i else 'b'}" for i in range(3) for j in range(9)]
+    path = votes_file("task,worker,label\n" + "\n".join([*rows, "t9,w0,a"]))
+    report = json.loads(run("tiers", "--votes", path, "--json"))
+    assert report["all"]["items"] == 4
+    assert report["all"]["votes_per_item"] == {"min": 1, "median": 9, "max": 9}
+    assert report["all"]["symmetric_kappa"]["value"] == pytest.approx((1 + 5 / 9 + 2 / 9) / 3)
+    assert set(report["all"]) < set(report["tiers"]["hard"]) >= {"gwet_ac1", "krippendorff_alpha"}
+    assert report["tiers"]["pending"]["votes_per_item"] == {"min": 1, "median": 1, "max": 1}
+    assert report["tiers"]["ambiguous"]["votes_per_item"]["max"] is None
+    lines = run("tiers", "--votes", path).splitlines()
+    assert lines[2].split() == [
+        *("tier", "items", "votes", "agreement", "kappa", "raw", "Fleiss", "AC1", "alpha"),
+        *("new", "panel", "band", "in", "band"),
+    ]
+    assert lines[3].split()[:3] == ["all", "4", "1/9/9"]

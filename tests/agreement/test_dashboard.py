@@ -18,10 +18,9 @@ from django.test.utils import CaptureQueriesContext
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.agreement import board as boards
-from annotation.agreement import recompute
+from annotation.agreement import recompute, summary
 from annotation.agreement.board import Board
-from annotation.agreement.figures import summary
-from annotation.agreement.figures.page import FIGURES, figure_of
+from annotation.agreement.figures import FIGURES, figure_of
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Judgment, recounted
 
@@ -432,7 +431,7 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
     Item.objects.filter(pk=old.slot.item_id).update(
         counts=recounted({"1": -1, "2": 1}), last_judgment=new.pk
     )
-    assert recompute.due() == [(judged, "better")]
+    assert recompute.results_due() == [(judged, "better")]
     result = recompute.recompute(judged, "better")
     assert result.votes == 11
     board = Board(judged, judged.tasks.get(name="better"))

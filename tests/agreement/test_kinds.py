@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.agreement import recompute
 from annotation.agreement.board import Board
-from annotation.agreement.figures.page import figure_of
+from annotation.agreement.figures import figure_of
 from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.tasks import recompute_due
 from annotation.judging.imports import bundles
@@ -60,9 +60,9 @@ def disputed(study, task):
 
 
 def test_every_kind_has_a_result_and_selections_and_own_questions_have_tiers(mix):
-    assert [task for _study, task in recompute.due()] == sorted([*OTHERS, "better"])
+    assert [task for _study, task in recompute.results_due()] == sorted([*OTHERS, "better"])
     recompute_due()
-    assert recompute.due() == []
+    assert recompute.results_due() == []
     tiers = dict(AgreementResult.objects.values_list("task", "tiers"))
     assert sorted(task for task, found in tiers.items() if found) == ["better", "own"]
     assert ItemTier.objects.count() == 2
@@ -279,7 +279,7 @@ def test_a_scale_that_nobody_used_yet_leaves_the_results_of_the_old_one(computed
     old = computed.tasks.get(name="rate")
     config = {**old.config, "points": 7}
     computed.tasks.create(name="rate", version=2, kind="preference", config=config)
-    assert recompute.due() == []
+    assert recompute.results_due() == []
     assert len(page("results/rate/").context["figures"][1].rows) == 5
 
 

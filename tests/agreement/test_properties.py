@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.agreement.report import agreement_report
-from annotation.agreement.statistics import cohen, correlation, kappas
+from annotation.agreement.statistics import correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from annotation.agreement.tiers.rules import tiers_report
@@ -126,7 +126,9 @@ def test_all_levels_are_one_on_two_categories_zero_and_one(counts):
 def test_weights_change_nothing_with_two_categories(votes):
     item = np.repeat(np.arange(len(votes)), 2)
     worker = np.tile([0, 1], len(votes))
-    found = cohen.cohen_table(cohen.confusions(item, worker, np.ravel(votes), 2, 2), values=[1, 2])
+    found = kappas.cohen_table(
+        kappas.confusions(item, worker, np.ravel(votes), 2, 2), values=[1, 2]
+    )
     for name in ("linear", "quadratic"):
         assert found[name] == pytest.approx(found["value"], abs=1e-12, nan_ok=True)
 

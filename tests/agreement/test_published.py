@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from annotation.agreement.report import agreement_report
-from annotation.agreement.statistics import icc, kappas
+from annotation.agreement.statistics import correlation, kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from annotation.votes.table import votes_from_columns
@@ -59,7 +59,7 @@ def test_the_report_of_a_complete_table_gives_the_same_six_forms():
         for i, row in enumerate(SIX_TARGETS)
     }
     found = agreement_report(make_votes(table), "interval")["icc"]
-    expected = icc.icc(icc.sums_of_table(SIX_TARGETS))
+    expected = correlation.icc(correlation.sums_of_table(SIX_TARGETS))
     for name, coefficient in expected.items():
         assert found[name]["value"] == pytest.approx(coefficient.value, abs=1e-12)
         assert found[name]["low"] == pytest.approx(coefficient.low, abs=1e-12)

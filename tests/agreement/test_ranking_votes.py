@@ -8,8 +8,8 @@ from scipy.stats import friedmanchisquare, spearmanr
 
 from annotation.agreement import recompute
 from annotation.agreement.board import Board
-from annotation.agreement.figures.page import figure_of
-from annotation.agreement.statistics.kendall import concordance, mean_over_items
+from annotation.agreement.figures import figure_of
+from annotation.agreement.statistics.correlation import concordance, mean_over_items
 from annotation.core.errors import DomainError
 from annotation.judging.kinds import kind_of
 from annotation.votes import stored

@@ -10,10 +10,10 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.agreement import ratings, recompute, scoring
+from annotation.agreement import recompute, scoring
 from annotation.agreement.board import Board
-from annotation.agreement.figures.page import figure_of
-from annotation.agreement.ratings import NEVER_DIFFER, NO_PAIR_SCORED, rate
+from annotation.agreement.figures import figure_of
+from annotation.agreement.scoring import NEVER_DIFFER, NO_PAIR_SCORED, rate
 from annotation.candidates.models import AspectScore
 from annotation.judging.models import Judgment
 
@@ -83,8 +83,8 @@ def test_many_different_scores_have_the_interval_of_the_bootstrap():
 
 def test_nothing_scored_is_null_with_the_reason():
     assert rate([], []).as_json()["accuracy"] == {"value": None, "reason": NO_PAIR_SCORED}
-    assert ratings.correlation([], []).reason == NO_PAIR_SCORED
-    assert ratings.correlation([0, 0], [1, 2]).reason == NEVER_DIFFER
+    assert scoring.correlation([], []).reason == NO_PAIR_SCORED
+    assert scoring.correlation([0, 0], [1, 2]).reason == NEVER_DIFFER
 
 
 @pytest.fixture

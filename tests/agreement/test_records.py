@@ -3,9 +3,9 @@
 import pytest
 from django.urls import reverse
 
+from annotation.agreement import raters as reliability
 from annotation.agreement.board import Board
-from annotation.agreement.figures.page import figure_of
-from annotation.agreement.raters import records as reliability
+from annotation.agreement.figures import figure_of
 from annotation.judging.models import Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from tests.judging.test_checks import add_checks, purposes, rates

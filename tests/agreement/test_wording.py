@@ -12,7 +12,7 @@ FOLDER = Path(agreement.__path__[0])
 # The pure modules whose sentences a page may show.
 PURE = (
     *(f"statistics.{path.stem}" for path in sorted((FOLDER / "statistics").glob("[a-z]*.py"))),
-    *("tiers.rules", "tiers.easy_audit", "ratings", "report"),
+    *("tiers.rules", "tiers.collection", "scoring", "report"),
 )
 
 

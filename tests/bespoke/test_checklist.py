@@ -13,7 +13,7 @@ from annotation.judging.batches import preparation
 from annotation.judging.batches.open import mail as mail_owners
 from annotation.judging.batches.open import open_batch
 from annotation.judging.work import queue, submit
-from annotation.queries import gold, owner_queries
+from annotation.queries import author, owner_queries
 from annotation.studies.models import Message, Study, items_opened
 from tests.bespoke.conftest import SEND, answered, ask, scores
 
@@ -64,10 +64,10 @@ def test_the_first_step_without_a_history_is_to_send_it_and_to_wait_while_it_is_
 
 def test_after_judging_come_the_gold_response_and_the_rubric(judged, bespoke, ann):
     assert current(ann, bespoke) == ("gold", "now")
-    response = gold.save_response(judged, ann, "The answer I wanted.")
+    response = author.save_response(judged, ann, "The answer I wanted.")
     assert current(ann, bespoke) == ("claims", "now")
-    gold.set_claims(response, ["It is calm."])
-    gold.save_rubric(judged, "Calm.", author=ann)
+    author.set_claims(response, ["It is calm."])
+    author.save_rubric(judged, "Calm.", author=ann)
     assert current(ann, bespoke) == ("claims", "now")
     assert states(ann, bespoke)["rubric"] == "done"
 

@@ -11,7 +11,7 @@ from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.queries.models import GoldClaim, Rubric
 from tests.candidates.conftest import Reply
 
@@ -30,7 +30,7 @@ def test_the_best_scored_answer_comes_first(cast, judged):
 
 def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke, judged, fake):
     ann = cast.person("Ann")
-    response = gold.save_response(judged, ann, "Take the night train at ten. It has beds.")
+    response = author.save_response(judged, ann, "Take the night train at ten. It has beds.")
     row = work.request_claims(response, endpoint="fake", by=ann)
     fake.replies = [Reply("Claims:\n1. The night train leaves at ten.\n- It has beds.\n\n* Cheap.")]
     writing.write_one(row.pk)
@@ -54,15 +54,15 @@ def split(cast, bespoke, judged, fake):
     """A function that has the newest gold response split into these claims."""
 
     def go(*claims, again=False):
-        ann, response = cast.person("Ann"), gold.newest(judged)
+        ann, response = cast.person("Ann"), author.newest(judged)
         ask = work.split_again if again else work.request_claims
         row = ask(response, ann, endpoint="fake") if again else ask(response, endpoint="fake")
         fake.replies = [Reply("\n".join(claims))]
         writing.write_one(row.pk)
         assert work.pull() == 1
-        return gold.newest(judged)
+        return author.newest(judged)
 
-    gold.save_response(judged, cast.person("Ann"), "Take the night train at ten. It has beds.")
+    author.save_response(judged, cast.person("Ann"), "Take the night train at ten. It has beds.")
     return go
 
 
@@ -112,11 +112,11 @@ def test_a_split_that_cannot_be_asked_for_makes_no_version(cast, judged, split):
     response = split("All in one.")
     with pytest.raises(submit.DomainError):
         work.split_again(response, cast.person("Ann"), endpoint="nobody")
-    assert gold.newest(judged) == response
+    assert author.newest(judged) == response
 
 
 def test_one_claim_for_many_sentences_is_split_by_sentences(cast, bespoke, judged, split):
-    gold.save_response(
+    author.save_response(
         judged, cast.person("Ann"), "It leaves at ten. It has beds. 床が三つある。安い。"
     )
     claims = split("It leaves at ten and has three beds.").claims
@@ -131,7 +131,7 @@ def test_the_field_starts_empty_where_that_is_asked_for(cast, judged, login):
     assert page.get(url).context["text"]
     assert page.get(f"{url}?empty=1").context["text"] == ""
     page.post(f"{url}?empty=1", {"text": "My own."})
-    assert gold.newest(judged).source is None
+    assert author.newest(judged).source is None
 
 
 def test_the_page_splits_again(cast, bespoke, judged, split, login):
@@ -140,7 +140,7 @@ def test_the_page_splits_again(cast, bespoke, judged, split, login):
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
     assert "All in one." in page.get(url).content.decode()
     page.post(f"{url}claims/", {"endpoint": "fake", "again": "1"})
-    assert gold.newest(judged).version == 2
+    assert author.newest(judged).version == 2
     assert "A model is splitting your response" in page.get(url).content.decode()
 
 
@@ -154,8 +154,8 @@ def test_the_page_is_there_while_the_endpoints_are_configured_wrongly(
 
 def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
     ann = cast.person("Ann")
-    response = gold.save_response(judged, ann, "Take it.")
-    gold.set_claims(response, ["One.", "Two."])
+    response = author.save_response(judged, ann, "Take it.")
+    author.set_claims(response, ["One.", "Two."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
     said = {str(response.claims.first().pk): "keep"}
@@ -172,14 +172,14 @@ def test_the_rubric_is_written_from_the_judgments_and_edited(cast, judged, fake)
     assert "Tone: Because it fits." in fake.requests[0][2].decode()
     work.pull()
     assert judged.rubrics.get().text == "Tone: calm."
-    gold.save_rubric(judged, "Tone: calm and short.", author=ann)
+    author.save_rubric(judged, "Tone: calm and short.", author=ann)
     assert [rubric.version for rubric in judged.rubrics.order_by("version")] == [1, 2]
 
 
 def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(cast, judged, split, fake):
     ann = cast.person("Ann")
     rubric = work.request_rubric(judged, ann, endpoint="fake", by=ann)
-    fake.replies = [Reply("x" * (gold.TEXT_LIMIT + 1))]
+    fake.replies = [Reply("x" * (author.TEXT_LIMIT + 1))]
     writing.write_one(rubric.pk)
     assert split("One.").claims.get().text == "One."
     rubric.refresh_from_db()
@@ -191,7 +191,7 @@ def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judg
     ann = cast.person("Ann")
     rows = [
         work.request_rubric(judged, ann, endpoint="fake"),
-        work.request_claims(gold.save_response(judged, ann, "Take it."), endpoint="fake"),
+        work.request_claims(author.save_response(judged, ann, "Take it."), endpoint="fake"),
     ]
     fake.replies = [Reply("Tone: calm."), Reply("One.")]
     for row in rows:
@@ -203,8 +203,8 @@ def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judg
 
 def test_the_download_of_ones_data_has_own_questions_and_what_was_made_of_them(cast, judged, login):
     ann = cast.person("Ann")
-    gold.save_response(judged, ann, "Take the night train at ten.")
-    gold.save_rubric(judged, "Tone: calm.", author=ann)
+    author.save_response(judged, ann, "Take the night train at ten.")
+    author.save_rubric(judged, "Tone: calm.", author=ann)
     data = login(ann).get("/studies/tea/mine/download/").getvalue()
     given = json.loads(data)
     (question,), (response,), (rubric,) = (
@@ -222,7 +222,7 @@ def test_the_download_of_ones_data_has_own_questions_and_what_was_made_of_them(c
 def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake):
     ann = cast.person("Ann")
     work.request_rubric(judged, ann, endpoint="fake")
-    response = gold.save_response(judged, ann, "Take it.")
+    response = author.save_response(judged, ann, "Take it.")
     work.request_claims(response, endpoint="fake")
     assert Candidate.objects.count() == 2
     assert Candidate.every.count() == 4
@@ -244,8 +244,8 @@ def test_the_page_shows_versions_and_what_changed(cast, bespoke, judged, login):
     page.post(url, {"text": f"{best} But better."})
     text = page.get(url).content.decode()
     assert "<ins>" in text
-    assert gold.newest(judged).text == f"{best} But better."
-    assert gold.newest(judged).source == work.scored(judged, ann)[0]["candidate"].pk
+    assert author.newest(judged).text == f"{best} But better."
+    assert author.newest(judged).source == work.scored(judged, ann)[0]["candidate"].pk
     assert login(cast.person("Bo")).get(url).status_code == 404
 
 
@@ -258,13 +258,13 @@ def test_an_empty_gold_response_is_refused_with_the_page(cast, bespoke, judged, 
 
 def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    gold.save_response(judged, ann, "Take the night train.")
+    author.save_response(judged, ann, "Take the night train.")
     page = login(ann)
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
     page.post(
         f"{url}claims/", {"by_hand": "1", "claims": "It is a train.\x00\n- It goes by night."}
     )
-    response = gold.newest(judged)
+    response = author.newest(judged)
     assert [claim.text for claim in response.claims.all()] == [
         *("It is a train.", "It goes by night.")
     ]
@@ -272,22 +272,22 @@ def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judge
     held = page.get("/studies/tea/judge/").content.decode()
     assert "It goes by night." in held
     page.post(f"{url}claims/", {"by_hand": "1", "claims": "It is a train."})
-    assert (gold.newest(judged).version, gold.newest(judged).claims.count()) == (2, 1)
+    assert (author.newest(judged).version, author.newest(judged).claims.count()) == (2, 1)
 
 
 def test_claims_by_hand_need_a_line(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    gold.save_response(judged, ann, "Take the night train.")
+    author.save_response(judged, ann, "Take the night train.")
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/claims/"
     answer = login(ann).post(url, {"by_hand": "1", "claims": " \n"}, follow=True)
     assert "Write at least one claim" in answer.content.decode()
-    assert not gold.newest(judged).claims.exists()
+    assert not author.newest(judged).claims.exists()
 
 
 def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    response = gold.save_response(judged, ann, "Take the night train.")
-    gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
+    response = author.save_response(judged, ann, "Take the night train.")
+    author.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     text = login(ann).get("/studies/tea/judge/").content.decode()
     assert text.count("Not in the right answer:") == 1
@@ -297,8 +297,8 @@ def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, lo
 
 def test_claims_with_other_words_are_dropped_at_once_without_a_script(cast, bespoke, judged, login):
     ann = cast.person("Ann")
-    response = gold.save_response(judged, ann, "Take the night train.")
-    gold.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
+    response = author.save_response(judged, ann, "Take the night train.")
+    author.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     page = login(ann)
     page.get("/studies/tea/judge/")

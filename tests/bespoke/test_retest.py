@@ -8,8 +8,7 @@ from django.db.models import F
 from django.urls import reverse
 
 from annotation.agreement.board import Board
-from annotation.agreement.figures.kinds import icc_of, kappa_of
-from annotation.agreement.figures.page import figure_of
+from annotation.agreement.figures import figure_of, icc_of, kappa_of
 from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Item, Judgment, Slot

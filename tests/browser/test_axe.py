@@ -6,7 +6,7 @@ from annotation.agreement.recompute import recompute
 from annotation.agreement.tasks import recompute_due
 from annotation.judging.models import Slot
 from annotation.judging.work import comments, present, queue, submit
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.studies import crowd
 from annotation.studies.models import Invitation
 from tests import everykind
@@ -193,12 +193,12 @@ def test_the_page_of_a_gold_response_has_no_violation(page, check, cast, let_in,
     let_in(page, ann)
     url = f"/studies/tea/my-queries/{judged.external_id}/"
     check(page, url, f"{url}gold/")
-    response = gold.save_response(judged, ann, "The second, but better. And\n\na list.")
-    gold.save_rubric(judged, "Calm and short.", author=ann)
+    response = author.save_response(judged, ann, "The second, but better. And\n\na list.")
+    author.save_rubric(judged, "Calm and short.", author=ann)
     page.goto(f"{url}gold/")
     page.get_by_text("What you changed").click()
     assert check.look(page) == []
-    gold.set_claims(response, ["The second is better.", "There is a list."])
+    author.set_claims(response, ["The second is better.", "There is a list."])
     check(page, f"{url}gold/")
     check(page, url, "/studies/tea/my-queries/")
 

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from annotation.histories import ingest, receive
+from annotation.histories import ingest
 from annotation.histories.models import Mark, Session, Upload
 from tests.browser import keyboard
 from tests.histories.made import fill_history
@@ -20,7 +20,7 @@ def _own_folder(settings, tmp_path):
 def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cast, tmp_path):
     let_in(page, cast.person("Ann"))
     file = tmp_path / "export.json"
-    file.write_bytes(export() + b" " * (2 * receive.PIECE))
+    file.write_bytes(export() + b" " * (2 * ingest.PIECE))
     broken, pieces = [], []
 
     def line(route):
@@ -40,7 +40,7 @@ def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cas
         page.get_by_text("export.json has arrived. How it goes on is said below.")
     ).to_be_visible()
     assert len(broken) == 1
-    assert pieces == ["0", str(receive.PIECE), str(receive.PIECE), str(2 * receive.PIECE)]
+    assert pieces == ["0", str(ingest.PIECE), str(ingest.PIECE), str(2 * ingest.PIECE)]
     expect(page.get_by_text("It waits to be read.")).to_be_visible()
     upload = Upload.objects.get()
     assert upload.size == file.stat().st_size

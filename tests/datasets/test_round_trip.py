@@ -15,7 +15,7 @@ from annotation.judging.kinds import KINDS, config_of_task, kind_of
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work.submit import submit
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
@@ -31,8 +31,8 @@ CLAIMS = ["It is calm.", "It is near.", "It is free."]
 def claims_item(study):
     """An item about the claims of a gold response."""
     query = study.queries.get()
-    response = gold.save_response(query, None, "A calm walk that is near.")
-    gold.set_claims(response, CLAIMS)
+    response = author.save_response(query, None, "A calm walk that is near.")
+    author.set_claims(response, CLAIMS)
     task = TaskDefinition.objects.create(study=study, name="check", kind="claims")
     row = {"external_id": "i-claims", "query": query, "gold": response, "overlap": 1}
     add_items(study, task, [row])

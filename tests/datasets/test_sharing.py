@@ -11,7 +11,7 @@ from moto.server import ThreadedMotoServer
 from annotation.core import installation, sharing
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
-from annotation.histories import receive
+from annotation.histories import ingest
 from annotation.operations import backup
 
 KEYS = {"region_name": "us-east-1", "access_key": "key", "secret_key": "secret"}
@@ -98,16 +98,16 @@ def test_a_release_that_a_worker_wrote_is_fetched_from_another_machine_and_withd
 
 def test_pieces_of_a_history_may_reach_different_machines(bucket, machine, cast):
     ann = cast.person("Ann")
-    upload = receive.begin(ann, 6)
-    receive.append(ann, upload.pk, 0, b"abc")
+    upload = ingest.begin(ann, 6)
+    ingest.append(ann, upload.pk, 0, b"abc")
     machine("two")
-    upload = receive.append(ann, upload.pk, 3, b"def")
+    upload = ingest.append(ann, upload.pk, 3, b"def")
     worker = machine("worker")
-    path = receive.FILES.path_of(upload.stored)
+    path = ingest.FILES.path_of(upload.stored)
     with sharing.gathered(path):
         assert path.read_bytes() == b"abcdef"
     assert local(worker) == []
-    receive.FILES.delete(upload.stored)
+    ingest.FILES.delete(upload.stored)
     assert bucket() == []
     with pytest.raises(FileNotFoundError):
         sharing.gather(path)
@@ -139,8 +139,8 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
     assert sharing.put(release)
     release.unlink()
     ann = cast.person("Ann")
-    upload = receive.begin(ann, 6)
-    receive.append(ann, upload.pk, 0, b"abc")
+    upload = ingest.begin(ann, 6)
+    ingest.append(ann, upload.pk, 0, b"abc")
     sharing.append(data / backup.WITHDRAWALS, '{"study": 0, "user": 0}')
     held = sorted(bucket())
     made = backup.backup(data.parent / "one.backup")
@@ -158,8 +158,8 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
     assert sorted(set(bucket()) - {"installation"}) == held
     with sharing.opened(two / "releases" / "tea" / "v1.zip") as file:
         assert file.read() == b"PK release"
-    receive.append(ann, upload.pk, 3, b"def")
-    with sharing.gathered(receive.FILES.path_of(upload.stored)) as path:
+    ingest.append(ann, upload.pk, 3, b"def")
+    with sharing.gathered(ingest.FILES.path_of(upload.stored)) as path:
         assert path.read_bytes() == b"abcdef"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.agreement.statistics.allocation import confidence_sequence
+from annotation.agreement.statistics.prediction_powered import confidence_sequence
 from annotation.core.errors import DomainError
 from annotation.evaluation.estimates import as_json, estimates, side_of
 from annotation.evaluation.raters import Asked, import_verdicts

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.agreement.statistics import cohen
+from annotation.agreement.statistics import kappas
 from annotation.evaluation import gap
 from annotation.evaluation.raters import import_verdicts
 from tests.evaluation.conftest import ROWS, write
@@ -33,7 +33,7 @@ def test_kappas_equal_those_of_the_agreement_report():
     table[rng.random((200, 4)) < 0.3] = -1
     every = votes(table)
     rows = gap.pairs(every)
-    expected = cohen.cohen(cohen.confusions(every.item, every.worker, every.code, 4, 3))[0]
+    expected = kappas.cohen(kappas.confusions(every.item, every.worker, every.code, 4, 3))[0]
     assert gap.kappas(rows, 3) == pytest.approx(expected)
 
 

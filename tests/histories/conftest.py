@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from annotation.histories import ingest, receive
+from annotation.histories import ingest
 from annotation.histories.records import Conversation, Message, Search
 
 NOON = datetime(2026, 3, 14, 12, tzinfo=UTC)
@@ -55,7 +55,7 @@ def contents(monkeypatch):
             raise found
         yield Reading(found)
 
-    monkeypatch.setattr(ingest, "opened", opened)
+    monkeypatch.setattr(ingest, "reading_of", opened)
     return known
 
 
@@ -66,8 +66,8 @@ def bring(contents):
     def bring_(owner, *records, name=b""):
         data = name or repr(records).encode()
         contents[data] = records
-        upload = receive.begin(owner, len(data))
-        receive.append(owner, upload.pk, 0, data)
+        upload = ingest.begin(owner, len(data))
+        ingest.append(owner, upload.pk, 0, data)
         return ingest.run(upload.pk)
 
     return bring_

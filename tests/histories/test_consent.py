@@ -126,13 +126,13 @@ def test_a_passage_is_shown_only_where_every_mark_on_it_is_rejected(ann, bring):
     bring(ann, chat("c-1", f"I am {SECRET}"))
     marks.strike(ann, Session.objects.get(), f"am {SECRET}")
     email = Mark.objects.get(alias__kind="email")
-    marks.decide(ann, email, "rejected")
+    marks.decide_mark(ann, email, "rejected")
     assert text_of(ann) == "User: I [PRIVATE_1]"
 
 
 def test_deciding_everywhere_is_about_one_value_only(ann, bring):
     bring(ann, chat("c-1", f"{SECRET} b@example.org"), chat("c-2", SECRET))
-    marks.decide(ann, Mark.objects.filter(start=0).first(), "rejected", everywhere=True)
+    marks.decide_mark(ann, Mark.objects.filter(start=0).first(), "rejected", everywhere=True)
     assert (text_of(ann), text_of(ann, "c-2")) == (f"User: {SECRET} [EMAIL_2]", f"User: {SECRET}")
 
 

@@ -1,12 +1,19 @@
 """Taken back: no row, no file and no search entry is left, and nothing comes back by itself."""
 
 import json
+import os
+import subprocess
+import sys
 import threading
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
-from annotation.histories import browse, consent, erase, ingest, marks, models, receive, search
+from annotation.core.models import Heartbeat
+from annotation.histories import browse, consent, erase, ingest, marks, models, search
 from annotation.histories.models import (
     Alias,
     Erasure,
@@ -20,11 +27,40 @@ from annotation.histories.models import (
     Upload,
 )
 from annotation.histories.records import Refused
+from annotation.local import postgres
+from annotation.local.folders import private_folder
 from tests.histories.conftest import chat
 from tests.histories.conftest import search as query_of
+from tests.services import end, spawn, wait_until
 
 CANARY = "canary-of-ann"
 OWN = (Alias, Mark, Message, NamesWord, Passage, Session, Upload)
+QUETZAL = "quetzalcanary"
+ERASED = """
+import django
+django.setup()
+from django.db import connection
+from annotation.accounts.models import User
+from annotation.core import jobs
+from annotation.histories import erase, ingest, marks
+from annotation.histories.models import Upload, changing
+from annotation.histories.records import Conversation, Message, Search
+from annotation.histories.store import store_records
+ann = User.objects.create_user("ann@example.org")
+upload = Upload.objects.create(owner=ann, size=1, status="running", attempts=1, name="{canary}")
+turns = (Message("user", "I ask about {canary}"), Message("assistant", "Of {canary}, much."))
+chats = [Conversation("chatgpt", str(n), "{canary}", turns) for n in range(50)]
+with changing(ann):
+    store_records(upload, [*chats, Search("chrome", "{canary} today")])
+ingest._mark(upload, jobs.Lease(upload))
+marks.add_words(ann, ["{canary}"])
+assert erase.forget(ann).done_at
+with connection.cursor() as cursor:
+    cursor.execute("CHECKPOINT")
+print("erased", flush=True)
+input()
+assert erase.is_due() and erase.rewrite()
+"""
 
 
 def canaries() -> list[str]:
@@ -56,8 +92,8 @@ def filled(tea, cast, bring):
 def test_forgetting_leaves_nothing_of_a_person(filled, tea, bo, bring, settings):
     bring(bo, chat("c-1", "bo@example.org"))
     theirs = [model.objects.count() for model in (Message, Session)]
-    waiting = receive.begin(filled, 7)
-    receive.append(filled, waiting.pk, 0, b"half")
+    waiting = ingest.begin(filled, 7)
+    ingest.append(filled, waiting.pk, 0, b"half")
     assert canaries() != []
     erasure = erase.forget(filled)
     assert erasure.done_at is not None
@@ -74,7 +110,7 @@ def test_an_erased_file_comes_back_only_when_its_owner_says_so(filled, bring, se
     erase.forget(filled)
     upload = bring(filled, chat("c-1", "hello"), name=b"one")
     assert (upload.status, Session.objects.count()) == ("erased_before", 0)
-    receive.retry_upload(filled, upload.pk)
+    ingest.retry_upload(filled, upload.pk)
     assert ingest.run(upload.pk).status == "done"
     assert Session.objects.count() == 1
     assert list((settings.DATA / "histories").iterdir()) == []
@@ -143,8 +179,8 @@ def test_what_came_after_the_erasure_survives_a_replay(filled, tea, bring):
 
 def test_a_refused_file_may_come_again_unasked_after_its_line_is_gone(ann, contents, bring):
     contents[b"one"] = Refused("invalid_json")
-    refused = receive.begin(ann, 3)
-    receive.append(ann, refused.pk, 0, b"one")
+    refused = ingest.begin(ann, 3)
+    ingest.append(ann, refused.pk, 0, b"one")
     assert ingest.run(refused.pk).status == "failed"
     erase.upload(ann, refused)
     assert bring(ann, chat("c-1"), name=b"one").status == "done"
@@ -155,8 +191,8 @@ def test_a_file_that_is_being_read_is_stopped_and_erased(cast, contents, monkeyp
     ann = cast.person("Ann")
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
     monkeypatch.setattr(models, "PATIENCE_MS", 50)
-    upload = receive.begin(ann, 4)
-    receive.append(ann, upload.pk, 0, b"file")
+    upload = ingest.begin(ann, 4)
+    ingest.append(ann, upload.pk, 0, b"file")
     reading, waiting = threading.Event(), threading.Event()
 
     def records():
@@ -186,3 +222,53 @@ def test_a_file_that_is_being_read_is_stopped_and_erased(cast, contents, monkeyp
     assert canaries() == []
     assert [model.objects.count() for model in OWN] == [0] * len(OWN)
     assert list((settings.DATA / "histories").iterdir()) == []
+
+
+def test_it_is_due_once_a_day_after_an_erasure_of_any_kind(ann, bo, bring):
+    bring(ann, chat("c-1"), chat("c-2"), name=b"one")
+    assert not erase.is_due()
+    erase.sessions(ann, Session.objects.filter(external_id="c-1"))
+    assert erase.is_due()
+    hour = timedelta(hours=1)
+    Heartbeat.objects.create(name=erase.REWRITTEN, at=timezone.now() - 19 * hour)
+    assert not erase.is_due()
+    Heartbeat.objects.update(at=timezone.now() - 21 * hour)
+    assert erase.is_due()
+    Tombstone.objects.update(erased_at=timezone.now() - 22 * hour)
+    assert not erase.is_due()
+    erase.forget(bo)
+    assert erase.is_due()
+
+
+@pytest.mark.proof
+def test_no_raw_file_of_the_database_holds_an_erased_word(tmp_path):
+    data = private_folder(tmp_path / "var")
+    cluster = postgres.cluster(data)
+    log = tmp_path / "postgres.log"
+    server = spawn(cluster.program(), log)
+    try:
+        wait_until(lambda: postgres.is_ready(cluster), server, log)
+        postgres.provision(cluster)
+        environment = os.environ | {"DATABASE_URL": cluster.url(), "ATTUNE_DATA": str(data)}
+        manage = [sys.executable, "-W", "ignore", "manage.py"]
+        subprocess.run([*manage, "migrate", "--verbosity=0"], env=environment, check=True)
+        script = [sys.executable, "-c", ERASED.format(canary=QUETZAL)]
+        with subprocess.Popen(
+            script, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdout.readline() == "erased\n"
+            before = files_with(cluster.data)
+            child.communicate("\n")
+        assert child.returncode == 0
+        assert {"base", "pg_wal"} <= {path.parts[0] for path in before}
+        assert files_with(cluster.data) == []
+    finally:
+        end(server, cluster.program())
+
+
+def files_with(folder: Path) -> list[Path]:
+    """The files below ``folder`` in which the canary stands, in any case."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [
+        path.relative_to(folder) for path in files if QUETZAL.encode() in path.read_bytes().lower()
+    ]

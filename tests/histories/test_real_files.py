@@ -6,7 +6,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import translation
 
-from annotation.histories import browse, ingest, receive
+from annotation.histories import browse, ingest
 from annotation.histories.formats.build import place
 from annotation.histories.models import Session, Upload
 from annotation.histories.records import OMISSIONS, REFUSALS
@@ -36,8 +36,8 @@ def export() -> bytes:
 
 def test_an_export_becomes_a_session_that_others_see_redacted(ann):
     file = export()
-    upload = receive.begin(ann, len(file))
-    receive.append(ann, upload.pk, 0, file)
+    upload = ingest.begin(ann, len(file))
+    ingest.append(ann, upload.pk, 0, file)
     done = ingest.run(upload.pk)
     assert (done.status, done.error) == ("done", "")
     assert (done.counts["sessions"], done.counts["messages"]) == (1, 2)

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from django.db import connection
 
-from annotation.histories import browse, ingest, marks, receive, store
+from annotation.histories import browse, ingest, marks, store
 from annotation.histories.models import Mark, Message, Session, Upload
 from annotation.histories.records import Refused, Skipped, Visit
 from tests.histories.conftest import NOON, chat, search
@@ -99,7 +99,7 @@ def test_what_was_dropped_stays_dropped(ann, bring):
 def test_decisions_on_marks_go_over_to_the_newer_copy(ann, bring):
     bring(ann, chat("c-1", "I am ann@example.org", "Hello", "bob@example.org"))
     mine, other = Mark.objects.order_by("pk")
-    marks.decide(ann, mine, "rejected")
+    marks.decide_mark(ann, mine, "rejected")
     bring(ann, chat("c-1", "I am ann@example.org", "Hello", "bob@example.org", "So?", minutes=1))
     found = Mark.objects.order_by("message__position").values_list("message__position", "state")
     assert list(found) == [(0, "rejected"), (2, "suggested")]
@@ -108,8 +108,8 @@ def test_decisions_on_marks_go_over_to_the_newer_copy(ann, bring):
 
 def bring_bytes(owner, data):
 
-    upload = receive.begin(owner, len(data))
-    receive.append(owner, upload.pk, 0, data)
+    upload = ingest.begin(owner, len(data))
+    ingest.append(owner, upload.pk, 0, data)
     return ingest.run(upload.pk)
 
 

@@ -6,7 +6,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.agreement.board import Board
-from annotation.agreement.figures.page import figure_of, names
+from annotation.agreement.figures import figure_names, figure_of
 from annotation.agreement.tasks import recompute_due
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
@@ -124,7 +124,7 @@ def test_a_clone_of_a_rater_agrees_fully_and_whom_the_question_missed_is_not_cou
     for name, sent in (("Ann", bad), ("Bo", bad), ("Cy", {"fine": "Yes"})):
         who = cast.member(name, study, "annotator")
         submit(study, claim(study, who), who, {"answers": sent}, key=name)
-    assert "passages" in names(Board(study, task))
+    assert "passages" in figure_names(Board(study, task))
     ((_question, _class, judgments, share, count, pairs, value, *_more),) = figure_of(
         Board(study, task), "passages"
     ).rows

@@ -13,7 +13,7 @@ from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
 
@@ -215,8 +215,8 @@ def test_votes_of_every_kind_come_in_by_their_labels(tmp_path):
 )
 def test_votes_on_claims_name_the_verdicts_in_order_or_by_number(votes, walk, label, verdicts):
     query = walk.queries.get(external_id="q1")
-    response = gold.save_response(query, None, "Near and free.")
-    gold.set_claims(response, ["It is near.", "It is free."])
+    response = author.save_response(query, None, "Near and free.")
+    author.set_claims(response, ["It is near.", "It is free."])
     task = TaskDefinition.objects.create(study=walk, name="check", kind="claims")
     add_items(walk, task, [{"external_id": "g1", "query": query, "gold": response, "overlap": 1}])
     result = votes(json.dumps({"task": "g1", "worker": "ada", "label": label}) + "\n")

@@ -6,7 +6,7 @@ import pytest
 
 from annotation.agreement import recompute
 from annotation.agreement.board import Board
-from annotation.agreement.figures.page import figure_of
+from annotation.agreement.figures import figure_of
 from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.live import talks

@@ -57,7 +57,9 @@ def test_the_statistics_wheel_needs_nothing_of_the_platform_and_its_examples_run
     assert modules == {path.name for path in (tmp_path / "attune_agreement").iterdir()}
     readme = (ROOT / "agreement/README.md").read_text("utf-8")
     code = "".join(re.findall(r"```python\n(.*?)```", readme, re.DOTALL))
-    code += "import sys; print({'django', 'annotation'} & set(sys.modules))"
+    code += f"import importlib, sys\nfor name in {sorted(modules)}:\n"
+    code += "    importlib.import_module('attune_agreement.' + name.removesuffix('.py'))\n"
+    code += "print({'django', 'annotation'} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )

@@ -31,7 +31,7 @@ from annotation.histories.models import Session, Upload
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Answer, ItemComment, Slot
 from annotation.judging.work import queue, submit
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.studies import messages
 from annotation.studies.access import study_for
 from tests.bespoke.conftest import SEND, answered, ask, bespoke, scores  # noqa: F401 - a fixture
@@ -118,8 +118,8 @@ def judge_own(study, person, fake, canary: str):  # noqa: F811
     while (slot := queue.claim(study, person)) is not None:
         body = scores(slot, 4, canary)
         submit.submit(study, slot, person, body, key=f"{person.pk}-{slot}")
-    gold.set_claims(gold.save_response(query, person, f"{canary} gold"), [f"{canary} claim"])
-    gold.save_rubric(query, f"{canary} rubric", author=person)
+    author.set_claims(author.save_response(query, person, f"{canary} gold"), [f"{canary} claim"])
+    author.save_rubric(query, f"{canary} rubric", author=person)
 
 
 def write_everywhere(cast, study, ann) -> None:

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 
 from annotation.accounts.models import ApiToken
 from annotation.histories import consent
-from annotation.histories.formats.corpora import row_of
+from annotation.histories.formats.chats import row_of
 from annotation.histories.models import HistoryConsent
 from annotation.personas import conversations
 from annotation.personas.conversations import Filters

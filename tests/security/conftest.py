@@ -136,11 +136,11 @@ class World:
 
     def _history(self, name) -> SimpleNamespace:
         """A history of this person's own: a file, a session with a mark, a word to hide."""
-        from annotation.histories import receive
+        from annotation.histories import ingest
         from annotation.histories.models import Alias, Message, NamesWord, Session, Upload
 
         owner = self.cast.person(name)
-        receive.agree(owner)
+        ingest.agree(owner)
         upload = Upload.objects.create(owner=owner, size=9, status="done", sha256=name * 3)
         session = Session.objects.create(
             owner=owner, upload=upload, kind="chat", provider="chatgpt", external_id="c", length=1,

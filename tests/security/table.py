@@ -461,32 +461,32 @@ TABLE = {
         # There is nothing to hide: whoever runs no study may not start one.
         but={("GET", "left"): 403, ("POST", "left"): 403},
     ),
-    "settings": page(study.may_administer, GET=200, POST=302, data=lambda w: CHANGED),
+    "settings": page(study.may_administer, SAFE=200, POST=302, data=lambda w: CHANGED),
     "texts": page(
         study.may_administer,
         args=lambda w: {"slug": w.tea.slug, "language": "en"},
         foreign=lambda w: [{"slug": w.tea.slug, "language": "ko"}],
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"title": "In English"},
     ),
     "status": page(study.may_administer, POST=302, data=lambda w: {"status": "closed"}),
     "consent": page(
         study.may_open,
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"},
     ),
     "survey": page(
         judgment.may_give,
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"decision": "withdraw"},
         # Of somebody who said nothing.
         inert={"POST"},
     ),
-    "survey-questions": page(study.may_administer, GET=200, POST=302, data=lambda w: SURVEY),
-    "people": page(member.may_manage, GET=200, POST=200, data=lambda w: {"role": "annotator"}),
+    "survey-questions": page(study.may_administer, SAFE=200, POST=302, data=lambda w: SURVEY),
+    "people": page(member.may_manage, SAFE=200, POST=200, data=lambda w: {"role": "annotator"}),
     "member": page(
         member.may_manage, **_thing(pk="member.pk"), POST=302, data=lambda w: {"role": "curator"}
     ),
@@ -530,7 +530,7 @@ TABLE = {
     ),
     # Nobody has typed a code.
     "join-study": own(LOGGED_IN, public=True, GET=302, POST=302, inert={"POST"}, leads="/join/"),
-    "crowd": page(member.may_manage, GET=200, POST=302, data=lambda w: SOURCE),
+    "crowd": page(member.may_manage, SAFE=200, POST=302, data=lambda w: SOURCE),
     "crowd-close": page(member.may_manage, **_thing(pk="source.pk"), POST=302),
     # Without what the platform adds to it, the link opens nothing.
     "crowd-enter": page(
@@ -543,12 +543,12 @@ TABLE = {
     "returned": own(LOGGED_IN, public=True, SAFE=200),
     "return": page(
         member.may_return,
-        GET=200,
+        SAFE=200,
         POST=302,
         # Annotators who came otherwise have nothing to return.
-        but={(method, "ann"): 404 for method in ("GET", "POST")},
+        but={(method, "ann"): 404 for method in ("GET", "HEAD", "POST")},
     ),
-    "messages": page(message.may_read, GET=200, POST=302, data=lambda w: {"body": "Hello."}),
+    "messages": page(message.may_read, SAFE=200, POST=302, data=lambda w: {"body": "Hello."}),
     "messages-read": page(message.may_read, POST=302, data=lambda w: {"up_to": w.mine.message.pk}),
     # --- Judging -------------------------------------------------------------------------------
     "judge": page(
@@ -766,18 +766,18 @@ TABLE = {
     "result-item": page(result.may_read, **_result_item(), SAFE=200),
     # --- Personas and queries ------------------------------------------------------------------
     "personas": page(
-        persona.may_change, GET=200, POST=302, data=lambda w: {"file": _file(PERSONA)}
+        persona.may_change, SAFE=200, POST=302, data=lambda w: {"file": _file(PERSONA)}
     ),
     "attributes": page(
         persona.may_change, POST=302, data=lambda w: {"attributes-file": _file(ATTRIBUTE)}
     ),
     "persona-add": page(
-        persona.may_change, GET=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
+        persona.may_change, SAFE=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
     ),
     "persona": page(
         persona.may_change,
         **_thing(pk="persona.pk"),
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"name": "Noa"},
     ),
@@ -810,12 +810,12 @@ TABLE = {
         data=lambda w: {"since": "2026-05-01"},
     ),
     "examples": page(query.may_change, POST=302, data=lambda w: {"examples-file": _file(EXAMPLE)}),
-    "queries": page(query.may_change, GET=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
+    "queries": page(query.may_change, SAFE=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
     "query-add": page(
-        query.may_change, GET=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}
+        query.may_change, SAFE=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}
     ),
     "query": page(
-        query.may_change, **_thing(pk="query.pk"), GET=200, POST=302, data=lambda w: WORDS
+        query.may_change, **_thing(pk="query.pk"), SAFE=200, POST=302, data=lambda w: WORDS
     ),
     "owner-steps": page(query.may_write_own, SAFE=200, but=_fresh("GET", "HEAD")),
     "own-queries": page(query.may_write_own, GET=200, POST=302, but=_fresh("GET", "POST")),

@@ -9,7 +9,7 @@ from django.db import transaction
 from django.urls import URLPattern, get_resolver, reverse
 
 from annotation import policies
-from annotation.studies.navigation import PAGES
+from annotation.studies.access import PAGES
 from tests.security import policy
 from tests.security.conftest import writes
 from tests.security.table import METHODS, ROLES, TABLE, UNKNOWN

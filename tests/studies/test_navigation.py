@@ -20,7 +20,7 @@ from annotation.judging.models import Slot
 from annotation.judging.work.submit import submit
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldClaim, GoldResponse
-from annotation.studies.navigation import PAGES
+from annotation.studies.access import PAGES
 
 pytestmark = pytest.mark.django_db
 NAMES = set(PAGES)

@@ -39,10 +39,8 @@ def undefined(reason: str) -> Coefficient:
     return Coefficient(None, reason=reason)
 
 
-def with_t_interval(
-    value: float, se: float, units: int, *, floor: float = -1.0, ceiling: float = 1.0
-) -> Coefficient:
-    """Coefficient with the t-interval on ``units`` - 1 degrees, cut at the statistic's own limits.
+def with_t_interval(value: float, se: float, units: int, *, floor: float = -1.0) -> Coefficient:
+    """Coefficient with the t-interval on ``units`` - 1 degrees, cut at ``floor`` and at 1.
 
     One unit has no standard error: the value stays, the interval is null with the reason.
     """
@@ -51,7 +49,7 @@ def with_t_interval(
         return Coefficient(value, reason=ONE_ITEM)
     reach = float(scipy.special.stdtrit(units - 1, (1 + CONFIDENCE) / 2)) * float(se)
     # With unequal votes an item a kappa may lie below its lower bound: the interval holds it.
-    low, high = max(min(floor, value), value - reach), min(ceiling, value + reach)
+    low, high = max(min(floor, value), value - reach), min(1.0, value + reach)
     return Coefficient(value, float(se), low, high)
 
 

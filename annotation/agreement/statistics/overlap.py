@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 
 from .coefficient import Coefficient, undefined
-from .kendall import mean_over_items
+from .correlation import mean_over_items
 
 NO_PAIR = "no item has two judgments of which one marks something"
 # (class, start, end) of each passage of one person in one text; of a class they stand apart.

@@ -1,6 +1,6 @@
 from django import template
 
-from annotation.agreement.figures.summary import verdict
+from annotation.agreement.summary import verdict
 from annotation.agreement.wording import tier_name, translated
 
 register = template.Library()

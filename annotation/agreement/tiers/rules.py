@@ -584,12 +584,10 @@ def audit_size(tier_items: int) -> int:
     return min(tier_items, max(100, math.ceil(tier_items / 10)))
 
 
-def audit_easy(
-    audited: Mapping[str, Sequence[int]], tier_items: int, options: int = 2
-) -> dict[str, Any]:
+def audit_easy(audited: Mapping[str, Sequence[int]], tier_items: int) -> dict[str, Any]:
     """Audit of the easy tier, which is not voted into being.
 
-    ``audited`` is {task: (votes for the ground truth, votes for each other answer…)}. A pair is
+    ``audited`` is {task: (votes for the ground truth, votes for the other answer)}. A pair is
     dropped when the ground truth has not won or has less than 8/9 of the votes. The tier is
     accepted when the lower 95 % bound over items of "chose the ground truth" is 0.90 or more and
     the symmetric kappa above 0.8; None where too few pairs were audited.
@@ -601,7 +599,7 @@ def audit_easy(
         return {"accepted": None, "drop": drop, "chose_truth": None, "kappa": None, "note": note}
     truth = kappas.patterns_of([[c[0], sum(c) - c[0]] for c in audited.values()])
     chosen = kappas.mean_share(truth, 0)
-    item_kappas = [item_kappa(counts, options) for counts in audited.values()]
+    item_kappas = [item_kappa(counts, 2) for counts in audited.values()]
     kappa = sum(item_kappas, Fraction(0)) / len(item_kappas)
     accepted = chosen.low is not None and chosen.low >= 0.9 and kappa > Fraction(4, 5)
     return {

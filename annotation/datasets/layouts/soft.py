@@ -10,7 +10,7 @@ from typing import cast
 
 import numpy as np
 
-from annotation.agreement.statistics.dawid_skene import dawid_skene
+from annotation.agreement.statistics.raters import dawid_skene
 from annotation.datasets.records import Item, LabelVotes
 from annotation.datasets.writers import Table, TableRows, tables_of
 

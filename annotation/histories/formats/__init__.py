@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 
 from annotation.core.foreign import Limits
 from annotation.histories.archives import Member, Stream, Upload, is_archive
-from annotation.histories.formats import assistants, corpora, google
+from annotation.histories.formats import chats, google
 from annotation.histories.formats.build import Entry, Layout, each
 from annotation.histories.formats.streams import Document, Table, Text
 from annotation.histories.records import (
@@ -59,20 +59,20 @@ def _chats(layout: Layout, fits: Callable[[dict], bool], general: bool = False) 
 
 # The first that knows a sample reads the file.
 FORMATS = (
-    _chats(assistants.DEEPSEEK, assistants.is_deepseek),
-    replace(_chats(assistants.CHATGPT, assistants.is_chatgpt), read=assistants.read_chatgpt),
-    _chats(assistants.CLAUDE, assistants.is_claude),
-    _chats(assistants.GROK, assistants.is_grok),
-    Format("json", assistants.detect_lechat, assistants.read_lechat),
+    _chats(chats.DEEPSEEK, chats.is_deepseek),
+    replace(_chats(chats.CHATGPT, chats.is_chatgpt), read=chats.read_chatgpt),
+    _chats(chats.CLAUDE, chats.is_claude),
+    _chats(chats.GROK, chats.is_grok),
+    Format("json", chats.detect_lechat, chats.read_lechat),
     Format("json", google.detect_chrome, google.read_chrome),
     Format("json", google.detect_activity, google.read_activity),
-    Format("html", assistants.detect_chatgpt_page, assistants.read_chatgpt_page),
+    Format("html", chats.detect_chatgpt_page, chats.read_chatgpt_page),
     Format("html", google.detect_activity_page, google.read_activity_page),
-    Format("csv", assistants.detect_copilot, assistants.read_copilot),
+    Format("csv", chats.detect_copilot, chats.read_copilot),
     _chats(google.AISTUDIO, google.is_aistudio, general=True),
-    *(_chats(layout, fits, general=True) for layout, fits in corpora.CORPORA),
-    _chats(assistants.MESSAGES, assistants.is_messages, general=True),
-    Format("csv", corpora.detect_queries, corpora.read_queries, general=True),
+    *(_chats(layout, fits, general=True) for layout, fits in chats.CORPORA),
+    _chats(chats.MESSAGES, chats.is_messages, general=True),
+    Format("csv", chats.detect_queries, chats.read_queries, general=True),
 )
 # What may stand beside each other in one Takeout archive.
 TAKEOUT = frozenset(("gemini", "youtube", "google_search", "chrome"))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from annotation.histories import texts, times
+from annotation.histories import texts
 from annotation.histories.records import Conversation, Message, Refused, Skipped, skipped
 
 ROLES = {
@@ -154,7 +154,7 @@ class Draft:
             self._messages.append(message)
 
     def _time(self, value: object) -> datetime | None:
-        moment = value if isinstance(value, times.Moment) else times.moment(value)
+        moment = value if isinstance(value, texts.Moment) else texts.moment(value)
         self._assumed |= moment.assumed
         return moment.at
 

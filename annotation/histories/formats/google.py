@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from lxml.html import HtmlElement
 
-from annotation.histories import texts, times
+from annotation.histories import texts
 from annotation.histories.formats.build import (
     Draft,
     Entry,
@@ -103,7 +103,7 @@ class Prompts:
         self,
         where: str,
         title: str,
-        time: times.Moment,
+        time: texts.Moment,
         answer: str,
         urls: Iterable[object],
         attachments: tuple[str, ...],
@@ -149,7 +149,7 @@ class Prompts:
             _, prompt, whole, at, assumed, answer, attachments = self._spill.get(key)
             if whole:
                 draft.flags.add("prefix_kept")
-            time = times.from_number(at)._replace(assumed=assumed)
+            time = texts.from_number(at)._replace(assumed=assumed)
             draft.add("user", prompt, time, attachments=names(attachments))
             draft.add("assistant", answer, time)
         return draft.finish()
@@ -181,7 +181,7 @@ class Activity:
     header: str
     title: str
     url: str
-    time: times.Moment
+    time: texts.Moment
     advertisement: bool = False
 
 
@@ -249,7 +249,7 @@ def _of_json(entry: Entry) -> Activity:
         header=_page_header(value),
         title=value.get("title") if isinstance(value.get("title"), str) else "",
         url=value.get("titleUrl") if isinstance(value.get("titleUrl"), str) else "",
-        time=times.moment(value.get("time")),
+        time=texts.moment(value.get("time")),
         advertisement=any(detail.get("name") in _ADVERTISEMENTS for detail in details),
     )
 
@@ -326,10 +326,10 @@ def _of_cell(where: str, cell: str, prompts: Prompts) -> Iterator[Record]:
     link = next(body.iter("a"), None)
     url = "" if link is None else link.get("href", "")
     lines = texts.lines(body)
-    dated = [(n, moment) for n, line in enumerate(lines) if (moment := times.from_page(line))]
+    dated = [(n, moment) for n, line in enumerate(lines) if (moment := texts.from_page(line))]
     # Gemini's answer stands after the time; elsewhere the time is the last line.
     is_prompt = is_header(header)
-    at, time = len(lines), times.UNKNOWN
+    at, time = len(lines), texts.UNKNOWN
     if dated:
         at, time = dated[0] if is_prompt else dated[-1]
     if is_prompt:
@@ -376,7 +376,7 @@ def detect_chrome(entry: dict) -> str:
 def read_chrome(entry: Entry) -> Iterator[Record]:
     """One visit. Loading a page of results again is not typing again."""
     visit = entry.value
-    url, time = visit["url"], times.from_number(visit["time_usec"])
+    url, time = visit["url"], texts.from_number(visit["time_usec"])
     how = visit.get("page_transition_qualifier"), visit.get("page_transition")
     if is_place(url):
         return

@@ -1,4 +1,4 @@
-"""What curators do about one annotator, from the rater's page (agreement.raters.views)."""
+"""What curators do about one annotator, from the rater's page (agreement.views)."""
 
 from typing import Any
 

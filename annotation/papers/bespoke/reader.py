@@ -19,7 +19,7 @@ from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.papers.bespoke import layout
-from annotation.queries import gold
+from annotation.queries import author
 from annotation.queries.models import Query
 from annotation.studies.models import Membership, Role, Study, TaskDefinition
 
@@ -130,8 +130,8 @@ class _Import:
         query, texts = self.queries[key], self.release.claims.get(key)
         if not texts:
             return 0
-        response = gold.save_response(query, cast(User, query.owner), "\n".join(texts))
-        gold.set_claims(response, texts)
+        response = author.save_response(query, cast(User, query.owner), "\n".join(texts))
+        author.set_claims(response, texts)
         slot = self._item("claims", f"{query.external_id}-claims", query=query, gold=response)
         review = Judgment.objects.create(**_common(slot))
         Answer.objects.bulk_create(
@@ -145,7 +145,7 @@ class _Import:
         if not text:
             return 0
         query = self.queries[key]
-        gold.save_rubric(query, text, author=query.owner, shots=self.shots[key])
+        author.save_rubric(query, text, author=query.owner, shots=self.shots[key])
         return 1
 
     def _item(self, task: str, name: str, **what: Any) -> Slot:

@@ -3,7 +3,7 @@
 from django import template
 from django.template import Context
 
-from annotation.studies.navigation import groups_for
+from annotation.studies.access import groups_for
 from annotation.studies.wording import localized
 
 register = template.Library()

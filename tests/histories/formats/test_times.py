@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from annotation.histories.times import from_page, moment
+from annotation.histories.texts import from_page, moment
 
 NOON = datetime(2026, 3, 14, 12, 0, tzinfo=UTC)
 

@@ -23,7 +23,7 @@ from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
 from annotation.papers.bespoke import judge as evaluated
-from annotation.queries import gold, owner_queries
+from annotation.queries import author, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
 from tests.bespoke.conftest import answered, ask, scores
@@ -75,13 +75,13 @@ def test_mlcroissant_reads_every_table_that_has_rows(bespoke, judged, released):
 
 def test_every_published_table_and_column_is_there(cast, bespoke, judged, released):
     ann = cast.person("Ann")
-    response = gold.save_response(judged, ann, "Take it.")
-    gold.set_claims(response, ["It leaves at ten."])
+    response = author.save_response(judged, ann, "Take it.")
+    author.set_claims(response, ["It leaves at ten."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
     said = {str(response.claims.get().pk): "keep"}
     submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
-    gold.save_rubric(judged, "Calm.", author=ann)
+    author.save_rubric(judged, "Calm.", author=ann)
     folder = released()
     query = {"user": "user1", "query-id": "1"}
     assert lines(folder, "queries/query_table") == [
@@ -183,7 +183,7 @@ def test_the_published_evaluator_can_open_each_file_of_every_query_it_tests(
         for n in range(2):
             ask(bespoke, person, f"Which train on day {n}?")
     judge_all(bespoke, fake, people)
-    gold.save_rubric(Query.objects.filter(study=bespoke).first(), "Calm.", author=people[0])
+    author.save_rubric(Query.objects.filter(study=bespoke).first(), "Calm.", author=people[0])
     folder = released()
     tested = lines(folder, "meta_test/meta_test_set")
     assert sorted(row["query-id"] for row in tested) == ["1", "2", "3", "4"]
@@ -230,7 +230,7 @@ def test_what_is_judged_or_changed_later_makes_no_shot_of_a_rubric_a_test(
     first = bespoke.slots.filter(item__query=query).order_by("pk").first()
     submit.revise(bespoke, first.pk, ann, scores(first.pk, 1), key="changed")
     judge_all(bespoke, fake, [ann])
-    gold.save_rubric(query, "Calm, and short.", author=ann)
+    author.save_rubric(query, "Calm, and short.", author=ann)
     shots, tests = sides(released())
     # Two more answers have these texts by now: equal texts are on one side.
     assert sorted(shots)[:4] == ["Take bus 0.", "Take bus 0.", "Take bus 1.", "Take bus 1."]
@@ -343,7 +343,7 @@ def test_the_number_of_shots_is_a_choice(bespoke, judged, tmp_path):
 
 def test_its_tables_in_shards_are_read_as_one(bespoke, judged, tmp_path, monkeypatch):
     monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
-    gold.set_claims(gold.save_response(judged, judged.owner, "Take it."), ["It leaves at ten."])
+    author.set_claims(author.save_response(judged, judged.owner, "Take it."), ["It leaves at ten."])
     release = freeze.request_release(bespoke, "bespoke", "parquet", None, shots=1, shard_rows=1)
     write(release, tmp_path)
     assert check_release(tmp_path) == []
@@ -374,13 +374,13 @@ def test_a_release_imported_and_released_again_says_the_same(
 ):
     ann = cast.person("Ann")
     consent.grant(ann, bespoke, "publish")
-    response = gold.save_response(judged, ann, "Take it.")
-    gold.set_claims(response, ["It leaves at ten.", "It has beds."])
+    response = author.save_response(judged, ann, "Take it.")
+    author.set_claims(response, ["It leaves at ten.", "It has beds."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
     slot = queue.claim(bespoke, ann)
     said = {str(claim.pk): "keep" for claim in response.claims.all()}
     submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
-    gold.save_rubric(judged, "Calm.", author=ann)
+    author.save_rubric(judged, "Calm.", author=ann)
     first = released("parquet")
     counts = import_release(first, "again")
     expected = {
@@ -471,7 +471,7 @@ def test_without_a_query_table_nothing_is_stored(bespoke, judged, released):
 
 
 def test_any_end_of_a_line_may_stand_in_a_text(cast, bespoke, judged, released):
-    gold.save_rubric(judged, "One\u2028two\x85three", author=cast.person("Ann"))
+    author.save_rubric(judged, "One\u2028two\x85three", author=cast.person("Ann"))
     import_release(released(), "again")
     assert Rubric.objects.get(query__study__slug="again").text == "One\u2028two\x85three"
 
@@ -490,8 +490,8 @@ def test_an_address_that_no_study_can_have_is_refused(bespoke, judged, released)
 
 def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judged):
     ann = cast.person("Ann")
-    gold.set_claims(gold.save_response(judged, ann, "GOLD-CANARY"), ["GOLD-CANARY"])
-    gold.save_rubric(judged, "RUBRIC-CANARY", author=ann)
+    author.set_claims(author.save_response(judged, ann, "GOLD-CANARY"), ["GOLD-CANARY"])
+    author.save_rubric(judged, "RUBRIC-CANARY", author=ann)
     leaving.withdraw(bespoke, ann)
     everything = "".join(
         str(list(model.objects.values()))

@@ -3,14 +3,17 @@
 import argparse
 import json
 import math
-from typing import TYPE_CHECKING
+import os
+import sys
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.agreement.command_options import VotesCommand, aligned_table, shown
 from annotation.agreement.report import RESAMPLES, agreement_report
 from annotation.agreement.statistics.kappas import LEVELS
-from annotation.votes.table import Votes, number
+from annotation.core.commands import aligned_table, shown
+from annotation.votes.table import Votes, VotesError, number, read_votes
 
 if TYPE_CHECKING:
     from annotation.votes.stored import StudyVotes
@@ -31,6 +34,56 @@ def draws(text: str) -> int:
     if not text.isdecimal() or int(text) > 1_000_000:
         raise argparse.ArgumentTypeError("must be a whole number from 0 to 1,000,000")
     return int(text)
+
+
+class VotesCommand(BaseCommand, ABC):
+    """A command over a study's votes or a votes file; the file needs no database."""
+
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        source = parser.add_mutually_exclusive_group(required=True)
+        source.add_argument("study", nargs="?", metavar="STUDY", help="slug of a study")
+        source.add_argument(
+            "--votes", metavar="FILE", help="CSV or JSON lines with task, worker, label"
+        )
+        parser.add_argument(
+            "--task",
+            default="",
+            help="a study's task (default: its pairs, or else its triples); scores: NAME:CRITERION",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Read, compute, print; votes that are wrong end in exit status 1 with their sentence."""
+        try:
+            votes, study = self.votes(options)
+            self.stdout.write(self.answer(votes, study, options))
+        except BrokenPipeError:
+            # Who reads has seen enough (`| head`); nor may Python's own flush at the exit complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(1)
+        except VotesError as error:
+            raise CommandError(str(error)) from error
+
+    timed = False
+    # Whether other kinds than selections have what the command computes.
+    every_kind = False
+
+    def votes(self, options: dict) -> tuple[Votes, "StudyVotes | None"]:
+        """The votes the arguments name, and the study's reading they are of (None: a file's)."""
+        if options["votes"]:
+            return read_votes(options["votes"], timed=self.timed), None
+        # Not above: a file's votes need no models.
+        from annotation.votes.stored import study_votes
+
+        study = study_votes(options["study"], options["task"], tiered=not self.every_kind)
+        self.stderr.write(f"The votes of task {study.task}; --task names another.")
+        return study.votes, study
+
+    @abstractmethod
+    def answer(self, votes: Votes, study: "StudyVotes | None", options: dict) -> str:
+        """The text to print."""
 
 
 class Command(VotesCommand):

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import VotesCommand, aligned_table, shown
+from annotation.agreement.management.commands.agreement import VotesCommand
 from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
+from annotation.core.commands import aligned_table, shown
 from annotation.votes.table import Votes
 
 if TYPE_CHECKING:
@@ -50,13 +51,13 @@ class Command(VotesCommand):
 
 def of_study(task_votes: "StudyVotes", options: int | None) -> dict:
     """The report of a study's task: items that still wait for votes are pending in it."""
-    from annotation.agreement.tiers import collection, easy_audit
+    from annotation.agreement.tiers import collection
 
     task = task_votes.task.partition(":")[0]
     waiting = collection.collecting(task_votes.study, task)
     topped = collection.topped(task_votes.study, task)
     report = tiers_report(task_votes.votes, options, collecting=waiting, topped=topped)
-    report["tiers"]["easy"] = easy_audit.easy_tier(task_votes.study)
+    report["tiers"]["easy"] = collection.easy_tier(task_votes.study)
     return report
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import aligned_table, shown
+from annotation.core.commands import aligned_table, shown
 from annotation.evaluation import estimates
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
-from annotation.histories import ingest, receive
+from annotation.histories import ingest
 from annotation.histories.models import Upload
 
 
@@ -51,7 +51,7 @@ class Command(BaseCommand):
         return self._document(source, counts.as_json(), counts.omissions())
 
     def _import(self, owner: User, file: Path, again: bool, **options: Any) -> dict:
-        upload = receive.of_path(owner, file)
+        upload = ingest.of_path(owner, file)
         Upload.objects.filter(pk=upload.pk).update(again=again)
         done = ingest.run(upload.pk)
         if done is None:
@@ -59,7 +59,7 @@ class Command(BaseCommand):
         if done.status == Upload.Status.FAILED:
             raise DomainError(done.error, code=done.error_code)
         if done.status == Upload.Status.ERASED_BEFORE:
-            receive.cancel(owner, done.pk)
+            ingest.cancel_upload(owner, done.pk)
             sentence = "Its owner erased this file before: import it with --again if they agree."
             raise DomainError(sentence, code="erased_before")
         if done.status == Upload.Status.DUPLICATE:

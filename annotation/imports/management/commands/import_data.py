@@ -11,7 +11,7 @@ from django.db import transaction
 from annotation.core.commands import RefusingCommand
 from annotation.core.records import bar
 from annotation.core.schema import add_arguments, taken
-from annotation.core.scratch import scratch_folder
+from annotation.core.uploads import scratch_folder
 from annotation.imports import bring, recipes, tables
 from annotation.imports.mapping import OWN, TARGETS, suggestion
 from annotation.imports.store import Result

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from annotation.agreement.command_options import aligned_table, shown
 from annotation.candidates import writing
 from annotation.candidates.models import Candidate
+from annotation.core.commands import aligned_table, shown
 from annotation.papers.bespoke import retrieval_study
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study

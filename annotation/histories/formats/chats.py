@@ -1,9 +1,11 @@
-"""Chat services: ChatGPT, Claude, DeepSeek, Grok, Le Chat, Copilot; OpenAI's message lists."""
+"""Conversations with assistants: the exports of services, and the public corpora."""
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
-from annotation.histories import times
+from annotation.histories import texts
 from annotation.histories.formats.build import (
     Draft,
     Entry,
@@ -19,7 +21,7 @@ from annotation.histories.formats.build import (
     role_of,
 )
 from annotation.histories.formats.streams import Document, Table, Text
-from annotation.histories.records import Record, Refused, Skipped, skipped
+from annotation.histories.records import Conversation, Record, Refused, Search, Skipped, skipped
 
 # --- ChatGPT: conversations.json, its shards, the copy inside chat.html --------------------------
 
@@ -99,7 +101,7 @@ def _path(value: dict) -> list[dict]:
 
 def _newest_leaf(mapping: dict) -> str | None:
     def age(name: str) -> float:
-        at = times.moment(fields(mapping[name].get("message")).get("create_time")).at
+        at = texts.moment(fields(mapping[name].get("message")).get("create_time")).at
         return at.timestamp() if at else 0.0
 
     nodes = [name for name, node in mapping.items() if isinstance(node, dict)]
@@ -242,7 +244,7 @@ def _path_claude(messages: list[dict]) -> list[dict]:
     """Retries make a tree and no leaf is marked: upwards from the newest message."""
     by_id = {identifier(message.get("uuid")): message for message in messages}
     by_id.pop("", None)
-    ages = [times.moment(message.get("created_at")).at for message in messages]
+    ages = [texts.moment(message.get("created_at")).at for message in messages]
     if not any(identifier(m.get("parent_message_uuid")) in by_id for m in messages):
         # Without a time there is no order to put them in but their own.
         in_time = zip(ages, range(len(messages)), strict=True)
@@ -377,7 +379,7 @@ def _message_lechat(value: dict) -> tuple[str, float, tuple]:
     content = value.get("content")
     text = content if isinstance(content, str) else ""
     shown = [{"name": "image"} for chunk in chunks if chunk.get("type") == "image_url"]
-    at = times.moment(value.get("createdAt")).at
+    at = texts.moment(value.get("createdAt")).at
     return (
         identifier(value.get("chatId")),
         at.timestamp() if at else 0.0,
@@ -424,3 +426,123 @@ def read_copilot(table: Table) -> Iterator[Record]:
             time, author, text = spill.get(key)
             draft.add(author, text, time)
         yield draft.finish()
+
+
+def is_sharegpt(entry: dict) -> bool:
+    """Whether its turns have from and value; texts are kept as they are, HTML included."""
+    return any("from" in turn for turn in objects(entry.get("conversations")))
+
+
+SHAREGPT = Layout(
+    "sharegpt", lambda value: objects(value["conversations"]), title="", role="from", text="value"
+)
+
+
+def is_wildchat(entry: dict) -> bool:
+    """Whether it has turns and a hash or, in the first release, a time."""
+    return is_lmsys(entry) and ("conversation_hash" in entry or "timestamp" in entry)
+
+
+def _wildchat_turns(value: dict) -> Iterator[dict]:
+    """Turns without a time of their own take the row's."""
+    for turn in _lmsys_turns(value):
+        role, name = role_of(turn.get("role")), identifier(turn.get("turn_identifier"))
+        # A question and its answer share the turn's number.
+        own = {
+            "id": name and f"{name}-{role}",
+            "at": turn.get("timestamp") or value.get("timestamp"),
+        }
+        yield turn | own
+
+
+WILDCHAT = Layout(
+    "wildchat",
+    _wildchat_turns,
+    id="conversation_hash conversation_id",
+    title="",
+    updated="timestamp",
+    text="content",
+    at="at",
+    turn_id="id",
+)
+
+
+def is_lmsys(entry: dict) -> bool:
+    """Whether it is a row of turns with roles."""
+    return any("role" in turn for turn in objects(entry.get("conversation")))
+
+
+def _lmsys_turns(value: dict) -> Iterator[dict]:
+    """The turns; the row's model gave the answers."""
+    for turn in objects(value.get("conversation")):
+        answers = role_of(turn.get("role")) == "assistant"
+        yield turn | {"model": value.get("model") if answers else ""}
+
+
+LMSYS = Layout("lmsys", _lmsys_turns, id="conversation_id", title="", text="content")
+
+
+# The first that fits reads the row.
+CORPORA: tuple[tuple[Layout, Callable[[dict], bool]], ...] = (
+    (SHAREGPT, is_sharegpt),
+    (WILDCHAT, is_wildchat),
+    (LMSYS, is_lmsys),
+)
+
+
+@dataclass(frozen=True)
+class CorpusRow:
+    """One conversation of a collection; ``speaker`` is a digest of who holds it, or "".
+
+    ``source`` is human, or synthetic where the record's own “source” says so.
+    """
+
+    conversation: Conversation
+    speaker: str
+    language: str
+    source: str = "human"
+
+
+def row_of(record: dict, salt: str = "") -> CorpusRow | None:
+    """The conversation in ``record``; None where it is none of these formats or has no messages.
+
+    Addresses are never kept: a digest of them with ``salt`` says which conversations are of one
+    person. LMSYS-Chat-1M and ShareGPT name nobody.
+    """
+    layout = next((layout for layout, fits in CORPORA if fits(record)), None)
+    conversation = layout and next(layout.read(Entry(1, record)))
+    if not isinstance(conversation, Conversation):
+        return None
+    turns = objects(record.get("conversation"))
+    address = identifier(
+        record.get("hashed_ip"), *(turn.get("hashed_ip") for turn in turns), record.get("user_id")
+    )
+    speaker = hashlib.sha256(f"{salt}/{address}".encode()).hexdigest()[:16] if address else ""
+    source = "synthetic" if record.get("source") == "synthetic" else "human"
+    return CorpusRow(conversation, speaker, texts.name(record.get("language"))[:40], source)
+
+
+# --- Any table of queries: a column of times and one of texts -------------------------------------
+
+_TIME, _TEXT = ("timestamp", "time", "date"), ("query", "search", "text")
+
+
+def detect_queries(header: list[str]) -> str:
+    """The name "queries" for a header that names both columns."""
+    return "queries" if _column(header, _TIME) and _column(header, _TEXT) else ""
+
+
+def read_queries(table: Table) -> Iterator[Record]:
+    """A search a row; rows without a time are kept undated."""
+    time, text = _column(table.header, _TIME), _column(table.header, _TEXT)
+    for entry in table.rows():
+        query = texts.clean(entry.value.get(text, ""))
+        if query.strip():
+            moment = texts.moment(entry.value.get(time, ""))
+            yield Search("queries", query, moment.at, moment.assumed)
+        else:
+            yield skipped(entry.where, "junk")
+
+
+def _column(header: list[str], titles: tuple[str, ...]) -> str:
+    return next((name for name in titles if name in header), "")

@@ -14,7 +14,7 @@ from django.db.models import Count, Max, Q, QuerySet, Sum
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
-from annotation.agreement.statistics import rater_signs
+from annotation.agreement.statistics import raters as rater_signs
 from annotation.agreement.statistics.coefficient import Coefficient, holm, wilson
 from annotation.core import sql
 from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot

@@ -1,0 +1,348 @@
+"""Single annotators: signs that one does not read, their errors, a model in a person's place.
+
+Signs remove no vote. Dawid and Skene's (1979) model of annotators' errors, by
+expectation-maximisation, is a diagnostic and an order among equals: the ground truth stays the
+plurality. The alternative annotator test (Calderon et al. 2025) says whether a model may stand for
+a person.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from .coefficient import Coefficient, coin_test, holm, undefined, with_normal_interval
+
+LEAST_VOTES = 50
+TAIL = 0.001
+SLOW_Z = -3.0
+# Seconds a thousand characters: nobody reads them (some 170 English words) in less.
+FLOOR = 10.0
+FAST_SHARE = 0.2
+LAST_VOTES = 50
+SAME_VECTORS = 0.9
+LEAST_VECTORS = 20
+FEW_VOTES = 20
+PSEUDO = 0.1
+# What a person costs more than a model (epsilon), by who the people are, and the level of the
+# discoveries: the paper's.
+CROWD, SKILLED, EXPERT = 0.1, 0.15, 0.2
+LEVEL = 0.05
+LEAST_RATERS, LEAST_ITEMS = 3, 30
+TOO_FEW = "the test needs three people with thirty items each that others judged too"
+
+
+def agreement_flags(
+    item: np.ndarray, worker: np.ndarray, category: np.ndarray, shape: tuple[int, int, int]
+) -> dict[str, Any]:
+    """Annotators who agree with the majority of the *others* less often than the pool does.
+
+    One row a vote; ``shape`` is (items, workers, categories). Votes on items where the others are
+    split evenly, or absent, carry no information and are left out. Returns arrays (workers,):
+    ``votes``, ``agreed``, ``p`` (binomial lower tail at the pool's rate) and ``flagged``
+    (p under 0.001, never under 50 votes); and the ``pool_rate``, None where no vote could be
+    compared.
+    """
+    items, workers, k = shape
+    cell = np.multiply(item, k, dtype=np.intp) + category
+    counts = np.bincount(cell, minlength=items * k).reshape(items, k)
+    row = np.arange(len(cell))
+    others = counts[item]
+    others[row, category] -= 1
+    top = others.max(axis=1)
+    clear = (top > 0) & ((others == top[:, None]).sum(axis=1) == 1)
+    agreed = clear & (others[row, category] == top)
+    votes = np.bincount(np.asarray(worker)[clear], minlength=workers)
+    with_most = np.bincount(np.asarray(worker)[agreed], minlength=workers)
+    pool_rate = with_most.sum() / votes.sum() if votes.sum() else None
+    p = np.ones(workers) if pool_rate is None else scipy.special.bdtr(with_most, votes, pool_rate)
+    flagged = (votes >= LEAST_VOTES) & (p < TAIL)
+    return {
+        "votes": votes, "agreed": with_most, "p": p, "flagged": flagged, "pool_rate": pool_rate,
+    }  # fmt: skip
+
+
+def robust_z(seconds: ArrayLike, kind: ArrayLike) -> np.ndarray:
+    """Robust z of log time within each task kind: (x - median) / (1.4826 · MAD); NaN if no spread.
+
+    ``seconds`` above 0, ``kind`` whole-number codes of the task kinds.
+    """
+    log = np.log(np.asarray(seconds, dtype=float))
+    z = np.full(len(log), np.nan)
+    for code in np.unique(kind):
+        rows = np.asarray(kind) == code
+        middle = np.median(log[rows])
+        spread = 1.4826 * np.median(np.abs(log[rows] - middle))
+        if spread > 0:
+            z[rows] = (log[rows] - middle) / spread
+    return z
+
+
+def speed_flags(
+    worker: ArrayLike, pace: ArrayLike, kind: ArrayLike, workers: int
+) -> dict[str, np.ndarray]:
+    """Annotators whose median time, or whose recent times, are far below everybody's.
+
+    Rows are votes in order of submission, ``pace`` (votes,) their seconds a thousand characters
+    shown; below FLOOR the text cannot have been read. Returns arrays (workers,): ``median_z``,
+    ``fast_share`` of the last 50 votes, and ``flagged`` (median below -3, or over 20 % of the last
+    50 below -3 and below FLOOR).
+    """
+    worker, pace = np.asarray(worker), np.asarray(pace, dtype=float)
+    z = robust_z(pace, kind)
+    fast = (z < SLOW_Z) & (pace < FLOOR)
+    median, share = np.full(workers, np.nan), np.zeros(workers)
+    for code in np.unique(worker):
+        rows = worker == code
+        defined = z[rows][np.isfinite(z[rows])]
+        if defined.size:
+            median[code] = np.median(defined)
+        share[code] = fast[rows][-LAST_VOTES:].mean()
+    flagged = (median < SLOW_Z) | (share > FAST_SHARE)
+    return {"median_z": median, "fast_share": share, "flagged": flagged}
+
+
+def same_vector_flags(worker: ArrayLike, ratings: ArrayLike, workers: int) -> dict[str, np.ndarray]:
+    """Annotators who give one and the same vector of ratings nearly always.
+
+    ``ratings`` is (answers, criteria). Returns arrays (workers,): ``answers``, ``share`` of the
+    commonest vector and ``flagged`` (0.9 or more of 20 answers or more).
+    """
+    worker = np.asarray(worker)
+    _, vector = np.unique(np.asarray(ratings), axis=0, return_inverse=True)
+    answers = np.bincount(worker, minlength=workers)
+    share = np.zeros(workers)
+    for code in np.flatnonzero(answers):
+        share[code] = np.bincount(vector.ravel()[worker == code]).max() / answers[code]
+    flagged = (answers >= LEAST_VECTORS) & (share >= SAME_VECTORS)
+    return {"answers": answers, "share": share, "flagged": flagged}
+
+
+def side_bias(item: ArrayLike, chose_first: ArrayLike) -> tuple[Coefficient, float | None]:
+    """Share of votes for the side shown first, with p-value of "no bias", clustered by item.
+
+    One row a vote: code of its ``item``, and ``chose_first`` 1 or 0. Votes on one item are not
+    independent, items are; sides should be balanced within items. Returns (Coefficient, p); the
+    p-value is None where the share is undefined.
+    """
+    item, chose = np.asarray(item), np.asarray(chose_first, dtype=float)
+    sizes = np.bincount(item)
+    excess = 2 * np.bincount(item, weights=chose) - sizes
+    excess = np.sort(excess[sizes > 0])
+    items, votes = len(excess), len(item)
+    if items < 2:
+        return undefined("two items are needed"), None
+    spread = ((excess - excess.mean()) ** 2).sum() * items / (items - 1)
+    if spread == 0:
+        return undefined("every item leans to the same side by the same number of votes"), None
+    z = excess.sum() / math.sqrt(spread)
+    share = 0.5 + excess.sum() / (2 * votes)
+    bias = with_normal_interval(share, math.sqrt(spread) / (2 * votes))
+    return bias, float(2 * scipy.special.ndtr(-abs(z)))
+
+
+def annotator_side_bias(
+    worker: ArrayLike, chose_first: ArrayLike, workers: int
+) -> dict[str, np.ndarray]:
+    """Per annotator: votes, votes for the side shown first, exact p-value and Holm's adjustment.
+
+    An annotator's votes are on different items, so the exact binomial test holds. Returns a
+    dictionary of arrays (workers,).
+    """
+    votes = np.bincount(worker, minlength=workers)
+    first = np.bincount(np.asarray(worker)[np.asarray(chose_first, dtype=bool)], minlength=workers)
+    p = coin_test(first, votes)
+    return {"votes": votes, "first": first, "p": p, "p_holm": holm(p)}
+
+
+@dataclass(frozen=True)
+class DawidSkene:
+    """Posterior of each item's true category (items, K), the log-likelihood reached, and whether
+    the run converged.
+    """
+
+    posterior: np.ndarray
+    log_likelihood: float
+    iterations: int
+    converged: bool
+
+
+def dawid_skene(
+    item: np.ndarray,
+    worker: ArrayLike,
+    category: np.ndarray,
+    shape: tuple[int, int, int],
+    *,
+    tolerance: float = 1e-9,
+    most: int = 1000,
+) -> DawidSkene:
+    """Fit the model to one row a vote; ``shape`` is (items, workers, categories).
+
+    Starts from the items' vote shares and stops when the log-likelihood a vote gains less than
+    ``tolerance``. Annotators with fewer than 20 votes get 0.1 votes on the diagonal, which keeps
+    single votes from being taken for perfect knowledge. Every item needs a vote.
+    """
+    items, workers, k = shape
+    votes = _matrix(item, np.multiply(worker, k, dtype=np.int32) + category, (items, workers * k))
+    by_worker = votes.T
+    of_category = np.multiply(item, k, dtype=np.int64) + category
+    posterior = np.bincount(of_category, minlength=items * k).reshape(items, k).astype(float)
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    few = np.bincount(worker, minlength=workers) < FEW_VOTES
+    start = few[:, None, None] * (PSEUDO * np.eye(k))
+    reached = -np.inf
+    done, iteration = False, 0
+    while not done and iteration < most:
+        iteration += 1
+        prior = posterior.mean(axis=0)
+        confusion = (by_worker @ posterior).reshape(workers, k, k) + start
+        total = confusion.sum(axis=1, keepdims=True)
+        confusion = np.divide(confusion, total, out=np.full_like(confusion, 1 / k), where=total > 0)
+        posterior, likelihood = _expect(votes, prior, confusion)
+        done = likelihood - reached < tolerance * len(item)
+        reached = likelihood
+    return DawidSkene(posterior, float(reached), iteration, bool(done))
+
+
+def _matrix(
+    item: np.ndarray, column: np.ndarray, shape: tuple[int, int]
+) -> "scipy.sparse.csr_array":
+    """How often each ``item`` (row) has each ``column``, in 12 bytes a vote.
+
+    SciPy makes the same of coordinates, in several times as much memory.
+    """
+    if np.any(item[1:] < item[:-1]):
+        order = np.argsort(item, kind="stable")
+        item, column = item[order], column[order]
+    starts = np.searchsorted(item, np.arange(shape[0] + 1)).astype(np.int32)
+    votes = scipy.sparse.csr_array((np.ones(len(item)), column.astype(np.int32), starts), shape)
+    votes.sum_duplicates()
+    return votes
+
+
+def _expect(
+    votes: "scipy.sparse.csr_array", prior: np.ndarray, confusion: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """Posteriors and log-likelihood; a probability of zero counts as the smallest float."""
+    least = np.finfo(float).tiny
+    workers, k, _ = confusion.shape
+    log = votes @ np.log(np.maximum(confusion, least)).reshape(workers * k, k)
+    log += np.log(np.maximum(prior, least))
+    # Column by column: NumPy's reductions over a short last axis cost more than the products.
+    top = log[:, 0].copy()
+    for column in range(1, k):
+        np.maximum(top, log[:, column], out=top)
+    log -= top[:, None]
+    np.exp(log, out=log)
+    total = log[:, 0].copy()
+    for column in range(1, k):
+        total += log[:, column]
+    log /= total[:, None]
+    return log, float(top.sum() + np.log(total).sum())
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """``share`` (omega) is the share of people whom the model may stand for; 0.5 is enough.
+
+    ``advantage`` (rho) is how often, as a mean over people, the model is as close to the others as
+    the person is. ``p_values`` and ``replaced`` are by person, in the order of ``raters``.
+    """
+
+    share: float | None
+    advantage: float | None
+    raters: np.ndarray
+    p_values: np.ndarray
+    replaced: np.ndarray
+    reason: str | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """The verdict; None where too few people judged too few items."""
+        return None if self.share is None else self.share >= 0.5
+
+
+def alternative_test(
+    item: np.ndarray,
+    rater: np.ndarray,
+    value: np.ndarray,
+    predicted: np.ndarray,
+    *,
+    epsilon: float = CROWD,
+    numbers: bool = False,
+) -> Alternative:
+    """Test a model's ``predicted`` value of each item (NaN: none) against votes, a row each.
+
+    A person j is left out in turn. On each item that others judged too, W^f is 1 where the model
+    is at least as close to the others as j, W^h where j is at least as close as the model:
+    closeness is the share of equal labels, or of ``numbers`` minus the root mean square
+    difference. With d = W^h − W^f the hypothesis that mean(d) ≥ epsilon is rejected by a one-sided
+    t test; the people's p-values go through Benjamini and Yekutieli's procedure at 0.05. People
+    with fewer than 30 such items are left out.
+    """
+    known = ~np.isnan(predicted[item])
+    item, rater, value = item[known], rater[known], value[known]
+    if not len(value):
+        return _nothing()
+    # Items without a prediction have no votes left: any value of theirs is never looked at.
+    predicted = np.where(np.isnan(predicted), value[0], predicted)
+    # How often each value was given to each item; people are left out by subtracting their votes.
+    values, code = np.unique(np.concatenate([value, predicted]), return_inverse=True)
+    said, seen = code[: len(value)], code[len(value) :]
+    counts = np.zeros((len(predicted), len(values)))
+    np.add.at(counts, (item, said), 1)
+    apart = (values[:, None] - values) ** 2 if numbers else 1.0 - np.eye(len(values))
+    tested, p_values, advantages = [], [], []
+    for who in np.unique(rater):
+        mine = rater == who
+        at, own = item[mine], said[mine]
+        others = counts[at]
+        others[np.arange(len(at)), own] -= 1
+        judged = others.sum(axis=1) > 0
+        if judged.sum() < LEAST_ITEMS:
+            continue
+        at, own, others = at[judged], own[judged], others[judged]
+        # Mean (square) distances of the model and of the person from the others, least is closest.
+        model, person = ((apart[each] * others).sum(axis=1) for each in (seen[at], own))
+        near = (model <= person + 1e-9).astype(float)
+        difference = (person <= model + 1e-9) - near
+        tested.append(who)
+        p_values.append(_t_test(difference, epsilon))
+        advantages.append(near.mean())
+    if len(tested) < LEAST_RATERS:
+        return _nothing()
+    p = np.array(p_values)
+    replaced = benjamini_yekutieli(p)
+    advantage = float(np.mean(advantages))
+    return Alternative(float(replaced.mean()), advantage, np.array(tested), p, replaced)
+
+
+def _nothing() -> Alternative:
+    nothing = np.array([])
+    return Alternative(None, None, nothing, nothing, nothing.astype(bool), TOO_FEW)
+
+
+def _t_test(difference: np.ndarray, epsilon: float) -> float:
+    """One-sided p-value of a mean of ``epsilon`` or more."""
+    n, gap = len(difference), float(difference.mean()) - epsilon
+    spread = float(difference.std(ddof=1))
+    if not spread:
+        return 0.0 if gap < 0 else 1.0
+    return float(scipy.special.stdtr(n - 1, gap / (spread / np.sqrt(n))))
+
+
+def benjamini_yekutieli(p_values: np.ndarray) -> np.ndarray:
+    """Which hypotheses are rejected at a false discovery rate of LEVEL under any dependence.
+
+    Benjamini and Yekutieli (2001): the k smallest, k the largest with p(k) ≤ k LEVEL / (m Σ 1/j).
+    """
+    m = len(p_values)
+    order = np.argsort(p_values, kind="stable")
+    steps = np.arange(1, m + 1) * LEVEL / (m * (1 / np.arange(1, m + 1)).sum())
+    below = np.flatnonzero(p_values[order] <= steps)
+    rejected = np.zeros(m, dtype=bool)
+    rejected[order[: below[-1] + 1 if len(below) else 0]] = True
+    return rejected
