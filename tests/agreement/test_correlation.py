@@ -5,6 +5,9 @@ from math import isnan, sqrt
 import numpy as np
 import pytest
 import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import friedmanchisquare, spearmanr
 
 from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import correlation
@@ -71,6 +74,43 @@ def test_equal_places_are_corrected_for():
 def test_the_standard_error_of_the_mean_over_items():
     found = correlation.mean_over_items([1.0, float("nan"), 0.5, 0.0], floor=0.0)
     assert (found.value, found.se) == pytest.approx((0.5, 0.5 / sqrt(3)), rel=1e-12)
+
+
+@given(st.lists(st.lists(st.integers(1, 4), min_size=4, max_size=4), min_size=3, max_size=6))
+def test_w_is_friedmans_statistic_over_its_greatest_value(rows):
+    # W = chi² / (m (n - 1)), with the same correction for ties; scipy computes chi².
+    table = np.array(rows)
+    if all(len(set(row)) == 1 for row in rows):
+        assert np.isnan(correlation.concordance(table))
+    else:
+        chi2 = friedmanchisquare(*table.T).statistic
+        assert correlation.concordance(table) == pytest.approx(chi2 / (len(rows) * 3), abs=1e-12)
+
+
+def test_w_is_one_where_all_agree_also_with_equal_places():
+    assert correlation.concordance(np.array([[1, 2, 2], [1, 2, 2]])) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("table", [[[1, 2, 3]], [[1, 1, 1], [1, 1, 1]], [[1], [1]]])
+def test_w_needs_two_raters_and_an_order(table):
+    assert np.isnan(correlation.concordance(np.array(table)))
+
+
+@given(st.lists(st.permutations(range(1, 6)), min_size=2, max_size=5))
+def test_without_ties_w_gives_the_mean_of_all_pairwise_spearman_correlations(orders):
+    table, m = np.array(orders), len(orders)
+    pairs = [spearmanr(table[a], table[b]).statistic for a in range(m) for b in range(a)]
+    assert (m * correlation.concordance(table) - 1) / (m - 1) == pytest.approx(
+        np.mean(pairs), abs=1e-12
+    )
+
+
+def test_the_mean_over_items_has_an_interval_from_two_items_on():
+    assert correlation.mean_over_items([float("nan")], floor=0.0).value is None
+    one = correlation.mean_over_items([0.5], floor=0.0)
+    assert (one.value, one.low) == (0.5, None)
+    two = correlation.mean_over_items([0.4, 0.6, float("nan")], floor=0.0)
+    assert two.value == pytest.approx(0.5) and two.low == 0.0 and two.high == 1.0
 
 
 def test_scores_without_variance_have_no_icc():

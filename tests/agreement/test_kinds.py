@@ -1,8 +1,11 @@
 """The results of tasks of other kinds than selections: what is stored, and what pages say."""
 
+import json
 import re
 
+import numpy as np
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import F
 from django.test.utils import CaptureQueriesContext
@@ -11,12 +14,17 @@ from annotation.agreement import recompute
 from annotation.agreement.board import Board
 from annotation.agreement.figures import figure_of
 from annotation.agreement.models import AgreementResult, ItemTier
+from annotation.agreement.statistics.correlation import concordance
 from annotation.agreement.tasks import recompute_due
+from annotation.core.errors import DomainError
 from annotation.judging.imports import bundles
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Judgment, Slot
 from annotation.judging.work import comments, queue
 from annotation.studies.models import Study
+from annotation.votes import stored
 from annotation.votes.counting import newest_judged
+from annotation.votes.table import VotesError
 from tests import everykind
 from tests.browser.kinds import open_kind
 
@@ -300,3 +308,109 @@ def test_one_person_has_a_mean_without_interval(computed, cast):
     rows = figure_of(board(computed, "feel"), "strategy_means").rows
     assert {row[2] for row in rows} <= {1, 2}
     assert all((row[5] is None) == (row[2] == 1) for row in rows)
+
+
+@pytest.fixture
+def report(mix, capsys):
+    def report_(*arguments):
+        call_command("agreement", "mix", *arguments, "--json", "--bootstrap", "0")
+        return json.loads(capsys.readouterr().out)
+
+    return report_
+
+
+@pytest.mark.parametrize(
+    ("task", "categories", "levels", "agreement"),
+    [
+        # All three agree on one attribute, nobody on the other.
+        ("traits", ["accepted", "rejected", "uncertain"], ["nominal"], 0.5),
+        ("matter", ["no", "yes"], ["nominal"], 1 / 3),
+        ("rate", [1, 2, 3, 4, 5], ["nominal", "ordinal"], 1 / 3),
+    ],
+)
+def test_words_are_nominal_and_points_ordinal(report, task, categories, levels, agreement):
+    found = report("--task", task)
+    assert (sorted(found["categories"]), list(found["krippendorff_alpha"])) == (categories, levels)
+    assert found["percent_agreement"]["value"] == pytest.approx(agreement)
+    assert list(report("--task", task, "--level", "nominal")["krippendorff_alpha"]) == ["nominal"]
+
+
+def test_scores_are_compared_one_criterion_at_a_time(report):
+    assert report("--task", "feel:Depth")["percent_agreement"]["value"] == 1.0
+    assert report("--task", "feel:Tone")["percent_agreement"]["value"] == 0.0
+    with pytest.raises(CommandError, match="name one of feel:Tone, feel:Depth"):
+        report("--task", "feel")
+
+
+def test_tiers_are_of_selections_alone(mix):
+    with pytest.raises(CommandError, match="no votes in a task “matter”"):
+        call_command("tiers", "mix", "--task", "matter")
+
+
+def test_a_task_nobody_judged_says_so(cast, tmp_path):
+    bundles.import_study(everykind.write(tmp_path / "mix"))
+    with pytest.raises(CommandError, match="has no votes in a task “matter”"):
+        call_command("agreement", "mix", "--task", "matter")
+
+
+@pytest.fixture
+def ordered(cast, tmp_path):
+    """A study in which three people put three answers in order."""
+    study = everykind.study(tmp_path)
+    people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
+    everykind.judge(study, people, only=["i-order"])
+    return study
+
+
+def test_the_report_has_w_and_the_page_shows_it(ordered, cast, login):
+    result = recompute.recompute(ordered, "order")
+    # Places of c-own, c-generic, c-sea: 1 3 2, 1 2 3 and 1 2 2.
+    w = concordance(np.array([[1, 3, 2], [1, 2, 3], [1, 2, 2]]))
+    assert result.agreement["kendall_w"]["value"] == pytest.approx(w)
+    assert (result.agreement["items"], result.agreement["workers"], result.votes) == (1, 3, 3)
+    assert result.tiers == {}
+    cast.member("Rui", ordered, "researcher")
+    page = login(cast.person("Rui")).get("/studies/mix/results/order/").content.decode()
+    assert "Kendall&#x27;s W" in page and f"{w:.3f}" in page
+    assert "1-3-2, 1-2-3, 1-2-2" in page
+
+
+def test_strategies_have_mean_places_and_strengths(ordered):
+    definition = ordered.tasks.get(name="order")
+    board = Board(ordered, definition)
+    places = {row[0]: row[2:4] for row in figure_of(board, "answers").rows}
+    assert places["A1"] == (3, 1)
+    assert places["A2"] == (0, pytest.approx(2.5)) and places["generic"] == (0, pytest.approx(2.5))
+    strengths = {row[0]: row[2] for row in figure_of(board, "strategies").rows}
+    assert strengths["A1"] > strengths["A2"] == pytest.approx(strengths["generic"])
+
+
+def test_rankings_have_no_single_labels_for_the_command(ordered):
+    with pytest.raises(VotesError, match="Rankings have no single labels"):
+        stored.study_votes("mix", "order")
+
+
+@pytest.mark.parametrize(
+    ("value", "ties", "label"),
+    [
+        (["a", "b", "c"], False, {"1": 1, "2": 2, "3": 3}),
+        (["c", ["a", "b"]], True, {"1": 2, "2": 2, "3": 1}),
+        (["c", ["a", "b"]], False, None),
+        (["a", "b"], True, None),
+        (["a", "a", "b", "c"], True, None),
+        (["a", "b", 7], True, None),
+        ([["a", ["b"]], "c"], True, None),
+        ("abc", True, None),
+        (None, True, None),
+    ],
+)
+def test_a_listed_ranking_names_every_answer_once(value, ties, label):
+    kind, row = kind_of("ranking"), {"candidates": ["a", "b", "c"]}
+    config = {"options": 3, "ties": ties}
+    if label is None:
+        with pytest.raises(DomainError, match="the best first"):
+            kind.expected(value, row, config)
+    else:
+        keys = {f"{number}/ranking": place for number, place in label.items()}
+        assert kind.expected(value, row, config) == keys
+        assert kind.of_label(keys, config).label == keys
