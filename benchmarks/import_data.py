@@ -2,7 +2,9 @@
 
 The floor is one pass of Python's csv reader over the same file, and COPY of the same rows (the
 queries, answers, items, options and slots that ours made) into tables with the same columns and
-indexes. Ours runs in a process of its own, which tells its peak memory.
+indexes. Ours runs in a process of its own, which tells its peak memory, and then fetches pages of
+the table of these items: `items_page` is the processor time of the slowest one, beside the most
+that it should take.
 `python -m benchmarks.import_data 20000` takes 20,000 items instead of 200,000.
 """
 
@@ -17,10 +19,11 @@ from pathlib import Path
 
 import psycopg
 
-from benchmarks import stack
+from benchmarks import results, stack
 from benchmarks.figures import figure, setup_django
 
 ITEMS = 200_000
+PAGE_MS = 300
 WORDS = ("the", "a", "tea", "green", "of", "and", "to", "in", "water", "how", "much", "what", "is",
          "best", "for", "leaf", "brew", "녹차", "grün", "茶")  # fmt: skip
 TABLES = {
@@ -33,7 +36,7 @@ TABLES = {
 
 
 def main(items: int = ITEMS) -> dict[str, dict]:
-    """Seconds of ours and of the floor; `peak_mb` of ours.
+    """Seconds of ours and of the floor, `peak_mb` of ours; milliseconds of a page of the items.
 
     AssertionError where the study does not hold what the file has.
     """
@@ -45,7 +48,8 @@ def main(items: int = ITEMS) -> dict[str, dict]:
             assert ours["items"] == items, ours
             floor = _floor(attune.database_url, path, ours["study"], Path(folder))
     more = {"peak_mb": ours["peak_mb"], "items": items}
-    return figure("import", ours["seconds"], floor, "s", **more)
+    page = figure("items_page", ours["page_ms"], PAGE_MS, "ms", items=items)
+    return page | figure("import", ours["seconds"], floor, "s", **more)
 
 
 def _generate(path: Path, items: int) -> None:
@@ -72,7 +76,28 @@ def _child(path: str) -> dict:
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     counts = {"items": brought.counts["items"], "study": study.pk}
-    return {"seconds": seconds, "peak_mb": peak, **counts}
+    return {"seconds": seconds, "peak_mb": peak, "page_ms": _slowest_page(study), **counts}
+
+
+def _slowest_page(study) -> float:
+    """Milliseconds of the slowest page of the table of items, each fetched for the second time."""
+    from django.db import connection
+    from django.test import Client
+
+    from annotation.core.pages import key_of
+    from annotation.overview.items import LIST, of_work
+
+    items = of_work(study).order_by(*LIST.orders[""])
+    middle = key_of(items[items.count() // 2], LIST.orders[""])
+    client = Client(SERVER_NAME="127.0.0.1")
+    client.force_login(results.curator(study))
+    connection.ensure_connection()
+    times = []
+    for asked in ("", f"?after={middle}", "?sort=newest", "?sort=least&votes=none", "?q=199"):
+        address = f"/studies/{study.slug}/items/{asked}"
+        assert client.get(address).status_code == 200, address
+        times.append(results.spent(lambda address=address: client.get(address))[0])
+    return max(times)
 
 
 def _floor(url: str, path: Path, study: int, folder: Path) -> float:

@@ -62,7 +62,7 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
     from annotation.studies.models import Study
 
     study, client = Study.objects.get(), Client(SERVER_NAME="127.0.0.1")
-    client.force_login(_curator(study))
+    client.force_login(curator(study))
     connection.ensure_connection()
     (task,) = study.tasks.values_list("name", flat=True)
     while recompute.recompute(study, task) is None:  # the worker of the stack does it just now
@@ -105,7 +105,8 @@ def _rounds(browsers: list[Browser]) -> list[float]:
     return [seconds_of(lambda browser=browser: judge(browser)) for browser in turns]
 
 
-def _curator(study):
+def curator(study):
+    """Somebody who curates `study`."""
     from annotation.accounts.models import User
     from annotation.studies.models import Membership
 

@@ -72,15 +72,12 @@ def examples(request: UserRequest, study: Study) -> HttpResponseBase:
 
 
 def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) -> HttpResponseBase:
-    rows = (
-        study.queries.filter(replaced_at=None)
-        .select_related("persona")
-        .annotate(
-            answers=Count("candidates", distinct=True), in_items=Count("items", distinct=True)
-        )
+    current = study.queries.filter(replaced_at=None)
+    rows = current.select_related("persona").annotate(
+        answers=Count("candidates", distinct=True), in_items=Count("items", distinct=True)
     )
     left = study.candidates.filter(purpose="answer", status="done", query__text="").count()
-    context = {"form": form, "left": left, "count": rows.count(), "examples_form": pool}
+    context = {"form": form, "left": left, "count": current.count(), "examples_form": pool}
     context["examples"] = study.examples.order_by("pk")
     status = 400 if form.errors or pool.errors else 200
     return LIST.answer(request, study, rows, "queries/queries.html", context, status)
