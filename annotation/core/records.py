@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from annotation.core.errors import DomainError
 
@@ -231,6 +231,15 @@ def _finite(word: str) -> float:
     if not math.isfinite(value):
         raise ValueError("holds a number that is too large")
     return value
+
+
+def number_of(value: Any) -> float | None:
+    """A finite number, also one written as text; None for anything else."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
 
 
 # --- Streams of rows, and texts that can be stored ------------------------------------------------

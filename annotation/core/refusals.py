@@ -21,8 +21,13 @@ def as_message(request: HttpRequest) -> Iterator[None]:
 
 @contextmanager
 def in_form(form: BaseForm, field: str | None = None) -> Iterator[None]:
-    """What the block refuses with a DomainError is an error of ``field``, or of the whole form."""
+    """What the block refuses with a DomainError is an error of ``field``, or of the whole form.
+
+    A full disk is none of the form: that page is of its own.
+    """
     try:
         yield
     except DomainError as refusal:
+        if refusal.status >= 500:
+            raise
         form.add_error(field, refusal.sentence)

@@ -43,15 +43,6 @@ def opened(path: Path) -> BinaryIO | File:
     return place.open(_name(path), "rb")
 
 
-def fetch(path: Path) -> Path:
-    """Bring the store's file to ``path``, which is returned. Raises FileNotFoundError."""
-    if object_store():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with opened(path) as source, path.open("wb") as sink:
-            shutil.copyfileobj(source, sink, PIECE)
-    return path
-
-
 def exists(path: Path) -> bool:
     """Whether the file, or a piece of it, is there."""
     return any(pieces(path)) if object_store() else path.exists()

@@ -112,7 +112,7 @@ class Uploads:
     """The folder ``name`` of the data folder, for files of up to settings' ``limit`` bytes."""
 
     name: str
-    limit: str
+    limit: str = ""
 
     def folder(self) -> Path:
         """The folder, which only this account can enter."""
@@ -126,9 +126,9 @@ class Uploads:
             raise ValueError("not a stored name")
         return self.folder() / name
 
-    def create(self) -> str:
-        """Make an empty file that only this account can read; its random name."""
-        name = secrets.token_hex(16)
+    def create(self, name: str = "") -> str:
+        """Make an empty file that only this account can read; its name, a random one if not set."""
+        name = name or secrets.token_hex(16)
         if not sharing.object_store():  # there each piece becomes a file of its own
             os.close(os.open(self.path_of(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         return name
@@ -151,9 +151,9 @@ class Uploads:
                 raise refusal from error
             raise
 
-    def store(self, pieces: Iterable[bytes]) -> str:
+    def store(self, pieces: Iterable[bytes], name: str = "") -> str:
         """Keep a file that came whole; its stored name. Of one that breaks off nothing stays."""
-        name, place = self.create(), 0
+        name, place = self.create(name), 0
         try:
             for piece in pieces:
                 self.write(name, place, piece)

@@ -117,7 +117,8 @@ def _facts(manifest: dict, about: dict) -> Iterator[str]:
     languages = ", ".join(map(_words, about["languages"])) or "not stated"
     consent = _words(about["consent"]) or "none"
     if imported and here:
-        known = "see Provenance" if any(map(_is_known, sources)) else "not known"
+        told = any(row["consent"] or row["languages"] for row in sources)
+        known = "see Provenance" if told else "not known"
         languages += f" (of the {imported} imported judgments: {known})"
         consent += f" (of the {imported} imported judgments: {known})"
     elif imported:
@@ -139,10 +140,6 @@ def _facts(manifest: dict, about: dict) -> Iterator[str]:
 
 def _number(manifest: dict) -> str:
     return folders.number_of(manifest["version"], manifest.get("revision", 0))
-
-
-def _is_known(row: dict) -> bool:
-    return bool(row["consent"] or row["languages"])
 
 
 def _counts(counts: dict) -> Iterator[str]:

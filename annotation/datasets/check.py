@@ -348,7 +348,8 @@ SIGNATURE_LIMIT = 4096
 def public_key() -> str:
     """This installation's key, as `minisign -P` takes it."""
     key = _own_key().public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-    return base64.b64encode(b"Ed" + _id_of(key) + key).decode()
+    # Eight bytes that mean nothing: by them minisign tells keys apart.
+    return base64.b64encode(b"Ed" + hashlib.sha256(key).digest()[:8] + key).decode()
 
 
 def sign(folder: Path, about: str) -> None:
@@ -397,8 +398,3 @@ def signer(folder: Path) -> str:
 def _own_key() -> Ed25519PrivateKey:
     derived = HKDF(SHA256(), 32, salt=None, info=b"attune release")
     return Ed25519PrivateKey.from_private_bytes(derived.derive(settings.SECRET_KEY.encode()))
-
-
-def _id_of(key: bytes) -> bytes:
-    """How minisign tells keys apart: eight bytes that mean nothing."""
-    return hashlib.sha256(key).digest()[:8]

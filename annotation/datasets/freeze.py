@@ -454,12 +454,6 @@ class _Rows:
             self.remarks.setdefault(name, []).append(entry)
 
 
-def _easy_share(release: Release) -> dict:
-    """The least share of the ground truth; not named where there is none, as before it could be."""
-    share = Choices.from_json(release.frozen).easy_share
-    return {"least_share": str(share)} if share else {}
-
-
 def _revised(release: Release) -> dict:
     """Which revision it is and which files it stands for; nothing of one that was never revised."""
     if not release.revision:
@@ -470,7 +464,7 @@ def _revised(release: Release) -> dict:
 
 
 def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
-    counts = tally.counts()
+    counts, share = tally.counts(), Choices.from_json(release.frozen).easy_share
     return {
         "release": str(release.public_id),
         "feed": f"{release.frozen['origin']}{reverse('release-feed', args=[release.public_id])}",
@@ -487,7 +481,8 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
                 "strategy": QUESTION_ALONE,
                 "note": tally.easy_note(),
                 "audit": release.frozen["audit"],
-                **_easy_share(release),
+                # Not named where there is none, as before it could be.
+                **({"least_share": str(share)} if share else {}),
             },
             "tasks": [task.as_json() for task in reading.tasks],
             "submitted_at": "day",

@@ -5,7 +5,6 @@ its file is deleted when that has ended.
 """
 
 import hashlib
-import os
 import shutil
 import zipfile
 from collections import Counter
@@ -13,7 +12,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.db import transaction
 
@@ -22,7 +20,7 @@ from annotation.accounts.models import User
 from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import chunks, silent
-from annotation.core.uploads import scratch_folder
+from annotation.core.uploads import PIECE, Uploads, scratch_folder
 from annotation.datasets import papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.exports import Argilla, Export, LabelStudio
@@ -290,10 +288,10 @@ def _store_task(study: Study, name: str, kind: str, wanted: dict) -> None:
 # --- Uploads --------------------------------------------------------------------------------------
 
 
+UPLOADS = Uploads("release-imports")
 FILE_LIMIT = 1 << 30
 CONTENT_LIMIT = 4 << 30
 ENTRIES_LIMIT = 20_000
-PIECE = 1 << 20
 
 
 def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
@@ -312,29 +310,9 @@ def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
         raise DomainError(f"The file is larger than {FILE_LIMIT >> 30} GB.", code="size")
     with transaction.atomic():
         job = ReleaseImport.objects.create(slug=slug, by=by)
-        path = path_of(job)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            _write(path, file)
-        except OSError:
-            path.unlink(missing_ok=True)
-            raise
-        if sharing.put(path):
-            path.unlink()
+        UPLOADS.store(file.chunks(PIECE), job.public_id.hex)
         audit.record(by, "release.upload", job, slug=slug)
     return job
-
-
-def _write(path: Path, file: UploadedFile) -> None:
-    with path.open("wb") as target:
-        for piece in file.chunks(PIECE):
-            target.write(piece)
-        os.fsync(target.fileno())
-
-
-def path_of(job: ReleaseImport) -> Path:
-    """Where the uploaded file lies."""
-    return settings.DATA / "release-imports" / f"{job.public_id}.zip"
 
 
 def run(pk: int) -> bool:
@@ -354,14 +332,8 @@ def run(pk: int) -> bool:
             lease.check()
             ended = jobs.end(job, "done", study=study, report=report)
     if ended:
-        _delete(job)
+        UPLOADS.delete(job.public_id.hex)
     return ended
-
-
-def _delete(job: ReleaseImport) -> None:
-    """Delete the uploaded file."""
-    path_of(job).unlink(missing_ok=True)
-    sharing.remove(path_of(job))
 
 
 def due() -> list:
@@ -369,15 +341,15 @@ def due() -> list:
     words = "The import was not finished in any attempt; see the worker's log."
     for job in jobs.exhausted(ReleaseImport.objects.all()):
         ReleaseImport.objects.filter(pk=job.pk).update(status="failed", error=words)
-        _delete(job)
+        UPLOADS.delete(job.public_id.hex)
     return list(
         jobs.startable(ReleaseImport.objects.all()).order_by("pk").values_list("pk", flat=True)
     )
 
 
 def _import(job: ReleaseImport) -> tuple[Study, dict]:
-    path = sharing.fetch(path_of(job))
-    with scratch_folder() as folder, transaction.atomic():
+    sent = sharing.gathered(UPLOADS.path_of(job.public_id.hex))
+    with sent as path, scratch_folder() as folder, transaction.atomic():
         new = not Study.objects.filter(slug=job.slug).exists()
         report = import_release(unpack(path, folder), job.slug, by=job.by)
         study = Study.objects.get(slug=job.slug)

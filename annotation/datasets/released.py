@@ -7,7 +7,6 @@ grow with them. ``pairs`` has the tier and winner that came with an item.
 """
 
 import hashlib
-import math
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.core.errors import DomainError
+from annotation.core.records import number_of
 from annotation.datasets import release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.records import as_texts
@@ -189,15 +189,6 @@ def revision_of(value: Any) -> int:
     return number if type(number) is int and 1 <= number < 1 << 15 else 1
 
 
-def decimal_of(value: Any) -> float | None:
-    """A number, also of a table of text; None for anything else."""
-    try:
-        number = float(value) if isinstance(value, str | int | float) else math.nan
-    except ValueError:
-        number = math.nan
-    return number if math.isfinite(number) else None
-
-
 def list_of(row: dict, column: str) -> Any:
     """The JSON list of a column that may lack."""
     return json_of(row, column) if row.get(column) else []
@@ -316,7 +307,7 @@ class Long(Layout):
         attribute["conversations"] = list_of(row, "conversations")
         attribute["source"] = row.get("source") or ""
         attribute |= times_of(row)
-        confidence = decimal_of(row.get("confidence"))
+        confidence = number_of(row.get("confidence"))
         yield attribute | ({} if confidence is None else {"confidence": confidence})
 
     def items(self) -> Rows:

@@ -323,16 +323,18 @@ class Tally:
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
+        groups = GROUPS | {name: code for name, code in SCALES.items() if self.items[code]}
         return {
             "items": self.items.total(),
             "judgments": self.judgments,
             "pairs": {tier: self.pairs[tier] for tier in ("easy", *CHECKED)}
             | {tier: n for tier, n in self.pairs.items() if tier in UNTIERED},
             "left_out": {
-                name: dict(sorted(self.left_out[group].items()))
-                for name, group in self._groups().items()
+                name: dict(sorted(self.left_out[group].items())) for name, group in groups.items()
             },
-            "labels": {task: dict(sorted(counts.items())) for task, counts in self._by_task()},
+            "labels": {
+                task: dict(sorted(counts.items())) for task, counts in sorted(self.labels.items())
+            },
         } | self._by_scenario()
 
     def _by_scenario(self) -> dict:
@@ -343,12 +345,6 @@ class Tally:
         for name, number in sorted(self.scenarios.items()):
             grouped[scenarios.category(name) if name else "not stated"][name] = number
         return {"scenarios": dict(grouped)}
-
-    def _groups(self) -> dict:
-        return GROUPS | {name: code for name, code in SCALES.items() if self.items[code]}
-
-    def _by_task(self) -> list[tuple[str, Counter]]:
-        return sorted(self.labels.items())
 
     def agreement(self) -> dict:
         """{task: {"level", "all": report, "tiers": {tier: report}}} of the used votes; see docs."""

@@ -18,7 +18,8 @@ from annotation.core.pages import whole_or_part
 from annotation.datasets import check, folders, freeze, layouts, release_import, tasks, withdrawals
 from annotation.datasets.choices import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
-from annotation.studies.access import may_create, member_of, study_for
+from annotation.studies.access import may_create, member_of, study_for, study_page
+from annotation.studies.models import Study
 
 PAGE = 20
 UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
@@ -73,10 +74,9 @@ def import_release(request: UserRequest) -> HttpResponse:
     return render(request, "datasets/import_release.html", context, status=status)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
+@study_page(policies.release.may_delete, "GET", "POST")
+def delete(request: UserRequest, study: Study, version: int) -> HttpResponse:
     """Ask once, then delete a release that nobody has fetched."""
-    study = study_for(request.user, slug, policies.release.may_delete)
     release = get_object_or_404(Release, study=study, version=version)
     if request.method != "POST":
         context = {"study": study, "release": release}
@@ -84,7 +84,7 @@ def delete(request: UserRequest, slug: str, version: int) -> HttpResponse:
     with refusals.as_message(request):
         withdrawals.delete(release, by=request.user)
         messages.success(request, _("Release %(n)d is deleted.") % {"n": version})
-    return redirect("releases", slug)
+    return redirect("releases", study.slug)
 
 
 @login_not_required
@@ -97,13 +97,11 @@ def feed(request: HttpRequest, pk: UUID) -> JsonResponse:
     return JsonResponse(document, content_type="application/feed+json")
 
 
-@require_safe
-def download(request: UserRequest, slug: str, version: int) -> FileResponse:
+@study_page(policies.release.may_read, "GET")
+def download(request: UserRequest, study: Study, version: int) -> FileResponse:
     """The release as a zip, the same bytes each time."""
-    study = study_for(request.user, slug, policies.release.may_read)
-    release = get_object_or_404(Release, study=study, version=version)
-    if release.status != Release.Status.DONE:
-        raise Http404
+    done = study.releases.filter(status=Release.Status.DONE)
+    release = get_object_or_404(done, version=version)
     return zip_response(request, release)
 
 

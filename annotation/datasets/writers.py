@@ -7,15 +7,16 @@ again, so that counts are complete, and compares their digests: a release never 
 its rows.
 """
 
+import csv
 import hashlib
 import json
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pyarrow as pa
@@ -152,9 +153,6 @@ class Shards:
 
 
 ROW_GROUP = 5_000
-QUOTE = '"'
-# A CSV cell with one of these stands in quotes.
-SPECIAL = re.compile(r'[",\r\n]')
 ARROW = {
     "text": pa.string(),
     "integer": pa.int64(),
@@ -358,23 +356,18 @@ class _Csv(_File):
     def __init__(self, path: Path, columns: Mapping, safe: bool) -> None:
         super().__init__(path)
         self.columns, self.guarded = columns, safe
-        self._write_line(columns)
+        encoded = SimpleNamespace(write=lambda line: self.file.write(line.encode()))
+        self.line = csv.writer(encoded).writerow
+        self.line(columns)
 
     def write(self, row: dict) -> None:
-        self._write_line(self._cell(row[name]) for name in self.columns)
+        self.line([self._cell(row[name]) for name in self.columns])
         self.rows += 1
-
-    def _write_line(self, cells: Iterable[str]) -> None:
-        self.file.write(f"{','.join(cells)}\r\n".encode())
 
     def _cell(self, value: object) -> str:
         if isinstance(value, str):
-            return _quoted(disarmed(value) if self.guarded else value)
-        return "" if value is None else _quoted(json_text(value))
-
-
-def _quoted(cell: str) -> str:
-    return f'"{cell.replace(QUOTE, QUOTE * 2)}"' if SPECIAL.search(cell) else cell
+            return disarmed(value) if self.guarded else value
+        return "" if value is None else json_text(value)
 
 
 class _Parquet(_File):

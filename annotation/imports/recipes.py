@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from annotation.core.records import number_of
 from annotation.imports.mapping import Mapping, MappingError, checked, has_type, value_at
 from annotation.imports.trees import JOINED
 
@@ -343,14 +344,8 @@ def _numbers(rows: Iterable[dict], columns: dict) -> list[str]:
     """Columns that nobody uses and whose values are all numbers."""
     used = {name for names in columns.values() for name in names}
     names = dict.fromkeys(key for row in rows for key in row if key not in used)
-    return [name for name in names if all(is_number(row.get(name)) for row in rows)]
 
+    def holds(value: Any) -> bool:
+        return value in (None, "") or number_of(value) is not None
 
-def is_number(value: Any) -> bool:
-    """Whether a cell holds a number or nothing."""
-    if value in (None, ""):
-        return True
-    try:
-        return not isinstance(value, bool | list | dict) and float(value) == float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
+    return [name for name in names if all(holds(row.get(name)) for row in rows)]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from urllib.parse import quote
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
-from annotation.core.records import transcript
+from annotation.core.records import number_of, transcript
 from annotation.histories.formats.chats import CorpusRow, row_of
 from annotation.imports.mapping import (
     TYPES,
@@ -421,7 +420,7 @@ class _Reading:
         ):
             if value in (None, "", [], {}):
                 continue
-            number = _number(value) if choice_in(str(value), row) is None else None
+            number = number_of(value) if choice_in(str(value), row) is None else None
             found[column[:60]] = self.label(value, row)[:60] if number is None else number
         return found
 
@@ -517,23 +516,10 @@ class _Reading:
         value = self.mapping.values.get(str(value), value)
         if value in (None, ""):
             return
-        try:
-            score = math.nan if isinstance(value, bool | list | dict) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            score = math.nan
-        if not math.isfinite(score):
+        if (score := number_of(value)) is None:
             words = {"score": str(value)[:60], "criterion": criterion}
             raise RowError(_("the score “%(score)s” of “%(criterion)s” is no number") % words)
         scores[f"{number}/{criterion}"] = int(score) if score.is_integer() else score
-
-
-def _number(value: Any) -> float | None:
-    """A finite number, also one written as text; None for anything else."""
-    try:
-        number = math.nan if isinstance(value, bool | list | dict) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return number if math.isfinite(number) else None
 
 
 def _place(name: str, names: list[str]) -> int | str:
@@ -689,10 +675,7 @@ def moment(value: Any) -> datetime | None:
 def _seconds(value: Any) -> float | None:
     if value in (None, ""):
         return None
-    try:
-        seconds = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 <= seconds <= SECONDS_LIMIT:
+    seconds = number_of(value)
+    if seconds is None or not 0 <= seconds <= SECONDS_LIMIT:
         raise RowError(_("seconds must be a number from 0 to 604,800."))
     return seconds

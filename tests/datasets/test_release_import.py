@@ -293,7 +293,7 @@ def test_a_curator_imports_a_zip_and_runs_the_study(cast, tea, _data, login):
     job.refresh_from_db()
     assert (job.status, job.error) == ("done", "")
     assert job.study.memberships.get().user == carol
-    assert not release_import.path_of(job).exists()
+    assert not release_import.UPLOADS.path_of(job.public_id.hex).exists()
     words = browser.get(page).content.decode()
     assert " ".join(words.split()).count("personafeedback: 1 items, 0 votes; specific hard 1") == 1
     assert "data/specific/hard.jsonl, 2: the line is no JSON" in words
@@ -335,7 +335,7 @@ def test_a_file_that_cannot_be_imported_leaves_a_sentence_and_no_study(
     job.refresh_from_db()
     assert (job.status, sentence in job.error) == ("failed", True)
     assert not Study.objects.filter(slug="brought").exists()
-    assert not release_import.path_of(job).exists()
+    assert not release_import.UPLOADS.path_of(job.public_id.hex).exists()
 
 
 def test_a_study_of_others_and_a_wrong_address_are_refused(cast, tea, _data, login):
@@ -384,4 +384,4 @@ def test_an_upload_that_had_every_attempt_is_closed_and_its_file_deleted(cast, t
     assert release_import.due() == []
     job.refresh_from_db()
     assert (job.status, job.error.startswith("The import was not finished")) == ("failed", True)
-    assert not release_import.path_of(job).exists()
+    assert not release_import.UPLOADS.path_of(job.public_id.hex).exists()

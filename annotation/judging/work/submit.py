@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import Conflict, DomainError, NotFound
+from annotation.core.records import number_of
 from annotation.judging import ordering
 from annotation.judging.kinds import Answer as Content
 from annotation.judging.kinds import Kind, config_of, kind_of
@@ -295,11 +295,8 @@ def read_seconds(value: object) -> float | None:
     """Seconds of active time from a form or an API body; DomainError where it is no such number."""
     if value in (None, ""):
         return None
-    try:
-        seconds = math.nan if isinstance(value, bool) else float(cast(Any, value))
-    except (TypeError, ValueError, OverflowError):
-        seconds = math.nan
-    if not 0 <= seconds <= SECONDS_LIMIT:
+    seconds = number_of(value)
+    if seconds is None or not 0 <= seconds <= SECONDS_LIMIT:
         raise DomainError(_("seconds must be a number from 0 to 604,800."), code="seconds")
     return seconds
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from annotation.core.errors import DomainError
+from annotation.core.records import number_of
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import Posterior, annotations, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Verdict, Vote
@@ -17,7 +18,6 @@ from annotation.datasets.released import (
     Layout,
     Place,
     Rows,
-    decimal_of,
     digest_of,
     list_of,
     times_of,
@@ -351,7 +351,7 @@ class PersonalBench(Layout):
                 "text": text_of(row, "attribute", "text"),
                 "conversations": [chat for _source, chat in chats],
                 "source": chats[0][0] if chats else "",
-                "confidence": decimal_of(row.get("confidence")),
+                "confidence": number_of(row.get("confidence")),
                 "model": row.get("model") or "",
             }
         )
