@@ -155,6 +155,7 @@ def render_marked(pieces: list[tuple[str, str]]) -> SafeString:
 
 
 _cached = functools.lru_cache(maxsize=1024)(_render)
+_CELLS = re.compile(r"(?=<t[dh]\b)")
 
 
 def label_cells(rows: SafeString, heads: Sequence[str]) -> SafeString:
@@ -166,8 +167,14 @@ def label_cells(rows: SafeString, heads: Sequence[str]) -> SafeString:
     return mark_safe("".join(labelled))  # noqa: S308 - a template rendered it; names are escaped
 
 
+def numeric_columns(rows: str, count: int) -> list[bool]:
+    """Whether each of ``count`` columns holds numbers (class ``n``), as the first row says."""
+    cells = _CELLS.split(rows.partition("</tr>")[0])[1:]
+    return ['class="n"' in cell.partition(">")[0] for cell in (cells + [""] * count)[:count]]
+
+
 def _labelled(row: str, heads: Sequence[str]) -> str:
-    start, *cells = re.split(r"(?=<t[dh]\b)", row)
+    start, *cells = _CELLS.split(row)
     for place, head in enumerate(heads[: len(cells)]):
         opening, rest = cells[place].split(">", 1)
         unnamed = opening.startswith("<td") and not re.search('dir="auto"|colspan', opening)

@@ -52,6 +52,13 @@ def test_cells_of_a_table_name_their_columns_where_they_do_not_name_themselves()
     ) in page
 
 
+def test_a_head_stands_over_numbers_where_its_first_cell_holds_one():
+    page = Template('{% table "T" "A" "B" "C" %}<tr><th>1</th><td class="n">2</td></tr>{% endtable %}')
+
+    heads = '<th scope="col">A</th><th scope="col" class="n">B</th><th scope="col">C</th>'
+    assert heads in page.render(Context())
+
+
 def test_a_row_of_fewer_cells_than_columns_stays_a_row():
     page = Template('{% table "T" "A" "B&C" %}<tr><td colspan="2">no</td></tr>{% endtable %}')
 
