@@ -309,7 +309,7 @@ def generate(page):
     page.goto("/studies/walk/candidates/")
     press(page, "Start")
     expect(page.locator("#progress")).to_be_visible()
-    expect(page.locator("#progress tfoot td").first).to_have_text("6", timeout=5 * MINUTES)
+    expect(page.locator("#progress tr:last-child td").first).to_have_text("6", timeout=5 * MINUTES)
     page.reload()
     expect(page.locator("main")).to_contain_text("6 written answers")
 
