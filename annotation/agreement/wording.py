@@ -231,8 +231,8 @@ TIER_NAMES = {
 
 
 def tier_name(name: str) -> str:
-    """A tier in the reader's language."""
-    return str(TIER_NAMES[name])
+    """A tier in the reader's language; a word that is none stays as it is."""
+    return str(TIER_NAMES.get(name, name))
 
 
 def translated(text: str | None) -> str:

@@ -8,11 +8,12 @@ import functools
 import re
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from html import unescape
 from urllib.parse import urlsplit
 
 import nh3
 from django.conf import settings
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
 from markdown_it import MarkdownIt
@@ -165,6 +166,13 @@ def label_cells(rows: SafeString, heads: Sequence[str]) -> SafeString:
     """
     labelled = (_labelled(row, heads) for row in re.split(r"(?=<tr\b)", rows))
     return mark_safe("".join(labelled))  # noqa: S308 - a template rendered it; names are escaped
+
+
+def split_heads(rows: SafeString) -> tuple[list[str], SafeString]:
+    """The words of a table's first row, which has its heads, and the other rows."""
+    first, _, others = rows.partition("</tr>")
+    heads = [unescape(strip_tags(cell)).strip() for cell in _CELLS.split(first)[1:]]
+    return heads, mark_safe(others)  # noqa: S308 - a template rendered it
 
 
 def numeric_columns(rows: str, count: int) -> list[bool]:

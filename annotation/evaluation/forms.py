@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext
 
 from annotation.candidates.endpoints import Endpoint
 from annotation.core import refusals
@@ -76,7 +77,7 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[
         arms = cast(judges.Judge, judges.of_layout(layout)).WRITERS
         self.offer("generate", [("", _("no: they are in a file")), *arms.items()])
         self.offer("writer", self.servers)
-        self.fields["endpoint"].label = _("Judge")
+        self.fields["endpoint"].label = pgettext("a model", "Judge")
         self.fields["setting"].label = _("What the judge sees")
 
     def clean(self) -> dict[str, Any]:

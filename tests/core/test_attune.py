@@ -53,10 +53,20 @@ def test_cells_of_a_table_name_their_columns_where_they_do_not_name_themselves()
 
 
 def test_a_head_stands_over_numbers_where_its_first_cell_holds_one():
-    page = Template('{% table "T" "A" "B" "C" %}<tr><th>1</th><td class="n">2</td></tr>{% endtable %}')
+    row = '<tr><th>1</th><td class="n">2</td></tr>'
+    page = Template('{% table "T" "A" "B" "C" %}' + row + "{% endtable %}").render(Context())
 
-    heads = '<th scope="col">A</th><th scope="col" class="n">B</th><th scope="col">C</th>'
-    assert heads in page.render(Context())
+    assert '<th scope="col">A</th><th scope="col" class="n">B</th><th scope="col">C</th>' in page
+
+
+def test_heads_that_depend_on_something_are_the_first_row():
+    page = Template(
+        '{% table "T" %}<tr><th scope="col">A</th>{% if no %}<th scope="col">B</th>{% endif %}'
+        '<th scope="col">C&amp;D</th></tr><tr><th>1</th><td class="n">2</td></tr>{% endtable %}'
+    ).render(Context())
+
+    assert '<th scope="col">A</th><th scope="col" class="n">C&amp;D</th>' in page
+    assert '<th>1</th><td class="n" data-label="C&amp;D">2</td>' in page
 
 
 def test_a_row_of_fewer_cells_than_columns_stays_a_row():

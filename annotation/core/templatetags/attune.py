@@ -46,9 +46,11 @@ def icon(name: str) -> SafeString:
 def table(content: SafeString, title: str, *heads: str) -> SafeString:
     """Rows as a table with ``heads`` in a region called ``title``; an empty head has no name.
 
-    A head stands over numbers where the first row's cell does. On a phone the cells of a row flow
-    behind their columns' names (`stacked`).
+    Heads that depend on something are a first row of ``<th scope="col">``. A head stands over
+    numbers where the first row's cell does. On a phone the cells of a row flow behind their
+    columns' names (`stacked`).
     """
+    heads, content = (heads, content) if heads else text.split_heads(content)
     columns = zip(heads, text.numeric_columns(content, len(heads)), strict=True)
     parts = {"title": title, "heads": columns, "rows": text.label_cells(content, heads)}
     return render_to_string("core/_table.html", parts)
