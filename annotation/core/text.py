@@ -168,11 +168,11 @@ def label_cells(rows: SafeString, heads: Sequence[str]) -> SafeString:
     return mark_safe("".join(labelled))  # noqa: S308 - a template rendered it; names are escaped
 
 
-def split_heads(rows: SafeString) -> tuple[list[str], SafeString]:
+def split_heads(rows: SafeString) -> tuple[tuple[str, ...], SafeString]:
     """The words of a table's first row, which has its heads, and the other rows."""
     first, _, others = rows.partition("</tr>")
-    heads = [unescape(strip_tags(cell)).strip() for cell in _CELLS.split(first)[1:]]
-    return heads, mark_safe(others)  # noqa: S308 - a template rendered it
+    heads = (unescape(strip_tags(cell)).strip() for cell in _CELLS.split(first)[1:])
+    return tuple(heads), mark_safe(others)  # noqa: S308 - a template rendered it
 
 
 def numeric_columns(rows: str, count: int) -> list[bool]:
