@@ -44,7 +44,16 @@ class OwnQueryBody(serializers.Serializer):
 
 
 class GoldBody(serializers.Serializer):
-    text = serializers.CharField(max_length=author.TEXT_LIMIT, trim_whitespace=False)
+    text = serializers.CharField(
+        default="", allow_blank=True, max_length=author.TEXT_LIMIT, trim_whitespace=False
+    )
+    wish = serializers.CharField(
+        default="",
+        allow_blank=True,
+        max_length=claims.WISH_LIMIT,
+        help_text="What a model is to change in the newest response, in place of a text.",
+    )
+    endpoint = serializers.CharField(default="", allow_blank=True, max_length=60)
 
 
 class OwnClaimsBody(serializers.Serializer):
@@ -115,11 +124,18 @@ class OwnGold(StudyView):
     def get(self, request: Request, query: Query) -> Any:
         """The versions of the gold response to your query, newest first."""
         versions = query.gold_responses.order_by("-version")
-        return {"versions": [_gold(response) for response in versions]}
+        job = _job(query, Candidate.Purpose.REFINED)
+        return {"versions": [_gold(response) for response in versions], "job": job}
 
     @call(_owned, takes=GoldBody)
     def post(self, request: Request, query: Query, wanted: dict) -> Any:
-        """Save a gold response: the next version, where its text differs from the newest one."""
+        """Save a gold response: the next version, where its text differs from the newest one.
+
+        With a ``wish`` a model refines the newest one instead.
+        """
+        if wish := wanted["wish"]:
+            claims.request_refined(query, request.user, wish, endpoint=wanted["endpoint"])
+            return Response({"job": _job(query, Candidate.Purpose.REFINED)}, status=202)
         judged = claims.scored(query, request.user)
         best = judged[0]["candidate"].pk if judged else None
         return _gold(author.save_response(query, request.user, wanted["text"], source=best))

@@ -119,6 +119,8 @@ class Candidate(Generated):
         ANSWER = "answer"
         CLAIMS = "claims"
         RUBRIC = "rubric"
+        # A gold response's next version.
+        REFINED = "refine"
         # What a model said in a live conversation.
         TURN = "turn"
         # What a history is searched by in place of the question.

@@ -283,6 +283,16 @@ def claims(question: str, response: str) -> Prompt:
     return _prompt("claims/1", system, f"The question:\n{question}\n\nThe response:\n{response}")
 
 
+def refined(question: str, need: str, response: str, wish: str) -> Prompt:
+    """Ask for a response as its owner wishes it; the need is shown, since the owner asks."""
+    system = (
+        "Rewrite the response as the person who asked wishes it. Change what the wish is about and "
+        f"leave the rest as it is; invent no facts. Give the response alone. {language(question)}"
+    )
+    user = f"The question:\n{question}\n\nThe need behind it:\n{need}"
+    return _prompt("refine/1", system, f"{user}\n\nThe response:\n{response}\n\nThe wish:\n{wish}")
+
+
 def rubric(
     question: str, need: str, judged: list[tuple[str, list[tuple[str, int, str]]]]
 ) -> Prompt:

@@ -5,6 +5,7 @@ Claims and rubrics are written by a model as rows of ``candidates``; ``pull`` ta
 come back.
 """
 
+import hashlib
 import re
 from collections import defaultdict
 from statistics import fmean
@@ -37,7 +38,9 @@ from annotation.queries.models import GoldResponse, Query
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
-CLAIMS, RUBRIC = Candidate.Purpose.CLAIMS, Candidate.Purpose.RUBRIC
+Purpose = Candidate.Purpose
+CLAIMS, RUBRIC, REFINED = Purpose.CLAIMS, Purpose.RUBRIC, Purpose.REFINED
+WISH_LIMIT = 2_000
 # What a model puts before a line of a list.
 _BULLET = re.compile(r"^\s*(?:[-*•·]|\(?\d{1,3}[.):])\s*")
 # Where a sentence ends: in scripts without spaces right behind the sign.
@@ -64,6 +67,22 @@ def scored(query: Query, owner: User) -> list[dict]:
         for pk, scores in scores_of.items()
     ]
     return sorted(answers, key=lambda answer: -answer["mean"])
+
+
+def request_refined(query: Query, owner: User, wish: str, *, endpoint: str = "") -> Candidate:
+    """Ask a model to rewrite the newest gold response as its owner wishes; the row of the job.
+
+    What it writes becomes the next version, with the row as its source: every round is kept.
+    """
+    wish, response = clean(wish).strip(), author.newest(query)
+    if response is None:
+        raise DomainError(_("Save a gold response first."), code="gold")
+    if not 0 < len(wish) <= WISH_LIMIT:
+        words = _("Say in 1 to %d characters what the model is to change.")
+        raise DomainError(words % WISH_LIMIT, code="text")
+    prompt = strategies.refined(query.text, query.need, response.text, wish)
+    name = f"{response.pk}-{hashlib.sha256(wish.encode()).hexdigest()[:8]}"
+    return generate.request_text(query, REFINED, name, prompt, endpoint=endpoint, by=owner)
 
 
 def request_claims(
@@ -134,18 +153,19 @@ def request_rubric(
 
 
 def pull() -> int:
-    """Take over the claims and rubrics that models have written; how many. May run at any time.
+    """Take over claims, rubrics and gold responses that models have written; how many. May run at
+    any time.
 
     One that cannot be stored becomes a failed job with the reason, and keeps no other waiting.
     """
-    done = Candidate.every.filter(purpose__in=(CLAIMS, RUBRIC), status="done", taken_at=None)
+    done = Candidate.every.filter(purpose__in=_TAKE, status="done", taken_at=None)
     count = 0
     # Owners who withdrew had the text erased.
     for row in done.exclude(text="").select_related("query__study"):
         fields: dict[str, Any] = {"taken_at": row.answered_at}
         try:
             with transaction.atomic():
-                _TAKE[Candidate.Purpose(row.purpose)](row)
+                _TAKE[Purpose(row.purpose)](row)
             count += 1
         except DomainError as refusal:
             fields = {"status": "failed", "error_code": "unfit", "error": refusal.sentence}
@@ -215,7 +235,11 @@ def _take_rubric(row: Candidate) -> None:
     author.save_rubric(row.query, row.text, model=row.model, shots=row.parameters.get("shots"))
 
 
-_TAKE = {CLAIMS: _take_claims, RUBRIC: _take_rubric}
+def _take_refined(row: Candidate) -> None:
+    author.save_response(row.query, None, row.text, source=row.pk)
+
+
+_TAKE = {CLAIMS: _take_claims, RUBRIC: _take_rubric, REFINED: _take_refined}
 
 
 # --- The page -----------------------------------------------------------------------------------
@@ -230,7 +254,9 @@ def _study_and_query(request: UserRequest, slug: str, key: str) -> tuple[Study, 
 
 @require_http_methods(["GET", "POST"])
 def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
-    """GET shows all of it; POST saves the gold response as its next version."""
+    """GET shows all of it; POST saves the gold response as its next version, or has a model refine
+    the newest one.
+    """
     study, query = _study_and_query(request, slug, key)
     if request.htmx:
         # Only what is being written: the fields may hold what nobody has saved yet.
@@ -238,6 +264,11 @@ def page(request: UserRequest, slug: str, key: str) -> HttpResponse:
         return render(request, "judging/gold.html#jobs", context)
     if request.method == "GET":
         return _page(request, study, query)
+    if "wish" in request.POST:
+        with refusals.as_message(request):
+            wish, endpoint = request.POST["wish"], request.POST.get("endpoint", "")
+            request_refined(query, request.user, wish, endpoint=endpoint)
+        return redirect("gold", slug, key)
     judged = scored(query, request.user)
     best = judged[0]["candidate"].pk if judged and "empty" not in request.GET else None
     try:

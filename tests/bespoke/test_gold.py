@@ -49,6 +49,34 @@ def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke
     assert work.pull() == 0
 
 
+def test_a_model_refines_a_gold_response_in_rounds_that_are_all_kept(
+    cast, bespoke, judged, fake, login
+):
+    ann = cast.person("Ann")
+    address = f"/studies/{bespoke.slug}/my-queries/{judged.external_id}/gold/"
+    page = login(ann)
+    assert "Save a gold response first" in page.post(address, {"wish": "x"}, follow=True).text
+    author.save_response(judged, ann, "Take the night train.")
+    for number, (wish, text) in enumerate(
+        (("Say when.", "Take it at ten."), ("Why?", "Cheap.")), 1
+    ):
+        page.post(address, {"wish": wish, "endpoint": "fake"})
+        assert "A model is refining your response" in page.get(address).text
+        row = Candidate.every.get(purpose="refine", taken_at=None)
+        fake.replies = [Reply(text)]
+        writing.write_one(row.pk)
+        assert wish in row.prompt[-1]["content"] and work.pull() == 1
+        newest = author.newest(judged)
+        assert (newest.version, newest.text, newest.source) == (number + 1, text, row.pk)
+    assert "What the model changed" in page.get(address).text
+    texts = judged.gold_responses.order_by("version").values_list("text", flat=True)
+    assert list(texts) == ["Take the night train.", "Take it at ten.", "Cheap."]
+    body = {"wish": "Shorter.", "endpoint": "fake"}
+    api = f"/api/v1/studies/{bespoke.slug}/own-queries/{judged.external_id}/gold/"
+    answer = page.post(api, body, content_type="application/json")
+    assert (answer.status_code, answer.json()["job"]["status"]) == (202, "requested")
+
+
 @pytest.fixture
 def split(cast, bespoke, judged, fake):
     """A function that has the newest gold response split into these claims."""
