@@ -114,7 +114,7 @@ wheel: $(INSTALLED_DEV)
 # What a tag vX.Y.Z publishes, in dist/. SIGNING_KEY is a private key of ssh; `ssh-keygen -Y verify`
 # checks the signature.
 release: $(INSTALLED_DEV)
-	$(RUN) -m benchmarks.release
+	$(RUN) -m deploy.release
 	rm -rf dist
 	$(MAKE) wheel sbom image
 	cp var/sbom.json dist/sbom.json

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from benchmarks.release import ROOT, faults
+from deploy.release import ROOT, faults
 
 FILES = ("CHANGELOG.md", "CITATION.cff", "agreement/pyproject.toml", "client/pyproject.toml")
 
