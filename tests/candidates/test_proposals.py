@@ -1,16 +1,19 @@
+import json
 from datetime import date
 
 import pytest
+from django.core.management import CommandError, call_command
 
-from annotation.accounts.models import User
+from annotation.accounts.models import ApiToken, User
 from annotation.candidates import calls, clean, generate, review, wording, writing
-from annotation.candidates.models import Candidate, GenerationRules, Proposal
+from annotation.candidates.models import Candidate, GenerationRules, Opinion, Proposal
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import checked
 from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.queries.scenarios import TAXONOMY
+from tests.at_once import at_once
 from tests.candidates.conftest import PROFILE, expand, person, write_all
 from tests.scripted_endpoint import GARBAGE, prompt_of
 
@@ -266,3 +269,134 @@ def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
     write_all()
     assert Proposal.objects.get().template == "general/tea-2"
     assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"
+
+
+GENERATION = "/api/v1/studies/tea/generation/"
+REVIEW = "/api/v1/studies/tea/review/"
+
+
+@pytest.fixture
+def post(cast, mina, client):
+    _token, key = ApiToken.issue(cast.member("Carol", mina.study, "curator"))
+    headers = {"Authorization": f"Bearer {key}"}
+
+    def post_(path, body=None):
+        if body is None:
+            return client.get(path, headers=headers)
+        return client.post(path, json.dumps(body), "application/json", headers=headers)
+
+    return post_
+
+
+def document(capsys) -> dict:
+    return json.loads(capsys.readouterr().out)
+
+
+def test_a_command_proposes_writes_and_accepts(tea, mina, model, script, cast, capsys):
+    cast.person("Carol")
+    script.values = [person("Ada Lind"), person("Bo Ek", "nurse"), person("Bo Ek", "nurse")]
+    options = {"set": ["count=3", "languages=Korean"], "json": True}
+    call_command("propose", "tea", "persona", dry_run=True, **options)
+    assert document(capsys)["calls"] == 3
+    call_command("propose", "tea", "persona", accept="carol@example.org", **options)
+    done = document(capsys)
+    assert (done["done"], done["failed"], done["accepted"]) == (3, 0, 1)  # the rest is too similar
+    assert (done["planned"]["calls"], done["actual"]["calls"]) == (3, 3)
+    assert Persona.objects.filter(external_id__startswith="g-").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"set": ["count=0"]}, "How many"),
+        ({"set": ["size=3"]}, "--set takes count"),
+        ({"accept": "nobody@example.org"}, "no account"),
+        ({"endpoint": "none"}, "no endpoint"),
+    ],
+)
+def test_a_wrong_command_asks_for_nothing(tea, mina, model, arguments, words):
+    with pytest.raises(CommandError, match=words):
+        call_command("propose", "tea", "persona", **arguments)
+    assert not Proposal.objects.exists()
+
+
+def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, script):
+    script.values = [person("Ada Lind"), person("Bo Ek", "nurse")]
+    body = {"step": "persona", "options": {"count": 2, "languages": ["English"]}}
+    planned = post(GENERATION, {**body, "dry_run": True})
+    assert (planned.status_code, planned.json()["calls"]) == (200, 2)
+    assert not Proposal.objects.exists()
+    started = post(GENERATION, body)
+    assert (started.status_code, started.json()["requested"]) == (202, 2)
+    write_all()
+    run = post(f"{GENERATION}{started.json()['id']}/").json()
+    assert (run["done"], run["tokens"], run["planned"]["calls"]) == (2, 24, 2)
+    actual = run["actual"]
+    assert (actual["calls"], actual["tokens"], actual["cost"]) == (2, 24, run["cost"])
+    assert actual.keys() == run["planned"].keys() - {"measured"}
+    waiting = post(f"{REVIEW}?kind=persona").json()
+    ids = [row["id"] for row in waiting["rows"]]
+    refused = post(REVIEW, {"kind": "persona", "ids": ids, "accepts": False})
+    assert (refused.status_code, refused.json()["code"]) == (400, "reason")
+    decided = post(REVIEW, {"kind": "persona", "ids": ids, "accepts": True})
+    assert decided.json() == {"decided": 2}
+    assert post(REVIEW).json()["kinds"][0]["accepted"] == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"step": "persona", "options": {"count": "many"}},
+        {"step": "persona", "options": {"size": 3}},
+        {"step": "general", "options": {"texts": "one text"}},
+        {"step": "general", "options": {"texts": [5]}},
+        {"step": "answer", "options": {"strategy": "A1"}},
+        {"step": "answer", "options": {"rewrite": "A1"}},
+        {"step": "nonsense"},
+        {"step": "persona", "options": []},
+    ],
+)
+def test_what_a_program_sends_wrongly_is_refused_with_a_sentence(post, model, body):
+    answer = post(GENERATION, body)
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+    assert not Proposal.objects.exists()
+
+
+def test_two_reviewers_decide_together_and_a_third_breaks_the_tie(tea, mina, cast, model, script):
+    GenerationRules.objects.create(study=tea, reviewers=2)
+    carol, rui, adam = (cast.person(name) for name in ("Carol", "Rui", "Adam"))
+    script.values = [person()]
+    expand(tea)
+    (row,) = Proposal.objects.all()
+    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
+    assert review.decide(tea, "persona", [row.pk], accepts=True, by=carol) == 0
+    row.refresh_from_db()
+    assert (row.review, list(review.waiting(tea, "persona", carol))) == ("pending", [])
+    review.decide(tea, "persona", [row.pk], accepts=False, reason="dramatised", by=rui)
+    row.refresh_from_db()
+    assert row.review == "pending"
+    review.decide(tea, "persona", [row.pk], accepts=False, reason="stereotyped", by=adam)
+    row.refresh_from_db()
+    assert (row.review, row.review_reason) == ("rejected", "dramatised")
+    assert Opinion.objects.count() == 3
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_decision_that_comes_twice_at_once_counts_once(tea, cast, answer):
+    def accept():
+        return review.decide(tea, "answer", [answer.pk], accepts=True, by=cast.person("Carol"))
+
+    assert at_once(accept, accept) == (1, 0)
+    assert Opinion.objects.count() == 1
+    assert Candidate.objects.get().review == "pending"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_decision_under_way_holds_when_one_reviewer_becomes_enough(tea, cast, answer):
+    carol, rui = cast.person("Carol"), cast.person("Rui")
+    at_once(
+        lambda: review.decide(tea, "answer", [answer.pk], accepts=True, by=carol),
+        lambda: review.set_rules(tea, {}, {"reviewers": 1}, by=rui),
+    )
+    assert Candidate.objects.get().review == "accepted"

@@ -47,7 +47,7 @@ RUN_ELSEWHERE = {
     "generate": "tests/candidates/test_command.py",
     "propose": "tests/candidates/test_proposals.py",
     "leaderboard": "tests/evaluation",
-    "interventions": "tests/papers/personalbench/test_interventions.py",
+    "interventions": "tests/papers/personalbench/test_others.py",
     "judge_items": "tests/evaluation/test_raters.py",
     "conversations": "tests/personalbench/test_conversations.py",
     "make_attributes": "tests/personalbench/test_extraction.py",
