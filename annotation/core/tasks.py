@@ -2,13 +2,14 @@ from celery.signals import worker_init
 from django.db import connection
 
 from annotation.celery import app
-from annotation.core import installation, jobs
+from annotation.core import jobs
+from annotation.core.models import Installation
 
 
 @worker_init.connect
 def compare_files(**kwargs: object) -> None:
     """A worker that sees other files than the web servers ends at once."""
-    installation.check_installation()
+    Installation.compare()
     connection.close()  # children that are forked later must not share it
 
 

@@ -28,9 +28,9 @@ from django.db.models.functions import Now
 from django.dispatch import receiver
 
 from annotation.accounts.models import Consent, User
-from annotation.core import installation, sharing
+from annotation.core import sharing
 from annotation.core.errors import DomainError
-from annotation.core.models import Heartbeat
+from annotation.core.models import Heartbeat, Installation
 from annotation.core.uploads import scratch_folder
 from annotation.histories import erase
 from annotation.judging.annotator import leaving
@@ -92,7 +92,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
     if restored != manifest["counts"]:
         raise DomainError("The database does not hold the rows that the backup's manifest counts.")
     call_command("migrate", interactive=False, verbosity=0)
-    installation.establish(anew=True)
+    Installation.establish(anew=True)
     replayed = {"erasures": erase.replay(), "withdrawals": replay_withdrawals()}
     return _summary(manifest) | {"replayed": replayed}
 

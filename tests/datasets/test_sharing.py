@@ -8,8 +8,9 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from moto.server import ThreadedMotoServer
 
-from annotation.core import installation, sharing
+from annotation.core import sharing
 from annotation.core.errors import DomainError
+from annotation.core.models import Installation
 from annotation.datasets import folders, freeze
 from annotation.histories import ingest
 from annotation.operations import backup
@@ -168,17 +169,17 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
 def test_web_and_worker_start_only_with_the_same_files(machine, request, stored):
     if stored:
         request.getfixturevalue("bucket")
-    installation.check_installation()  # nothing was prepared yet
-    installation.establish()
-    installation.establish()
-    installation.check_installation()
+    Installation.compare()  # nothing was prepared yet
+    Installation.establish()
+    Installation.establish()
+    Installation.compare()
     machine("two")
     if stored:
-        installation.check_installation()
+        Installation.compare()
         return
     with pytest.raises(SystemExit, match="another installation than ATTUNE_DATA"):
-        installation.check_installation()
+        Installation.compare()
     with pytest.raises(DomainError, match="--new-files"):
-        installation.establish()
-    installation.establish(anew=True)
-    installation.check_installation()
+        Installation.establish()
+    Installation.establish(anew=True)
+    Installation.compare()

@@ -10,8 +10,8 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
 from django.core.management.base import CommandParser
 
-from annotation.core import installation
 from annotation.core.commands import RefusingCommand
+from annotation.core.models import Installation
 from annotation.core.translations import compile_catalogues
 from annotation.local import postgres
 from annotation.local.folders import write_private
@@ -48,7 +48,7 @@ class Command(RefusingCommand):
         call_command("migrate", interactive=False, stdout=self.stderr)
         if embedded:
             postgres.protect_audit(server, protect=True)
-        installation.establish(anew=new_files)
+        Installation.establish(anew=new_files)
         _collect_static()
         call_command("ensure_admin", stdout=self.stdout)
         if not no_demo:
