@@ -215,12 +215,7 @@ def choose(owner: User, which: QuerySet[Session] | Iterable[UUID], state: str) -
     """
     if state not in State.values:
         raise DomainError(_("Say whether to keep or to drop them."))
-    ids = (
-        which.order_by().values_list("pk", flat=True)
-        if isinstance(which, QuerySet)
-        else list(which)
-    )
-    rows = Session.objects.filter(owner=owner, pk__in=ids)
+    rows = Session.objects.filter(owner=owner, pk__in=which)
     if state == State.RETAINED:
         rows = rows.filter(marked_at__isnull=False)
     return rows.exclude(state=state).update(state=state)

@@ -107,13 +107,8 @@ def sessions(owner: User, which: QuerySet[Session] | Iterable[UUID]) -> int:
 
     A file that holds them again does not bring them back.
     """
-    ids = (
-        which.order_by().values_list("pk", flat=True)
-        if isinstance(which, QuerySet)
-        else list(which)
-    )
     with changing(owner):
-        gone = list(Session.objects.filter(owner=owner, pk__in=ids))
+        gone = list(Session.objects.filter(owner=owner, pk__in=which))
         digests = [digest_of(row.kind, row.provider, row.external_id) for row in gone]
         _note(owner, "session", digests)
         _bury(owner, Tombstone.What.SESSION, digests)
