@@ -33,6 +33,7 @@ from annotation.accounts.models import ApiToken, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.pages import show
 from annotation.core.schema import form_of
 
 
@@ -106,7 +107,7 @@ def tokens(request: UserRequest) -> HttpResponse:
     shown = shown.select_related("study")
     active = sum(token.revoked_at is None for token in shown)
     context = {"form": form, "key": key, "tokens": shown, "active": active}
-    return render(request, "accounts/tokens.html", context, status=400 if form.errors else 200)
+    return show(request, "accounts/tokens.html", context)
 
 
 @require_POST
@@ -159,7 +160,7 @@ def reading(request: UserRequest) -> HttpResponse:
         messages.success(request, gettext("Your languages are saved."))
         return redirect(ahead or "reading")
     context = {"form": form, "next": ahead}
-    return render(request, "accounts/reading.html", context, status=400 if form.errors else 200)
+    return show(request, "accounts/reading.html", context)
 
 
 @login_not_required

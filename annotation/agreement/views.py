@@ -553,8 +553,7 @@ def comments(request: UserRequest, study: Study) -> HttpResponse:
         "refusal": refusal,
         "typed": request.POST,
     }
-    status = refusal.status if refusal else 200
-    return render(request, "agreement/comments.html", context, status=status)
+    return show(request, "agreement/comments.html", context)
 
 
 def _slots(study: Study, wanted: str | None) -> QuerySet[Slot]:

@@ -43,7 +43,7 @@ from annotation.candidates.steps import STEPS
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
-from annotation.core.pages import Listing, Wanted, whole_or_part, words_in
+from annotation.core.pages import Listing, Wanted, show, whole_or_part, words_in
 from annotation.core.schema import form_of
 from annotation.personas import board as personas
 from annotation.personas.board import DIMENSIONS, Tally, tally
@@ -321,7 +321,7 @@ def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
         "places": sorted(wording.EDITABLE[name].places),
         "versions": PromptTemplate.objects.filter(study=study, name=name).order_by("-version"),
     }
-    return render(request, "candidates/prompt.html", context, status=400 if form.errors else 200)
+    return show(request, "candidates/prompt.html", context)
 
 
 @require_safe
@@ -597,5 +597,4 @@ def verify(request: UserRequest, slug: str) -> HttpResponse:
             messages.success(request, words % counts)
             return redirect("step", slug, "verify") if refine else redirect("clusters", slug)
     context = {"study": study, "form": form, "waiting": attributes.unverified(study).count()}
-    status = 400 if form.errors else 200
-    return render(request, "candidates/verifier.html", context, status=status)
+    return show(request, "candidates/verifier.html", context)

@@ -35,9 +35,15 @@ def done(request: HttpRequest, sentence: str, to: str, *args: Any) -> HttpRespon
 
 
 def show(request: HttpRequest, template: str, context: dict) -> HttpResponse:
-    """The page of ``template``, with status 400 where a form of the ``context`` has errors."""
+    """The page of ``template``, with the status of the ``context``'s ``refusal``, where it has one.
+
+    Where a form of the ``context`` has errors the status is 400.
+    """
     forms = [value for value in context.values() if isinstance(value, BaseForm)]
     status = 400 if any(form.errors for form in forms) else 200
+    refusal = context.get("refusal")
+    if isinstance(refusal, DomainError):
+        status = refusal.status
     return render(request, template, context, status=status)
 
 

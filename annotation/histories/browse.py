@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Any, cast
 from uuid import UUID
 
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
@@ -215,7 +216,7 @@ def choose(owner: User, which: QuerySet[Session] | Iterable[UUID], state: str) -
     """
     if state not in State.values:
         raise DomainError(_("Say whether to keep or to drop them."))
-    rows = Session.objects.filter(owner=owner, pk__in=which)
+    rows = Session.objects.filter(owner=owner, pk__in=cast(Any, which))
     if state == State.RETAINED:
         rows = rows.filter(marked_at__isnull=False)
     return rows.exclude(state=state).update(state=state)

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -108,7 +109,7 @@ def sessions(owner: User, which: QuerySet[Session] | Iterable[UUID]) -> int:
     A file that holds them again does not bring them back.
     """
     with changing(owner):
-        gone = list(Session.objects.filter(owner=owner, pk__in=which))
+        gone = list(Session.objects.filter(owner=owner, pk__in=cast(Any, which)))
         digests = [digest_of(row.kind, row.provider, row.external_id) for row in gone]
         _note(owner, "session", digests)
         _bury(owner, Tombstone.What.SESSION, digests)

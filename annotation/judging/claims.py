@@ -27,6 +27,7 @@ from annotation.candidates import endpoints, generate, strategies
 from annotation.candidates.models import Candidate
 from annotation.core import refusals
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.pages import show
 from annotation.core.records import clean
 from annotation.core.text import compared
 from annotation.judging.batches.open import open_batch
@@ -343,7 +344,7 @@ def _page(
         "rubric": author.newest_rubric(query),
         "servers": endpoints.usable(),
     } | _jobs(query)
-    return render(request, "judging/gold.html", context, status=refusal.status if refusal else 200)
+    return show(request, "judging/gold.html", context)
 
 
 def _jobs(query: Query) -> dict:

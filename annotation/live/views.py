@@ -5,7 +5,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
@@ -14,7 +14,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints
 from annotation.core import refusals
 from annotation.core.errors import DomainError, uuid_or_not_found
-from annotation.core.pages import whole_or_part
+from annotation.core.pages import show, whole_or_part
 from annotation.core.schema import fields_of, form_of
 from annotation.live import settings, talks
 from annotation.live.settings import Live
@@ -111,4 +111,4 @@ def setup(request: UserRequest, slug: str) -> HttpResponse:
             messages.success(request, _("Saved."))
             return redirect("talk-setup", slug)
     context = {"study": study, "form": form}
-    return render(request, "live/setup.html", context, status=400 if form.errors else 200)
+    return show(request, "live/setup.html", context)

@@ -241,8 +241,7 @@ def _page(
         "scenarios": SCENARIOS,
     } | _sessions(study, row, asked, picked)
     fragment = "#saved" if request.htmx and refusal else ""
-    status = refusal.status if refusal else 200
-    return render(request, f"queries/own_query.html{fragment}", context, status=status)
+    return show(request, f"queries/own_query.html{fragment}", context)
 
 
 def _sessions(study: Study, query: Query, asked: str, picked: Collection[UUID]) -> dict:

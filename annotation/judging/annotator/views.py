@@ -18,7 +18,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core.errors import DomainError, uuid_or_not_found
-from annotation.core.pages import Listing, Wanted, is_seen, whole_or_part, words_in
+from annotation.core.pages import Listing, Wanted, is_seen, show, whole_or_part, words_in
 from annotation.core.schema import asked, form_of
 from annotation.judging.annotator import checklist, data_export, leaving, overview
 from annotation.judging.models import Desk
@@ -188,8 +188,7 @@ def past(request: UserRequest, slug: str) -> HttpResponse:
         "refusal": refusal,
         "typed": request.POST,
     }
-    status = refusal.status if refusal else 200
-    return render(request, "judging/desk_past.html", context, status=status)
+    return show(request, "judging/desk_past.html", context)
 
 
 @require_safe

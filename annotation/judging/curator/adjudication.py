@@ -15,6 +15,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit
 from annotation.core.errors import DomainError
+from annotation.core.pages import show
 from annotation.judging.curator import checks
 from annotation.judging.kinds import (
     answers_of,
@@ -84,8 +85,7 @@ def item(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
         "reason": request.POST.get("reason", ""),
         "refusal": refusal,
     }
-    status = refusal.status if refusal else 200
-    return render(request, "judging/adjudicate_item.html", context, status=status)
+    return show(request, "judging/adjudicate_item.html", context)
 
 
 @transaction.atomic

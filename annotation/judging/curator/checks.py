@@ -21,7 +21,7 @@ from django.db.models import (
 )
 from django.db.models.functions import Cast
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -280,8 +280,7 @@ def _stored_or_form(
         "options": item.options.select_related("candidate").order_by("number"),
         "refusal": refusal,
     }
-    status = refusal.status if refusal else 200
-    return render(request, "judging/checks_form.html", context, status=status)
+    return show(request, "judging/checks_form.html", context)
 
 
 def _rows(study: Study, purpose: str) -> list[dict]:
