@@ -1,6 +1,6 @@
 """How reliable each rater of a study is, and the signs that a person should look at.
 
-The rules of the signs are in ``flags`` and ``position``. They remove nothing.
+The rules of the signs are in ``statistics.raters``. They remove nothing.
 """
 
 import hashlib
