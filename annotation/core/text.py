@@ -6,13 +6,16 @@ that nothing in the markup tells strategies apart and no text can act in the rea
 
 import functools
 import re
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
 from html import unescape
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import nh3
 from django.conf import settings
+from django.http.request import validate_host
 from django.utils.html import escape, format_html, strip_tags
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language
@@ -67,12 +70,21 @@ def _leads_out(address: str) -> bool:
     """Whether a link may be one: in foreign text, none leads to a page of this server."""
     try:
         parts = urlsplit(address.strip())
+        host = _asked_host(parts.hostname or "")
     except ValueError:
         return False
-    own = urlsplit(settings.BASE_URL).hostname
+    own = {urlsplit(settings.BASE_URL).hostname or "", *settings.ALLOWED_HOSTS} - {"*"}
     return parts.scheme == "mailto" or (
-        parts.scheme in ("http", "https") and parts.hostname not in (None, own)
+        parts.scheme in ("http", "https") and host != "" and not validate_host(host, own)
     )
+
+
+def _asked_host(name: str) -> str:
+    """The host that a browser asks where an address has ``name``; ValueError where it is none."""
+    host = unquote(name).encode("idna").decode().rstrip(".").lower()
+    with suppress(OSError):
+        host = socket.inet_ntoa(socket.inet_aton(host))  # 127.1 and 0x7f000001 are 127.0.0.1
+    return f"[{host}]" if ":" in host else host
 
 
 # What is no link stays the text it was written as.

@@ -168,10 +168,22 @@ def test_a_profile_cannot_reverse_its_readers_line():
     [
         *("/accounts/logout/", "//evil.example/a", "tokens/", "#top", "?a=1", "http:///a"),
         *("http://127.0.0.1:8000/tokens/", "javascript:alert(1)", "data:text/html,x", "http://["),
+        # As a browser reads them, the same host; and other names of the server.
+        *("http://%31%327.0.0.1:8000/tokens/", "http://127.0.0.1.:8000/", "http://127.1:8000/"),
+        *("http://2130706433:8000/", "http://0x7f000001/", "http://127.0.0.1%00/", "http://[::1]/"),
+        *("http://LOCALHOST:8000/", "http://l%EF%BD%8Fcalhost/", "https://a.second.example/"),
     ],
 )
-def test_no_link_of_a_foreign_text_leads_to_a_page_of_ours(address):
+def test_no_link_of_a_foreign_text_leads_to_a_page_of_ours(address, settings):
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, ".second.example"]
     assert "href" not in text.render(f"[open]({address})")
+    assert "href" not in text.render(f"<{address}>")
+
+
+def test_a_link_to_another_host_stays_one_where_every_name_is_the_servers(settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    for address in ("https://other.example/a", "https://müller.example", "mailto:a@b.example"):
+        assert "href" in text.render(f"[out]({address})")
 
 
 def test_isolates_are_dropped_as_overrides_are():
