@@ -15,7 +15,7 @@ from django.db import OperationalError
 
 from annotation.local import process
 from annotation.local.folders import LocalServiceError
-from annotation.product import INSTALLED
+from annotation.product import INSTALLED, __version__
 
 # These need no database: `up` starts one of its own, in the folder that ATTUNE_DATA names.
 WITHOUT_DATA = {"up", "help", "--help", "-h", "version", "--version"}
@@ -82,6 +82,9 @@ def main() -> None:
     """Run one command; what an operator can mend is a sentence, not a traceback."""
     # Of the modules that a command loads nothing is garbage: looking for it takes a tenth of that.
     gc.set_threshold(20_000, 20, 20)
+    if sys.argv[1:] in (["version"], ["--version"]):
+        print(f"Attune {__version__}")
+        return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "annotation.settings")
     try:
         use_running_installation(sys.argv[1:])
