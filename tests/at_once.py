@@ -1,7 +1,8 @@
-"""Two transactions, the second begun before the first is committed."""
+"""Work at once: two transactions, the second begun before the first is committed; or many calls."""
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -27,3 +28,18 @@ def at_once(first: Callable, second: Callable) -> tuple[Any, Any]:
                     break
                 time.sleep(0.01)
         return returned, running.result()
+
+
+def race(work: Callable, arguments: Collection) -> list:
+    """What ``work`` returns for each of ``arguments``, all begun at one moment in threads."""
+    start = threading.Barrier(len(arguments))
+
+    def run(argument):
+        try:
+            start.wait()
+            return work(argument)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(arguments)) as pool:
+        return list(pool.map(run, arguments))

@@ -1,12 +1,11 @@
-import threading
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 
 from annotation.candidates import calls, endpoints, generate
 from annotation.candidates.endpoints import CallFailed
 from annotation.candidates.models import Budget, Spending
+from tests.at_once import race
 from tests.candidates.conftest import Reply
 from tests.candidates.test_generate import one, overdue, written
 from tests.scripted_endpoint import prompt_of
@@ -77,24 +76,15 @@ def test_without_a_limit_of_tokens_no_budget_can_hold(asked, tea, fake, settings
 def test_calls_at_once_never_reserve_more_than_the_budget(asked, tea, priced):
     most = sum(calls.bound(priced, MESSAGES))
     Budget.objects.create(study=tea, tokens=3 * most + most // 2)
-    start, got = threading.Barrier(8), []
 
-    def race():
+    def reserve(_call):
         try:
-            start.wait()
             calls.reserve(tea.pk, priced, MESSAGES)
-            got.append("reserved")
         except CallFailed as failure:
-            got.append(failure.code)
-        finally:
-            connection.close()
+            return failure.code
+        return "reserved"
 
-    threads = [threading.Thread(target=race) for _call in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(got) == ["budget"] * 5 + ["reserved"] * 3
+    assert sorted(race(reserve, range(8))) == ["budget"] * 5 + ["reserved"] * 3
     assert calls.spent(tea.pk)["tokens"] == 3 * most
 
 

@@ -1,10 +1,8 @@
 import hashlib
 import json
-import threading
 from datetime import date, timedelta
 
 import pytest
-from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -16,6 +14,7 @@ from annotation.judging.annotator import leaving
 from annotation.personas import curate
 from annotation.personas import schema as profiles
 from annotation.personas.models import Attribute, Memory
+from tests.at_once import race
 from tests.candidates.conftest import KEY, PROFILE, Reply
 
 
@@ -366,20 +365,7 @@ def test_a_retry_gives_three_tries_more(asked, tea, fake):
 def test_claims_at_once_never_exceed_the_endpoints_places(asked, tea, fake, settings):
     settings.ENDPOINTS = [fake.config(concurrency=2)]
     candidates = generate.request_answers(tea, endpoint="fake")
-    start, got = threading.Barrier(6), []
-
-    def race(pk):
-        try:
-            start.wait()
-            got.append(calls.claim(pk))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=race, args=(one.pk,)) for one in candidates * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    got = race(calls.claim, [one.pk for one in candidates * 2])
     assert len([one for one in got if one]) == 2
     assert Candidate.objects.filter(status="running").count() == 2
 

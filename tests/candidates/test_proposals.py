@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.accounts.models import ApiToken, User
+from annotation.accounts.models import User
 from annotation.candidates import calls, clean, generate, review, wording, writing
 from annotation.candidates.models import Candidate, GenerationRules, Opinion, Proposal
 from annotation.candidates.steps import STEPS
@@ -13,6 +13,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.queries.scenarios import TAXONOMY
+from tests.api.caller import Caller
 from tests.at_once import at_once
 from tests.candidates.conftest import PROFILE, expand, person, write_all
 from tests.scripted_endpoint import GARBAGE, prompt_of
@@ -271,21 +272,13 @@ def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
     assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"
 
 
-GENERATION = "/api/v1/studies/tea/generation/"
-REVIEW = "/api/v1/studies/tea/review/"
+GENERATION = "studies/tea/generation/"
+REVIEW = "studies/tea/review/"
 
 
 @pytest.fixture
-def post(cast, mina, client):
-    _token, key = ApiToken.issue(cast.member("Carol", mina.study, "curator"))
-    headers = {"Authorization": f"Bearer {key}"}
-
-    def post_(path, body=None):
-        if body is None:
-            return client.get(path, headers=headers)
-        return client.post(path, json.dumps(body), "application/json", headers=headers)
-
-    return post_
+def carol(cast, mina, client):
+    return Caller(client, cast.member("Carol", mina.study, "curator"))
 
 
 def document(capsys) -> dict:
@@ -320,27 +313,27 @@ def test_a_wrong_command_asks_for_nothing(tea, mina, model, arguments, words):
     assert not Proposal.objects.exists()
 
 
-def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, script):
+def test_a_program_plans_starts_reviews_and_sees_what_happened(carol, model, script):
     script.values = [person("Ada Lind"), person("Bo Ek", "nurse")]
     body = {"step": "persona", "options": {"count": 2, "languages": ["English"]}}
-    planned = post(GENERATION, {**body, "dry_run": True})
+    planned = carol("POST", GENERATION, {**body, "dry_run": True})
     assert (planned.status_code, planned.json()["calls"]) == (200, 2)
     assert not Proposal.objects.exists()
-    started = post(GENERATION, body)
+    started = carol("POST", GENERATION, body)
     assert (started.status_code, started.json()["requested"]) == (202, 2)
     write_all()
-    run = post(f"{GENERATION}{started.json()['id']}/").json()
+    run = carol("GET", f"{GENERATION}{started.json()['id']}/").json()
     assert (run["done"], run["tokens"], run["planned"]["calls"]) == (2, 24, 2)
     actual = run["actual"]
     assert (actual["calls"], actual["tokens"], actual["cost"]) == (2, 24, run["cost"])
     assert actual.keys() == run["planned"].keys() - {"measured"}
-    waiting = post(f"{REVIEW}?kind=persona").json()
+    waiting = carol("GET", f"{REVIEW}?kind=persona").json()
     ids = [row["id"] for row in waiting["rows"]]
-    refused = post(REVIEW, {"kind": "persona", "ids": ids, "accepts": False})
+    refused = carol("POST", REVIEW, {"kind": "persona", "ids": ids, "accepts": False})
     assert (refused.status_code, refused.json()["code"]) == (400, "reason")
-    decided = post(REVIEW, {"kind": "persona", "ids": ids, "accepts": True})
+    decided = carol("POST", REVIEW, {"kind": "persona", "ids": ids, "accepts": True})
     assert decided.json() == {"decided": 2}
-    assert post(REVIEW).json()["kinds"][0]["accepted"] == 2
+    assert carol("GET", REVIEW).json()["kinds"][0]["accepted"] == 2
 
 
 @pytest.mark.parametrize(
@@ -356,8 +349,8 @@ def test_a_program_plans_starts_reviews_and_sees_what_happened(post, model, scri
         {"step": "persona", "options": []},
     ],
 )
-def test_what_a_program_sends_wrongly_is_refused_with_a_sentence(post, model, body):
-    answer = post(GENERATION, body)
+def test_what_a_program_sends_wrongly_is_refused_with_a_sentence(carol, model, body):
+    answer = carol("POST", GENERATION, body)
     assert answer.status_code == 400
     assert answer["Content-Type"] == "application/problem+json"
     assert not Proposal.objects.exists()

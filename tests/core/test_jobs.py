@@ -1,9 +1,7 @@
-import threading
 from datetime import timedelta
 
 import pytest
 import yaml
-from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 from redis import ConnectionError
@@ -15,6 +13,7 @@ from annotation.core.jobs import TakenOver
 from annotation.core.models import Heartbeat
 from annotation.datasets.models import Release
 from annotation.product import FILES
+from tests.at_once import race
 
 ROWS = Release.objects.all
 
@@ -133,20 +132,7 @@ def test_of_workers_at_once_one_takes_the_row(cast):
     job = Release.objects.create(
         study=cast.study("tea"), version=1, layout="long", salt="s", as_of=Now(), frozen={}
     )
-    start, got = threading.Barrier(4), []
-
-    def race():
-        try:
-            start.wait()
-            got.append(jobs.take(ROWS(), job.pk))
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=race) for _worker in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    got = race(lambda _worker: jobs.take(ROWS(), job.pk), range(4))
     assert sorted(got) == [False, False, False, True]
 
 

@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.datasets import folders
 from annotation.evaluation import leaderboard, tables, tasks
 from annotation.evaluation.models import Benchmark, Run
+from tests.api.caller import Caller
 from tests.evaluation.conftest import CELLS, ask, make_release, page
 
 pytestmark = pytest.mark.django_db
@@ -124,27 +125,18 @@ def test_runs_on_as_many_but_other_pairs_are_told_apart(partly):
     assert sorted(names) == ["18 of 18"] * 3 + ["3 of 18", "3 of 18 (2)", "5 of 18"]
 
 
-def test_the_api_asks_and_tells(cast, release, server):
-    from django.test import Client
-
-    from annotation.accounts.models import ApiToken
-
-    def api(name, method, address, body=None):
-        headers = {"Authorization": f"Bearer {ApiToken.issue(cast.person(name))[1]}"}
-        return getattr(Client(), method)(
-            address, body, content_type="application/json", headers=headers
-        )
-
-    address = reverse("api-evaluations", args=[release.public_id])
-    wanted = json.dumps({"endpoint": "scripted", "setting": "none", "limit": 4})
-    assert api("Rui", "post", address, wanted).status_code == 403
-    assert api("Carol", "post", address, json.dumps({"setting": "x"})).status_code == 400
-    answer = api("Carol", "post", address, wanted)
+def test_the_api_asks_and_tells(cast, release, server, client):
+    carol, rui = (Caller(client, cast.person(name)) for name in ("Carol", "Rui"))
+    address = f"releases/{release.public_id}/evaluations/"
+    wanted = {"endpoint": "scripted", "setting": "none", "limit": 4}
+    assert rui("POST", address, wanted).status_code == 403
+    assert carol("POST", address, {"setting": "x"}).status_code == 400
+    answer = carol("POST", address, wanted)
     assert (answer.status_code, answer.json()["status"]) == (202, "requested")
     tasks.work(Run.objects.get().pk)
-    row = api("Rui", "get", answer["Location"]).json()
+    row = rui("GET", answer["Location"].partition("/api/v1/")[2]).json()
     assert (row["status"], row["result"]["n"]) == ("done", 4)
-    assert [r["id"] for r in api("Rui", "get", address).json()] == [row["id"]]
+    assert [r["id"] for r in rui("GET", address).json()] == [row["id"]]
 
 
 def test_tables_leave_as_csv_latex_and_svg(cast, measured, login):

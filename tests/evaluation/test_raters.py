@@ -9,7 +9,6 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db.models import JSONField, Value
 
-from annotation.accounts.models import ApiToken
 from annotation.candidates import endpoints
 from annotation.candidates.models import Budget, Spending
 from annotation.evaluation import raters, runs
@@ -17,6 +16,7 @@ from annotation.evaluation.models import Reply, Run, Verdict
 from annotation.judging.models import Item, Judgment
 from annotation.questions.base import Measure
 from tests import everykind
+from tests.api.caller import Caller
 from tests.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -187,12 +187,11 @@ def test_the_page_shows_the_cost_first_and_workers_do_the_rest(mix, server, cast
 
 def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
     says.plain = "perhaps"
-    _token, key = ApiToken.issue(cast.person("Carol"))
-    headers = {"Authorization": f"Bearer {key}"}
-    address, body = "/api/v1/studies/mix/model-raters/", {"task": "rate", "endpoint": "scripted"}
+    carol = Caller(client, cast.person("Carol"))
+    address, body = "studies/mix/model-raters/", {"task": "rate", "endpoint": "scripted"}
 
     def post(**more):
-        return client.post(address, body | more, "application/json", headers=headers)
+        return carol("POST", address, body | more)
 
     plan = post(dry_run=True).json()
     assert (plan["items"], plan["calls"], server.calls) == (1, 2, 0)
@@ -200,7 +199,7 @@ def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
     runs.carry_on(Run.objects.get().pk, 60)
     assert post(task="matter", name="m").status_code == 202
     runs.carry_on(Run.objects.get(task="matter").pk, 60)
-    second, first = client.get(address, headers=headers).json()
+    second, first = carol("GET", address).json()
     assert (first["result"]["verdicts"], first["result"]["same_in_both_orders"]) == (1, 100)
     assert (second["result"]["verdicts"], second["result"]["unread"]) == (0, 1)
     assert post(task="none").status_code == 400

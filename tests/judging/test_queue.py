@@ -1,12 +1,10 @@
 """Hand-out: exactly n judgments an item, nobody twice, nobody waits for somebody else's tab."""
 
 import re
-import threading
 from collections import Counter
 from datetime import timedelta
 
 import pytest
-from django.db import connection
 from django.db.models import Count
 from django.db.models.functions import Now
 
@@ -15,29 +13,20 @@ from annotation.core.errors import Conflict, NotFound
 from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.models import Desk, Handback, Item, ItemSet, Judgment, Slot
 from annotation.judging.work import queue, submit
+from tests.at_once import race
 from tests.judging.conftest import choose, judge
 
 
 def in_parallel(jobs):
     """Run every job in a thread of its own, all let go at once; their results or errors."""
-    results = [None] * len(jobs)
-    gate = threading.Barrier(len(jobs))
 
-    def run(place, job):
+    def run(job):
         try:
-            gate.wait()
-            results[place] = job()
+            return job()
         except Exception as error:  # noqa: BLE001 - the test looks at it
-            results[place] = error
-        finally:
-            connection.close()
+            return error
 
-    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(jobs)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return results
+    return race(run, jobs)
 
 
 def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.accounts.models import ApiToken
 from annotation.histories import consent
 from annotation.histories.formats.chats import row_of
 from annotation.histories.models import HistoryConsent
@@ -14,6 +13,7 @@ from annotation.personas import conversations
 from annotation.personas.conversations import Filters
 from annotation.personas.models import Conversation
 from annotation.studies.models import Study
+from tests.api.caller import Caller
 from tests.bespoke.conftest import keep
 
 pytestmark = pytest.mark.django_db
@@ -143,12 +143,11 @@ def test_the_command_prints_the_funnel_and_takes(bench, capsys):
 
 
 def test_the_same_over_http(bench, cast, client):
-    _token, key = ApiToken.issue(cast.member("Carol", bench, "curator"))
-    headers = {"Authorization": f"Bearer {key}"}
-    address = "/api/v1/studies/bench/conversations/"
-    rows = client.get(f"{address}?turns=18", headers=headers).json()["funnel"]
+    carol = Caller(client, cast.member("Carol", bench, "curator"))
+    address = "studies/bench/conversations/"
+    rows = carol("GET", f"{address}?turns=18").json()["funnel"]
     assert (rows[-1]["people"], rows[-1]["conversations"]) == (2, 6)
-    taken = client.post(address, {"people": 1}, "application/json", headers=headers).json()
+    taken = carol("POST", address, {"people": 1}).json()
     assert taken == {"personas": 1, "conversations": 3}
 
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from annotation.accounts.models import ApiToken
 from annotation.candidates import attributes, generate
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import Candidate, Extraction, GenerationRules, Proposal
@@ -17,6 +16,7 @@ from annotation.candidates.steps.people import span_of
 from annotation.core.errors import DomainError
 from annotation.judging.batches.open import open_batch
 from annotation.personas.models import Attribute, Conversation
+from tests.api.caller import Caller
 from tests.candidates.conftest import model, script, write_all  # noqa: F401 - fixtures
 from tests.scripted_endpoint import prompt_of
 
@@ -270,11 +270,10 @@ def test_the_same_by_command_and_api(extracted, cast, client, capsys):
     assert json.loads(capsys.readouterr().out)["attributes"] == 2
     with pytest.raises(CommandError, match="less than or equal to 1"):
         call_command("make_attributes", "tea", "--confidence", "4")
-    _token, key = ApiToken.issue(cast.member("Carol", extracted, "curator"))
-    headers = {"Authorization": f"Bearer {key}"}
-    address = "/api/v1/studies/tea/attributes/make/"
-    shown = client.get(f"{address}?confidence=0", headers=headers).json()
+    carol = Caller(client, cast.member("Carol", extracted, "curator"))
+    address = "studies/tea/attributes/make/"
+    shown = carol("GET", f"{address}?confidence=0").json()
     assert (shown["confident"], shown["attributes"]) == (3, 2)
-    made = client.post(address, {}, "application/json", headers=headers).json()
+    made = carol("POST", address).json()
     assert made["attributes"] == 1
-    assert client.get(f"{address}?confidence=nan", headers=headers).status_code == 400
+    assert carol("GET", f"{address}?confidence=nan").status_code == 400

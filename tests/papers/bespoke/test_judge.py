@@ -6,11 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts.models import ApiToken
 from annotation.core.errors import DomainError
 from annotation.datasets import folders
 from annotation.datasets.models import Release
@@ -18,6 +16,7 @@ from annotation.evaluation import runs, tables, tasks
 from annotation.evaluation.models import Reply, Run
 from annotation.evaluation.systems import Measurement
 from annotation.papers.bespoke import judge as bespoke
+from tests.api.caller import Caller
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -130,21 +129,14 @@ def test_a_curator_sees_what_a_judge_costs_and_workers_ask_it(cast, published, s
     assert "Pearson" in browser.get(export).content.decode()
 
 
-def test_the_api_asks_a_judge_and_refuses_another_setting(cast, published, server):
+def test_the_api_asks_a_judge_and_refuses_another_setting(cast, published, server, client):
     server.answer = perfect
-    key = ApiToken.issue(cast.person("Carol"))[1]
-    address = reverse("api-evaluations", args=[published.public_id])
-
-    def post(setting):
-        return Client().post(
-            address, json.dumps({"endpoint": "scripted", "setting": setting, "limit": 1}),
-            content_type="application/json", headers={"Authorization": f"Bearer {key}"},
-        )  # fmt: skip
-
-    refused = post("persona")
+    carol, body = Caller(client, cast.person("Carol")), {"endpoint": "scripted", "limit": 1}
+    address = f"releases/{published.public_id}/evaluations/"
+    refused = carol("POST", address, body | {"setting": "persona"})
     assert refused.status_code == 400
     assert "one of: feedback, scores, rubric, none" in refused.json()["detail"]
-    assert post("scores").status_code == 202
+    assert carol("POST", address, body | {"setting": "scores"}).status_code == 202
     run = Run.objects.get()
     tasks.work(run.pk)
     run.refresh_from_db()

@@ -7,15 +7,14 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
 
-from annotation.accounts.models import ApiToken
 from annotation.core.errors import DomainError
 from annotation.datasets import folders
 from annotation.evaluation import runs, systems, tables, tasks
 from annotation.evaluation.models import Run
 from annotation.papers.bespoke import judge as bespoke
+from tests.api.caller import Caller
 from tests.evaluation.conftest import write_manifest
 from tests.papers.bespoke.test_judge import lines_of, write
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
@@ -229,16 +228,13 @@ def test_who_may_not_start_a_run_sees_no_page_to_score_a_system(cast, published,
     assert login(cast.person("Ann")).get(address).status_code in (403, 404)
 
 
-def test_the_api_scores_a_system(cast, published, server):
+def test_the_api_scores_a_system(cast, published, server, client):
     server.answer = verdict
-    key = ApiToken.issue(cast.person("Carol"))[1]
-    address = reverse("api-evaluations", args=[published.public_id])
+    carol, body = Caller(client, cast.person("Carol")), {"endpoint": "scripted"}
 
     def post(**more):
-        return Client().post(
-            address, json.dumps({"endpoint": "scripted", "setting": "rubric"} | more),
-            content_type="application/json", headers={"Authorization": f"Bearer {key}"},
-        )  # fmt: skip
+        wanted = body | {"setting": "rubric"} | more
+        return carol("POST", f"releases/{published.public_id}/evaluations/", wanted)
 
     answers = [dict(zip(systems.COLUMNS, answer, strict=True)) for answer in (CALM, FAST)]
     assert post(system="mine").status_code == 400
@@ -323,7 +319,7 @@ def test_a_query_whose_answer_does_not_come_is_counted(capsys, with_history, ser
 
 @pytest.mark.parametrize("by", ["page", "api"])
 def test_workers_have_the_answers_written_for_who_asks_on_the_page_or_by_api(
-    cast, published, with_history, server, login, by
+    cast, published, with_history, server, client, login, by
 ):
     folder = folders.folder_of(published)
     (folder / "manifest.json").unlink()
@@ -336,12 +332,11 @@ def test_workers_have_the_answers_written_for_who_asks_on_the_page_or_by_api(
         assert "9 calls" in browser.post(address, wanted).content.decode()
         assert browser.post(address, wanted | {"confirmed": "1"}).status_code == 302
     else:
-        key = ApiToken.issue(cast.person("Carol"))[1]
-        sent = {"content_type": "application/json", "headers": {"Authorization": f"Bearer {key}"}}
-        address = reverse("api-evaluations", args=[published.public_id])
-        both = json.dumps(wanted | {"answers": [dict(zip(systems.COLUMNS, CALM, strict=True))]})
-        assert Client().post(address, both, **sent).status_code == 400
-        assert Client().post(address, json.dumps(wanted), **sent).json()["context"] == "profile"
+        carol = Caller(client, cast.person("Carol"))
+        address = f"releases/{published.public_id}/evaluations/"
+        both = wanted | {"answers": [dict(zip(systems.COLUMNS, CALM, strict=True))]}
+        assert carol("POST", address, both).status_code == 400
+        assert carol("POST", address, wanted).json()["context"] == "profile"
     run = Run.objects.get()
     assert (run.writer, run.system, run.calls) == ("scripted", "scripted-1", 9)
     tasks.work(run.pk)
