@@ -259,7 +259,7 @@ def _row_digests(folder: Path, table: str) -> dict[str, str]:
     """{id or digest: digest} of the rows of a table; several rows of an id are one."""
     digests: dict[str, str] = {}
     for _file, _number, row in release_files.rows(folder, table, Faults()):
-        digest = _digest({key: value for key, value in row.items() if key not in FRESH})
+        digest = _digest(row)
         key = next((str(row[name]) for name in KEYS if row.get(name)), f"#{digest}")
         digests[key] = _digest([digests[key], digest]) if key in digests else digest
     return digests

@@ -14,7 +14,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.core import jobs, refusals, sharing
 from annotation.core.jobs import worker_alive
-from annotation.core.pages import whole_or_part
+from annotation.core.pages import show, whole_or_part
 from annotation.datasets import check, folders, freeze, layouts, release_import, tasks, withdrawals
 from annotation.datasets.choices import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
@@ -70,8 +70,7 @@ def import_release(request: UserRequest) -> HttpResponse:
     sent = uploaded.select_related("study").order_by("-pk")
     page = Paginator(sent, PAGE).get_page(request.GET.get("page"))
     context = {"form": form, "page": page, "layouts": list(layouts.by_name())}
-    status = 400 if form.errors else 200
-    return render(request, "datasets/import_release.html", context, status=status)
+    return show(request, "datasets/import_release.html", context)
 
 
 @study_page(policies.release.may_delete, "GET", "POST")

@@ -23,7 +23,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
-from annotation.core.pages import whole_or_part
+from annotation.core.pages import show, whole_or_part
 from annotation.core.schema import form_of
 from annotation.core.uploads import PIECE
 from annotation.imports import bring, recipes, run, shape, tasks
@@ -426,9 +426,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     columns = bring.columns_of(records)
     unknown = mappings.unknown(mapping, columns, records) if mapping else []
     context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
-    return render(
-        request, "imports/map.html", context, status=400 if form.errors or asked.errors else 200
-    )
+    return show(request, "imports/map.html", context)
 
 
 def _form(
