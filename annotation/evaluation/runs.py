@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
+from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -300,7 +301,7 @@ def _resumed(public_id: str, benchmark: Benchmark | None, expected: dict[str, An
     rows = Run.objects.filter(pk=run.pk)
     if run.status == FAILED:
         jobs.retry_jobs(rows)
-    rows.filter(status=Run.Status.RUNNING, lease_expires_at__lt=timezone.now()).update(
+    rows.filter(status=Run.Status.RUNNING, lease_expires_at__lt=Now()).update(
         tries_from=F("attempts")
     )
     if not jobs.take(Run.objects.all(), run.pk):

@@ -42,6 +42,17 @@ def test_a_row_is_taken_once_and_again_only_after_its_lease(job):
     assert taken(job).attempts == 2
 
 
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_a_machine_whose_clock_jumps_ends_nobodys_lease(job, monkeypatch, hours):
+    now = timezone.now
+    monkeypatch.setattr(timezone, "now", lambda: now() + timedelta(hours=hours))
+    attempt = taken(job)
+    assert not jobs.take(ROWS(), job.pk)
+    with jobs.renewed(attempt) as lease:
+        lease.confirm()
+    assert jobs.end(attempt, "done")
+
+
 def test_a_row_waits_for_its_next_try(job):
     ROWS().update(next_try_at=Now() + timedelta(seconds=60))
     assert not jobs.take(ROWS(), job.pk)

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from django.db.models import Count
 from django.db.models.functions import Now
+from django.utils import timezone
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, NotFound
@@ -48,6 +49,21 @@ def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea):
     assert order == sorted(order)
     assert judge(tea, ann) is None
     assert Desk.objects.get(annotator=ann).done == 3
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_an_item_stays_with_its_person_when_the_clock_of_a_machine_jumps(
+    cast, tea, monkeypatch, hours
+):
+    cast.open(tea, items=1, overlap=1)
+    ann, now = cast.person("Ann"), timezone.now
+    slot = queue.claim(tea, ann)
+    monkeypatch.setattr(timezone, "now", lambda: now() + timedelta(hours=hours))
+    assert queue.expire() == 0
+    assert queue.claim(tea, cast.person("Bo")) is None
+    assert queue.claim(tea, ann) == slot
+    submit.submit(tea, slot, ann, choose(slot), key="k")
+    assert abs(Judgment.objects.get().submitted_at - now()) < timedelta(minutes=1)
 
 
 def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea):

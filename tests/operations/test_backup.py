@@ -138,6 +138,25 @@ def test_the_dump_of_a_killed_backup_is_deleted_ten_minutes_later(data, study, s
     assert list(settings.BACKUP_FOLDER.iterdir()) == []
 
 
+def test_a_restore_that_was_killed_between_rows_and_files_is_done_again_whole(
+    data, study, tmp_path
+):
+    file, release = tmp_path / "one.backup", data / "releases" / "tea" / "v1.zip"
+    call_command("backup", str(file))
+    leaving.withdraw(study, Cast().person("Bo"))
+    release.write_bytes(b"PK later")
+
+    def die_before_the_files():
+        backup._place = die
+        backup.restore(file)
+
+    killed(die_before_the_files)
+    assert release.read_bytes() == b"PK later"
+    assert backup.restore(file)["replayed"] == {"erasures": 0, "withdrawals": 1}
+    assert not consent.stands(Cast().person("Bo"), study.consent_text)
+    assert release.read_bytes() == b"PK release"
+
+
 def test_an_encrypted_backup_opens_with_its_key_alone(data, study, tmp_path):
     pyrage = pytest.importorskip("pyrage")
     key, other = pyrage.x25519.Identity.generate(), pyrage.x25519.Identity.generate()
