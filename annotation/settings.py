@@ -128,7 +128,7 @@ def _object_store(bucket: str) -> dict:
     """Django's storage for ``bucket``; without keys boto3 looks for them where it usually does."""
     if not find_spec("storages"):
         raise ImproperlyConfigured(
-            "ATTUNE_S3_BUCKET needs the extra “s3”: install django-storages."
+            "ATTUNE_S3_BUCKET needs the extra: pip install 'attune-platform[server]'."
         )
     names = {"ENDPOINT": "endpoint_url", "REGION": "region_name",
              "ACCESS_KEY": "access_key", "SECRET_KEY": "secret_key"}  # fmt: skip

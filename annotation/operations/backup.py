@@ -301,7 +301,8 @@ def _age() -> ModuleType:
     try:
         import pyrage
     except ImportError as error:
-        raise DomainError("Encrypted backups need the extra “age”: install pyrage.") from error
+        words = "Encrypted backups need the extra: pip install 'attune-platform[server]'."
+        raise DomainError(words) from error
     return pyrage
 
 

@@ -1,6 +1,7 @@
 """What the documentation names exists: pages and buttons, links, commands, calls, settings."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import polib
@@ -79,3 +80,13 @@ def test_every_setting_is_documented():
     pages = "\n".join(page.read_text("utf-8") for page in PAGES)
     names = {name.removesuffix("_FILE") for name in read_by_attune()}
     assert {name for name in names if name not in pages} == set()
+
+
+def test_every_extra_that_is_named_can_be_installed():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    texts = [path.read_text("utf-8") for path in (*PAGES, *(ROOT / "annotation").rglob("*.py"))]
+    named = re.findall(r"attune[-_]platform[^\s\[]*\[(\w+)\]|\bextra [“`](\w+)", "\n".join(texts))
+    assert {name for pair in named for name in pair if name} == {
+        *("evaluate", "laptop", "server", "telemetry", "train")
+    }
+    assert set(extras["optional-dependencies"]) == {"dev", *(n for p in named for n in p if n)}

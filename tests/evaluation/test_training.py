@@ -280,7 +280,9 @@ def test_one_command_makes_the_table_of_base_other_and_personalised_pairs(tmp_pa
         call_command(*asked, *more[:3], str(training))
 
 
-installed = pytest.mark.skipif(not training.available(), reason="extra [reward] is not installed")
+installed = pytest.mark.skipif(
+    not training.available(), reason="the extra “train” is not installed"
+)
 
 
 @pytest.fixture
@@ -317,7 +319,7 @@ def test_the_defaults_are_those_of_the_paper():
     assert training.Settings() == training.Settings(1e-5, 32, 1, 4096)
 
 
-@pytest.mark.skipif(training.available(), reason="extra [reward] is installed")
+@pytest.mark.skipif(training.available(), reason="the extra “train” is installed")
 def test_without_the_extra_the_command_names_it(tmp_path):
     folder = make_pairs(tmp_path / "r")
     with pytest.raises(CommandError, match=r"attune-platform\[train\]"):
