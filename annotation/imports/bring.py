@@ -335,9 +335,9 @@ ROWS = 5
 
 
 def judging_page(
-    study: Study, begin: Beginning, options: dict[str, Any], render: Callable
+    study: Study, begin: Beginning, options: dict[str, Any], show: Callable
 ) -> HttpResponse:
-    """What ``render(tried)`` gives for the first item that the rows of ``begin`` make.
+    """What ``show(tried)`` gives for the first item that the rows of ``begin`` make.
 
     ``options`` are those of the mapping's form. DomainError where no item can be made.
     """
@@ -358,7 +358,7 @@ def judging_page(
                     "which column holds labels, scores or answers to questions."
                 )
                 raise DomainError(sentence)
-            return preview.try_task(study, item.batch.task, batch=item.batch, render=render)
+            return preview.try_task(study, item.batch.task, batch=item.batch, show=show)
         except OperationalError as error:
             raise DomainError(_("Another import into this study is under way.")) from error
         finally:

@@ -40,9 +40,8 @@ from annotation.imports.mapping import (
 )
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.imports.tables import Beginning, HubTable
-from annotation.judging.curator.preview import Tried
+from annotation.judging.curator.preview import framed
 from annotation.judging.kinds.files import WIDER
-from annotation.judging.work import present
 from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
@@ -450,15 +449,10 @@ def preview(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
     begin = Beginning.read(row.sample)
     recipe = request.POST.get("recipe") or ""
     form, _mapping, _words = _form(request.POST, row, recipe, begin.records())
-
-    def page(tried: Tried) -> HttpResponse:
-        context = {"study": study, "tried": tried, "shown": tried.shown}
-        context |= present.form(tried.shown, present.fields({}))
-        return render(request, "judging/preview_form.html", context)
-
     if form.is_valid():
         try:
-            return bring.judging_page(study, begin, form.cleaned_data, page)
+            shown = framed(request, study)
+            return bring.judging_page(study, begin, form.cleaned_data, shown)
         except DomainError as refusal:
             form.add_error(None, refusal.sentence)
     return render(request, "judging/preview_form.html", {"form": form})

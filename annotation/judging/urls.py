@@ -55,6 +55,7 @@ urlpatterns = [
     path("", annotator_views.home, name="home"),
     path("studies/", annotator_views.studies, name="studies"),
     path("studies/new/", definition.new, name="study-new"),
+    path("studies/new/preview/", definition.try_new, name="study-try"),
     path("studies/<slug:slug>/clone/", definition.clone_page, name="clone"),
     path("studies/<slug:slug>/definition/", definition.download, name="definition"),
 ]

@@ -91,3 +91,21 @@ def test_a_study_of_a_recipe_with_repeats_hands_out_its_first_item(cast, ada):
     study.refresh_from_db()
     assert queue.claim(study, ann) is not None
     assert Slot.objects.filter(status="held").count() == 1
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, recipe in recipes.recipes().items() if recipe.tasks]
+)
+def test_the_form_of_a_new_study_shows_its_first_judging_page_and_stores_nothing(
+    name, cast, tea, login
+):
+    carol = login(cast.person("Carol"))
+    assert (
+        'data-preview="/studies/new/preview/"'
+        in carol.get(f"/studies/new/?recipe={name}").content.decode()
+    )
+    asked = {"recipe": name, "languages": ["ko", "en"], "title": "Which?"}
+    answer = carol.post("/studies/new/preview/", asked)
+    assert answer.status_code == 200 and 'class="judge framed' in answer.content.decode()
+    assert list(Study.objects.values_list("slug", flat=True)) == ["tea"]
+    assert carol.post("/studies/new/preview/", {"recipe": "empty"}).status_code == 204

@@ -451,6 +451,15 @@ TABLE = {
         data=lambda w: {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
     ),
     "definition": page(study.may_administer, SAFE=200),
+    "study-try": page(
+        study.may_create,
+        among=ANYWHERE,
+        args=_none,
+        POST=200,
+        data=lambda w: {"recipe": "pairwise"},
+        inert={"POST"},
+        but={("POST", "left"): 403},
+    ),
     "study-new": page(
         study.may_create,
         among=ANYWHERE,

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
@@ -17,7 +18,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 from pydantic.dataclasses import dataclass as schema
 
 from annotation import policies
@@ -29,7 +30,7 @@ from annotation.core import audit, downloads, refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.pages import show
 from annotation.core.schema import asked, fields_of, form_of
-from annotation.judging.curator import recipes
+from annotation.judging.curator import preview, recipes
 from annotation.judging.imports import bundles
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates
@@ -232,6 +233,28 @@ def new(request: UserRequest) -> HttpResponse:
             form.add_error("slug", _("Somebody took this address just now: choose another."))
     context = {"form": form, "recipe": recipe, "title": recipe.title[language]}
     return show(request, "studies/new.html", context)
+
+
+@require_POST
+def try_new(request: UserRequest) -> HttpResponse:
+    """The judging page of the first task of the recipe that the form of ``new`` names.
+
+    It stands in a frame beside the form; nothing of it is stored.
+    """
+    if not may_create(request.user):
+        raise PermissionDenied
+    recipe = recipes.recipes().get(request.POST.get("recipe", ""))
+    if not recipe or not recipe.tasks:
+        return HttpResponse(status=204)
+    wanted = [code for code in recipes.LANGUAGES if code in request.POST.getlist("languages")]
+    fields = {"slug": f"preview-{uuid4().hex}"[:SLUG_LIMIT], "title": recipe.title["en"]}
+    with transaction.atomic():
+        fields |= {"languages": wanted or [_language()]}
+        study = recipes.start_study(recipe, fields, "", request.user)
+        task = study.tasks.earliest("pk")
+        answer = preview.try_task(study, task, show=preview.framed(request, study))
+        transaction.set_rollback(True)
+    return answer
 
 
 def _from_file(request: UserRequest, file: UploadedFile) -> HttpResponse:

@@ -13,7 +13,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
-from django.http import HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
@@ -50,6 +51,17 @@ class Tried:
     refusal: DomainError | None = None
 
 
+def framed(request: HttpRequest, study: Study) -> Callable[[Tried], HttpResponse]:
+    """What renders an item for a frame beside a form, in which nothing can be pressed."""
+
+    def page(tried: Tried) -> HttpResponse:
+        context = {"study": study, "tried": tried, "shown": tried.shown}
+        context |= present.form(tried.shown, present.fields({}))
+        return render(request, "judging/preview_form.html", context)
+
+    return page
+
+
 @contextmanager
 def _rolled_back() -> Iterator[None]:
     with transaction.atomic():
@@ -64,13 +76,13 @@ def try_task(
     number: int = 0,
     batch: Batch | None = None,
     data: QueryDict | None = None,
-    render: Callable,
+    show: Callable[[Tried], HttpResponse],
 ) -> HttpResponse:
     """Show item ``number`` of ``task``, or of ``batch``; with ``data`` submit it as its answer.
 
     A task that is not saved yet is saved here, and gone at the end.
 
-    Returns ``render(tried)``, called while everything is there. An item that was opened is shown
+    Returns ``show(tried)``, called while everything is there. An item that was opened is shown
     as it is, else the first that a batch would hold, else the example.
     """
     with _rolled_back():
@@ -90,7 +102,7 @@ def try_task(
             shown = present.with_held(shown, person)
         begun = present.proposed(shown, present.proposals(shown, person))
         tried = Tried(shown, begun, number, count or 1, example)
-        return render(tried if data is None else _submit(study, tried, screen[0], person, data))
+        return show(tried if data is None else _submit(study, tried, screen[0], person, data))
 
 
 def _together(task: TaskDefinition) -> bool:

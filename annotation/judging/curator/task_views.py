@@ -260,7 +260,7 @@ def try_task(request: UserRequest, study: Study, name: str) -> HttpResponse:
     item = request.GET.get("item", "")
     number = int(item) if re.fullmatch(r"[0-9]{1,9}", item) else 0
     with translation.override({"zh": "zh-hans"}.get(language, language)):
-        return preview.try_task(study, task, number=number, data=data, render=page)
+        return preview.try_task(study, task, number=number, data=data, show=page)
 
 
 @study_page(policies.task.may_change, "POST")
@@ -274,10 +274,4 @@ def try_form(request: UserRequest, study: Study) -> HttpResponse:
     form = form_of(kind_of(data.get("kind") or next(iter(KINDS))), data, study=study)
     if not form.is_valid():
         return render(request, "judging/preview_form.html", {"form": form})
-
-    def page(tried: preview.Tried) -> HttpResponse:
-        context = {"study": study, "tried": tried, "shown": tried.shown}
-        context |= present.form(tried.shown, present.fields({}))
-        return render(request, "judging/preview_form.html", context)
-
-    return preview.try_task(study, form.next_version(), render=page)
+    return preview.try_task(study, form.next_version(), show=preview.framed(request, study))
