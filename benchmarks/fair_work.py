@@ -34,6 +34,7 @@ def _import(slug: str, count: str) -> dict:
 
     from annotation.accounts.models import User
     from annotation.imports import run, tasks
+    from annotation.imports.bring import Options
     from annotation.imports.models import DataImport
     from annotation.studies.models import Study
 
@@ -44,7 +45,7 @@ def _import(slug: str, count: str) -> dict:
         rows = (f"Why {n}-{i}?,yes {i},no {i},A,w{v}\n" for i in range(ITEMS) for v in range(3))
         text = ",".join(columns) + "\n" + "".join(rows)
         row = run.whole(study, person, SimpleUploadedFile("a.csv", text.encode()))
-        run.request_import(row, {"columns": columns})
+        run.request_import(row, {"columns": columns}, Options())
         tasks.notify(row.pk)
     while count == "1" and DataImport.objects.get(study=study).status != "done":
         time.sleep(0.2)

@@ -210,9 +210,8 @@ class StartImport(StudyView):
         if wanted.get("map"):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
         wish |= {"texts": wanted["classes"]} | {n: wanted[n] for n in ("level", "depth")}
-        wanted["provenance"] = built(Known, wanted["provenance"]).as_json()
-        names = ("task", "open_items", "skip_faults", "repeats", "allow", "provenance", "joins")
-        run.request_import(row, wish, **{name: wanted[name] for name in names})
+        options, known = built(Options, taken(Options, wanted)), built(Known, wanted["provenance"])
+        run.request_import(row, wish, options, provenance=known.as_json(), joins=wanted["joins"])
         tasks.notify(row.pk)
         row.refresh_from_db()
         return row

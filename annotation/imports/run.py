@@ -26,6 +26,7 @@ from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease, TakenOver
 from annotation.core.records import chunks
+from annotation.core.schema import fields_of
 from annotation.core.uploads import PIECE, Uploads, scratch_folder
 from annotation.imports import bring, tables
 from annotation.imports.models import DataImport, ImportFault
@@ -98,12 +99,8 @@ def _create(study: Study, by: User, name: str, **fields: Any) -> DataImport:
 def request_import(
     row: DataImport,
     wish: dict,
+    options: bring.Options,
     *,
-    task: str = "",
-    open_items: bool = True,
-    skip_faults: bool = False,
-    repeats: bool = False,
-    allow: Sequence[str] = (),
     provenance: dict | None = None,
     joins: Sequence[dict] | None = None,
 ) -> None:
@@ -113,8 +110,7 @@ def request_import(
     """
     check_startable(row)
     waiting = DataImport.objects.filter(STARTABLE, pk=row.pk)
-    values: dict[str, Any] = {"task": task, "open_items": open_items, "skip_faults": skip_faults}
-    values |= {"repeats": repeats, "allow": list(allow), "provenance": provenance or {}}
+    values = asdict(options) | {"provenance": provenance or {}}
     values |= {"joins": row.joins if joins is None else _joinable(row, joins)}
     values |= {"mapping": wish, "mark": None, "rows": 0, "rows_stored": 0}
     with transaction.atomic():
@@ -260,14 +256,10 @@ def _import(row: DataImport, lease: Lease) -> None:
                 row.study,
                 table,
                 bring.mapping_for(table, row.mapping or {}),
-                task=row.task,
-                open_items=row.open_items,
                 by=row.by,
-                skip_faults=row.skip_faults,
-                repeats=row.repeats,
-                allow=row.allow,
                 provenance=bring.provenance(row.name, row.provenance),
                 progress=progress,
+                **{name: getattr(row, name) for name in fields_of(bring.Options)},
             )
     UPLOADS.delete(row.stored)
 

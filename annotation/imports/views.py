@@ -24,7 +24,7 @@ from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import show, whole_or_part
-from annotation.core.schema import form_of
+from annotation.core.schema import built, form_of, taken
 from annotation.core.uploads import PIECE
 from annotation.imports import bring, recipes, run, shape, tasks
 from annotation.imports import mapping as mappings
@@ -513,10 +513,10 @@ def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) 
 
 
 def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> HttpResponse:
-    names = ("task", "open_items", "skip_faults", "repeats", "allow", "provenance")
     wish = data["mapping"].as_json() if data["mapping"] else {}
     with refusals.as_message(request):
-        run.request_import(row, wish, **{name: data[name] for name in names if name in data})
+        options = built(Options, taken(Options, data))
+        run.request_import(row, wish, options, provenance=data.get("provenance"))
         tasks.notify(row.pk)
     return redirect("import", study.slug, row.pk)
 

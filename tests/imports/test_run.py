@@ -8,6 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
 from annotation.imports import run, votes
+from annotation.imports.bring import Options
 from annotation.imports.models import DataImport
 from annotation.judging.imports.judgments import writers
 from annotation.judging.models import Item, Judgment
@@ -33,7 +34,7 @@ def holds_up_nobody(*studies):
 
 def test_a_killed_import_of_a_table_goes_on_after_its_last_stored_chunk(cast, tea, monkeypatch):
     row = run.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", PAIRS.encode()))
-    run.request_import(row, COLUMNS)
+    run.request_import(row, COLUMNS, Options())
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
 
     def work():
@@ -79,10 +80,10 @@ def test_a_long_file_with_a_fault_in_its_last_vote_stores_nothing(cast, tea, mon
     monkeypatch.setattr(votes, "ITEMS_AT_ONCE", 1)
     text = PAIRS + "Why 3?,x3,y3,B,ann\n"
     row = run.whole(tea, cast.person("Carol"), SimpleUploadedFile("a.csv", text.encode()))
-    run.request_import(row, COLUMNS)
+    run.request_import(row, COLUMNS, Options())
     assert run.run(row.pk).status == "failed"
     assert (tea.queries.count(), Judgment.objects.count()) == (0, 0)
-    run.request_import(row, COLUMNS, skip_faults=True)
+    run.request_import(row, COLUMNS, Options(skip_faults=True))
     done = run.run(row.pk)
     assert (done.status, done.counts["votes"], done.rejected) == ("done", 8, 1)
     assert list(done.faults.values_list("line", flat=True)) == [10]
