@@ -64,7 +64,7 @@ def card(manifest: dict, about: dict, tables: dict) -> str:
             *_people(manifest.get("survey"), manifest["counts"]["workers"]),
             *_agreement(manifest["agreement"]),
             *_opening(tables),
-            *_harnesses(manifest, tables),
+            *_harnesses(tables),
             *_limits(manifest, paper, imported),
             *_checking(),
             *_method(manifest, paper, imported, here),
@@ -270,17 +270,18 @@ def _opening(tables: dict) -> Iterator[str]:
         yield ""
 
 
-def _harnesses(manifest: dict, tables: dict) -> Iterator[str]:
-    ready = any(table.path.startswith(f"{harness.FOLDER}/") for table, _rows in tables.values())
-    if not ready or not any(manifest["counts"]["pairs"].values()):
+def _harnesses(tables: dict) -> Iterator[str]:
+    held = [table.path for table, rows in tables.values() if rows]
+    if not any(path.startswith(f"{harness.FOLDER}/choices/") for path in held):
         return
-    yield from ("## How to evaluate a model", "", "In this folder, each pair in both orders:", "")
+    yield from ("## How to evaluate a model", "", "In this folder, all in both orders:", "")
     yield from ("```sh", "lm_eval --include_path harness/lm_eval --tasks attune --model hf …")
     yield "lm_eval --include_path harness/lm_eval --tasks attune_chat --apply_chat_template …"
     yield from ("inspect eval harness/inspect_task.py --model openai/…", "```", "")
     yield "`attune_chat` and Inspect read verdicts as Attune's own `evaluate` does: what names no"
     yield "answer clearly is not right, and counts in `unparsed_share`."
-    yield "`harness/rewardbench.jsonl` is for reward models: `rewardbench --dataset … --load_json`."
+    if (path := f"{harness.FOLDER}/rewardbench.jsonl") in held:
+        yield f"`{path}` is for reward models: `rewardbench --dataset … --load_json`."
     yield ""
 
 

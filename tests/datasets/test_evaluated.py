@@ -9,6 +9,7 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.datasets import folders
 from annotation.queries.models import Query
 from tests.datasets.conftest import run_tool
+from tests.datasets.test_round_trip import mix, released  # noqa: F401 - a fixture
 from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
 
 # (task, query) -> how the scripted model answers: right, wrong, the place it always names, or
@@ -202,3 +203,15 @@ def test_inspect_finds_the_accuracy_of_evaluate(folder, tmp_path):
     assert results["unparsed_share"] == pytest.approx(UNCLEAR / 7)
     # Under the names of the tiers: all pairs of a tier, of both halves.
     assert (results["easy"], results["medium"], results["hard"]) == (0.75, 0.5, 0.75)
+
+
+def test_harnesses_ask_the_stages_of_personalbench(mix, tmp_path):  # noqa: F811
+    """By hand: whoever names the first option is right in one of the two orders."""
+    path = released(mix, "personalbench")
+    (path / "script.json").write_text(json.dumps([("first", "A person asks", "Option A")]))
+    results = run_tool(path, tmp_path, PLACE + LM_EVAL, "lm_eval")
+    for name in ("relevance", "responses"):
+        assert results[f"attune_{name}_people"]["acc,none"] == 0.5
+        assert results[f"attune_{name}_people_chat"]["exact_match,letter"] == 0.5
+    results = run_tool(path, tmp_path, PLACE + INSPECT, "inspect_ai")
+    assert (results["accuracy"], results["unparsed_share"]) == (0.5, 0)

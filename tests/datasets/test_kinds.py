@@ -96,7 +96,11 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     assert paths == {
         *("README.md", "attributes.jsonl", "relevance.jsonl", "responses.jsonl", "votes.csv"),
         *("soft_labels.jsonl", "annotations.jsonl", "croissant.json", "conversations.jsonl"),
-    }
+        *(f"harness/choices/{name}-people.jsonl" for name in ("relevance", "responses")),
+        *(f"harness/{name}" for name in ("inspect_task.py", "lm_eval/verdict.py")),
+        *(f"harness/lm_eval/attune{name}{end}.yaml" for name in
+          ("", "_relevance_people", "_responses_people") for end in ("", "_chat")),
+    }  # fmt: skip
     one, two = lines(release, "attributes.jsonl")
     assert list(one)[:6] == ["attribute_id", "user", "text", "confidence", "verdicts", "label"]
     assert (one["attribute_id"], one["label"], one["confidence"]) == ("a1", "accepted", 0.9)
@@ -120,6 +124,11 @@ def test_personalbench_has_its_three_stages_with_the_published_keys_first(releas
     # The first candidate is the personalised one, so the stored 1 is the highest rating.
     assert [rating["rating"] for rating in unit["ratings"]] == [5, 5, 2]
     assert unit["mean"] == 4.0
+    # Each option first once; the majority says yes, and the mean is for the personalised answer.
+    for name, right in (("relevance", "yes"), ("responses", "Repot your ferns.")):
+        for row in lines(release, f"harness/choices/{name}-people.jsonl"):
+            assert f"Option {'AB'[row['answer']]}: {right}" in row["text"]
+            assert "Grows ferns at home." in row["text"]
     # "ferns" of "grows", "ferns", "home".
     assert (unit["explicit_mention"], round(unit["mention_share"], 3)) == (False, 0.333)
 
@@ -137,7 +146,8 @@ def test_personalbench_opens_in_the_libraries_that_people_use(release_of, tmp_pa
     }
     assert rows == whole == tables
     paths = {f"{name}.jsonl": number for name, number in tables.items()}
-    assert read_everywhere(folder) == paths | {"votes.csv": 12}
+    asked = {f"harness/choices/{name}-people.jsonl": 2 for name in ("relevance", "responses")}
+    assert read_everywhere(folder) == paths | asked | {"votes.csv": 12}
 
 
 def test_a_rating_counts_towards_the_personalised_answer_on_whichever_side_it_is(mix, release_of):
@@ -222,7 +232,7 @@ def test_no_file_holds_a_real_name_or_an_id_of_the_database(mix, release_of, lay
         secrets += [str(item.pk), *(str(pk) for pk in item.slots.values_list("pk", flat=True))]
     secrets += [str(pk) for pk in mix.candidates.values_list("pk", flat=True)]
     release = release_of(layout, format)
-    for path in folders.folder_of(release).iterdir():
+    for path in folders.folder_of(release).rglob("*.*"):
         data = path.read_text(encoding="utf-8")
         assert [s for s in (*secrets, release.salt) if s in data] == [], path.name
 

@@ -7,6 +7,8 @@ both conversations as lists of messages from the prompt to the answer.
 
 import inspect
 import json
+from collections.abc import Iterable, Sequence
+from functools import partial
 
 import yaml
 
@@ -15,6 +17,8 @@ from annotation.datasets.records import MESSAGES, Item, Pair, answer_messages, a
 from annotation.datasets.writers import Table, TableRows
 
 FOLDER = "harness"
+# In the place of a tier: what more than half of people say.
+MOST = "people"
 CHOICE = {
     "id": "text",
     "pair": "text",
@@ -35,6 +39,15 @@ REWARD: dict[str, str | list] = {
     "chosen_model": "text",
     "rejected_model": "text",
 }
+# A question with two options, as one text.
+STATED = {
+    "id": "text",
+    "pair": "text",
+    "half": "text",
+    "tier": "text",
+    "text": "text",
+    "answer": "integer",
+}
 PAIR = """\
 {% if persona %}You know this person:
 {{persona}}
@@ -50,6 +63,8 @@ Answer B:
 """
 LETTER = "Which answer suits this person better? Reply with one letter, A or B.\nAnswer:"
 VERDICT = "Which answer suits this person better? End with one line: Verdict: A or Verdict: B."
+OPTION = "Which option do people choose? Reply with one letter, A or B.\nAnswer:"
+OPTION_VERDICT = "Which option do people choose? End with one line: Verdict: A or Verdict: B."
 READER = "verdict"
 
 
@@ -57,6 +72,11 @@ def harness_tables(groups: list[tuple[str, str]]) -> dict[str, Table]:
     """A file of choices for each (half, tier), and the pairs for reward models."""
     made = {_path(*group): Table(_path(*group), "jsonl", CHOICE) for group in groups}
     return made | {"rewardbench": Table(f"{FOLDER}/rewardbench.jsonl", "jsonl", REWARD)}
+
+
+def stated_tables(halves: Iterable[str]) -> dict[str, Table]:
+    """A file of questions with two options for each of ``halves``, as most people answer them."""
+    return {_path(half, MOST): Table(_path(half, MOST), "jsonl", STATED) for half in halves}
 
 
 def _path(half: str, tier: str) -> str:
@@ -87,20 +107,38 @@ def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
     )
 
 
-def harness_texts(filled: list[str]) -> dict[str, str]:
-    """{path: text} of the tasks over the tables ``filled`` that have rows."""
+def stated_rows(half: str, name: str, text: str, options: Sequence[str], right: int) -> TableRows:
+    """The question ``name`` with each of its two ``options`` first once; ``right`` is a place."""
+    for answer in (right, 1 - right):
+        a, b = options if answer == right else (options[1], options[0])
+        about = {"id": f"{name}/{verdict.LETTERS[answer]}", "pair": name, "half": half}
+        shown = f"{text}\n\nOption A: {a}\n\nOption B: {b}"
+        yield _path(half, MOST), about | {"tier": MOST, "text": shown, "answer": answer}
+
+
+def harness_texts(filled: list[str], *, stated: bool = False) -> dict[str, str]:
+    """{path: text} of the tasks over the tables ``filled`` that have rows: of pairs, or ``stated``
+    questions.
+    """
+    if stated and not any(path.startswith(f"{FOLDER}/choices/") for path in filled):
+        return {}
+    asked, letter, final = (
+        ("{{text}}\n\n", OPTION, OPTION_VERDICT) if stated else (PAIR, LETTER, VERDICT)
+    )
     names = {
         path.rsplit("/", 1)[1].removesuffix(".jsonl").replace("-", "_"): path
         for path in filled
         if path.startswith(f"{FOLDER}/choices/")
     }
     texts = {
-        f"{FOLDER}/inspect_task.py": INSPECT.replace("ASKED", VERDICT),
+        f"{FOLDER}/inspect_task.py": INSPECT.replace("SHOWN", TEXT if stated else ANSWERS).replace(
+            "ASKED", final
+        ),
         f"{FOLDER}/lm_eval/{READER}.py": inspect.getsource(verdict),
     }
     for suffix, describe, shown in (
-        ("", _by_likelihood, ("acc",)),
-        ("_chat", _by_verdict, ("exact_match", "unparsed_share")),
+        ("", partial(_by_likelihood, asked + letter), ("acc",)),
+        ("_chat", partial(_by_verdict, asked + final), ("exact_match", "unparsed_share")),
     ):
         for name, path in names.items():
             task = f"attune_{name}{suffix}"
@@ -129,11 +167,11 @@ def _mean(metric: str) -> dict:
     return {"metric": metric, "aggregation": "mean"}
 
 
-def _by_likelihood() -> dict:
+def _by_likelihood(text: str) -> dict:
     """The likelier letter: for models that give log-probabilities."""
     return {
         "output_type": "multiple_choice",
-        "doc_to_text": PAIR + LETTER,
+        "doc_to_text": text,
         "doc_to_choice": list(verdict.LETTERS),
         "doc_to_target": "answer",
         "metric_list": [_mean("acc") | {"higher_is_better": True}],
@@ -141,11 +179,11 @@ def _by_likelihood() -> dict:
     }
 
 
-def _by_verdict() -> dict:
+def _by_verdict(text: str) -> dict:
     """The verdict that the reply ends with: for chat models."""
     return {
         "output_type": "generate_until",
-        "doc_to_text": PAIR + VERDICT,
+        "doc_to_text": text,
         "doc_to_target": "{{['A', 'B'][answer]}}",
         # Up to its end: reasons come before the verdict. Some servers refuse an empty list of ends.
         "generation_kwargs": {"until": ["</s>"], "max_gen_toks": 1024, "do_sample": False},
@@ -175,6 +213,19 @@ def _yaml(value: dict) -> str:
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
 
 
+# How a row of Inspect's task is asked: of pairs, and of questions with options.
+ANSWERS = """\
+    person = f"You know this person:\\n{row['persona']}\\n\\n" if row["persona"] else ""
+    answers = f"Answer A:\\n{row['a']}\\n\\nAnswer B:\\n{row['b']}"
+    return Sample(
+        id=row["id"],
+        input=f"{person}They ask: {row['question']}\\n\\n{answers}\\n\\nASKED",\
+"""
+TEXT = """\
+    return Sample(
+        id=row["id"],
+        input=f"{row['text']}\\n\\nASKED",\
+"""
 INSPECT = '''\
 """The pairs of this release as a task for Inspect: inspect eval harness/inspect_task.py."""
 
@@ -206,11 +257,7 @@ LETTERS, read = READER["LETTERS"], READER["read"]
 
 def sample(row: dict) -> Sample:
     """One pair in one order."""
-    person = f"You know this person:\\n{row['persona']}\\n\\n" if row["persona"] else ""
-    answers = f"Answer A:\\n{row['a']}\\n\\nAnswer B:\\n{row['b']}"
-    return Sample(
-        id=row["id"],
-        input=f"{person}They ask: {row['question']}\\n\\n{answers}\\n\\nASKED",
+SHOWN
         target=LETTERS[row["answer"]],
         metadata={name: row[name] for name in ("pair", "half", "tier")},
     )

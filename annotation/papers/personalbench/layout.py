@@ -5,10 +5,12 @@ The published keys come first in every row, our own after them.
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, cast
 
 from annotation.core.errors import DomainError
 from annotation.core.records import number_of
+from annotation.datasets.layouts import harness
 from annotation.datasets.layouts.long import votes
 from annotation.datasets.layouts.soft import Posterior, annotations, soft_rows, soft_tables
 from annotation.datasets.records import Attribute, Item, Pair, Verdict, Vote
@@ -113,15 +115,35 @@ CONVERSATIONS: dict[str, str | list] = {
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
     """The three stages, the conversations of attributes, and the votes they come from."""
     made = tables_of(format, COLUMNS | {"conversations": CONVERSATIONS})
-    return made | {"votes": VOTES} | soft_tables(format)
+    asked = harness.stated_tables(("relevance", "responses"))
+    return made | {"votes": VOTES} | soft_tables(format) | asked
+
+
+texts = partial(harness.harness_texts, stated=True)
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
     if item.kind in _ROWS and (made := _ROWS[item.kind](item, verdict)):
         yield made
+        yield from _as_task(*made)
         yield from votes(item)
         yield from soft_rows(item, posterior)
         yield from annotations(item)
+
+
+def _as_task(table: str, row: dict) -> TableRows:
+    """A relevance or a rating as a question for harnesses, where people decided it."""
+    known = f"\n\nOf this person it is known: {row['attribute']}" if row.get("attribute") else ""
+    text = f"A person asks: {row.get('prompt')}{known}\n\n"
+    if table == "relevance" and row["label"] in (labels := ("yes", "no")):
+        name = f"{row['attribute_id']}/{row['prompt_id']}"
+        text += "Should this change the answer in any way?"
+        yield from harness.stated_rows(table, name, text, labels, labels.index(row["label"]))
+    elif table == "responses" and row["mean"] and 2 * row["mean"] != row["points"] + 1:
+        options = (row["generic"], row["personalised"])
+        right = int(2 * row["mean"] > row["points"] + 1)
+        text += "Which answer is better for this person?"
+        yield from harness.stated_rows(table, row["unit_id"], text, options, right)
 
 
 def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
