@@ -473,6 +473,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
         **_revised(release),
         "created_at": release.as_of.isoformat(timespec="seconds"),
         "layout": release.layout,
+        "layout_version": layouts.version_of(release.layout),
         "format": release.format,
         "rules": {
             "easy": {

@@ -1,6 +1,6 @@
 """What each layout's files hold, as JSON schemas: `python -m annotation.datasets.layout_schemas`.
 
-The files in `schemas/` are part of the wheel. A layout whose files change gets a new VERSION here.
+The files in `schemas/` are part of the wheel. A layout whose files change gets a new VERSION.
 """
 
 import json
@@ -12,7 +12,6 @@ from annotation.datasets import layouts
 from annotation.datasets.writers import Table
 
 FOLDER = Path(__file__).parent / "schemas"
-VERSION = 1
 KINDS: dict[str, dict] = {
     "text": {"type": ["string", "null"]},
     "integer": {"type": "integer"},
@@ -33,7 +32,7 @@ def schema(name: str) -> dict:
     rows = {table.path: _rows(table) for table in tables.values() if table.columns}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"Rows of the layout {name}, version {VERSION}",
+        "title": f"Rows of the layout {name}, version {layouts.version_of(name)}",
         "$defs": rows,
     }
 

@@ -21,7 +21,7 @@ from annotation.core import audit, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import chunks, silent
 from annotation.core.uploads import PIECE, Uploads, scratch_folder
-from annotation.datasets import papers, release_files
+from annotation.datasets import layouts, papers, release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.exports import Argilla, Export, LabelStudio
 from annotation.datasets.models import ImportedPair, ReleaseImport
@@ -58,8 +58,14 @@ def layout_of(folder: Path) -> str:
         raise DomainError(f"{folder} is not a folder.")
     signs = SIGNS | {paper.name: paper.tables for paper in papers.registered().values()}
     if (folder / MANIFEST).is_file():
-        named = read_manifest(folder).get("layout")
-        if named in signs:
+        manifest = read_manifest(folder)
+        named, version = manifest.get("layout"), manifest.get("layout_version", 1)
+        if isinstance(named, str) and named in signs:
+            if version not in range(1, layouts.version_of(named) + 1):
+                raise DomainError(
+                    f"{folder} is version {str(version)[:20]} of the layout {named}: another "
+                    f"version of Attune reads it. This one knows {layouts.version_of(named)}."
+                )
             return named
     for export in EXPORTS:
         if export.there(folder):

@@ -488,8 +488,9 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
     release = built("personafeedback")
     manifest = json.loads((folders.folder_of(release) / "manifest.json").read_text())
     assert list(manifest) == [
-        "release", "feed", "study", "version", "created_at", "layout", "format", "rules", "counts",
-        "agreement", "annotators", "material", "provenance", "files",
+        "release", "feed", "study", "version", "created_at", "layout",
+        "layout_version", "format", "rules", "counts", "agreement", "annotators",
+        "material", "provenance", "files",
     ]  # fmt: skip
     assert manifest == release.manifest
     expected = {

@@ -122,6 +122,12 @@ def test_imported_pairs_can_be_released_with_the_tiers_they_came_with(published,
     assert (row["chosen"], row["reject"], row["n"]) == ("Tea.", "Cars.", 0)
     assert "no vote" in (out / "README.md").read_text()
     assert import_release(out, "third")["pairs"] == import_release(published, "again")["pairs"]
+    assert manifest["layout_version"] == 1
+    (out / "manifest.json").write_text(json.dumps(manifest | {"layout_version": 2}))
+    with pytest.raises(DomainError, match="is version 2 of the layout personafeedback: another"):
+        import_release(out, "fourth")
+    (out / "manifest.json").write_text(json.dumps({"layout": ["a list"]}))
+    assert import_release(out, "third")["layout"] == "personafeedback"
 
 
 @pytest.mark.parametrize("case", ["nowhere", "empty", "other", "faulty", "slug"])

@@ -5,7 +5,8 @@ rule, so that tiers outside their bands block it), ``tables(format, rule)`` givi
 writers.Table}, ``MAIN``: without a row in a table whose name begins so there is no release, since
 it would hold no ``ROWS_ARE``; and ``ROWS``: for "personas", "attributes", "owners", "items" and
 "candidates", where wanted, a function from a record to (table, row); that of an item takes its
-verdict, pair or None, and posterior, too. ``RULES``, if any, go into the manifest's rules, what
+verdict, pair or None, and posterior, too. ``VERSION``, if other than 1, is that of its files:
+another form of them is another version. ``RULES``, if any, go into the manifest's rules, what
 ``remarks`` yields of an owner into its remarks; ``texts``, if there, makes {path: text} of further
 files from the paths of the tables that have rows.
 """
@@ -37,6 +38,11 @@ def layout_of(name: str) -> ModuleType:
         names = ", ".join(known)
         raise DomainError(f"There is no layout “{name[:40]}”. Known: {names}.", code="layout")
     return known[name]
+
+
+def version_of(name: str) -> int:
+    """The version of the files of the layout ``name``."""
+    return getattr(layout_of(name), "VERSION", 1)
 
 
 def check_kinds(name: str, kinds: set[str]) -> None:
