@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ GROUPS = (
             Guided(
                 "judging",
                 (_MIND, "Judging_or_Perceiving"),
-                _("Order"),
+                pgettext_lazy("personality", "Order"),
                 CHOICE,
                 _traits(("J", _("judging")), ("P", _("perceiving"))),
             ),
