@@ -6,7 +6,7 @@ from django.conf import settings as site
 from django.core.validators import URLValidator
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from annotation.accounts.models import User
 from annotation.core.languages import endonym
@@ -80,7 +80,7 @@ class SettingsForm(StudyForm, _Settings):
         (gettext_lazy("Texts"), ("title", "description", "consent")),
         (gettext_lazy("Languages"), ("languages", "match_languages")),
         (
-            gettext_lazy("Work"),
+            pgettext_lazy("settings", "Work"),
             ("automatic", "edit_hours", "break_minutes", "remind_to_read", "card_first"),
         ),
         (gettext_lazy("People"), ("owner_queries", "collect_days", "group_places")),
@@ -284,7 +284,7 @@ class MessageForm(forms.Form):
 
 class CuratorsMessageForm(MessageForm):
     recipient = forms.ModelChoiceField(
-        label=gettext_lazy("To"),
+        label=pgettext_lazy("whom a message is for", "To"),
         queryset=User.objects.none(),
         required=False,
         empty_label=gettext_lazy("all annotators"),

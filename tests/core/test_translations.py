@@ -113,8 +113,10 @@ def test_a_catalogue_is_compiled_as_it_is_written_and_only_when_it_changed(local
     assert compile_catalogues(tmp_path) == [folder / "django.mo"]
     assert compile_catalogues(tmp_path) == []
     compiled = polib.mofile(str(folder / "django.mo"))
-    assert {entry.msgid: said(entry) for entry in compiled} == {
-        entry.msgid: said(entry) for entry in catalogue(locale) if not entry.obsolete
+    assert {(entry.msgctxt or "", entry.msgid): said(entry) for entry in compiled} == {
+        (entry.msgctxt or "", entry.msgid): said(entry)
+        for entry in catalogue(locale)
+        if not entry.obsolete
     }
 
 
