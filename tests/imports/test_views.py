@@ -5,11 +5,16 @@ import json
 import re
 import zipfile
 
+import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
 
+from annotation.agreement import recompute
+from annotation.agreement.models import AgreementResult
 from annotation.imports import recipes, run
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.imports.tables import Beginning
+from tests.corpora import DATA
 from tests.imports.test_import_data import PERSONAMEM
 
 PAIRS = b"prompt,answer_a,answer_b,winner,rater,nedd\nWhy?,x,,B,ann,n\nHow?,x,y,Z,bo,n\n"
@@ -351,3 +356,27 @@ def test_the_page_takes_one_turn_of_a_tree(carol, tea):
     assert carol.post(address, body | {"action": "import", "leave": "1"}).status_code == 302
     assert run.run(DataImport.objects.get().pk).status == "done"
     assert tea.candidates.get().text == "B."
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not on this machine")
+@pytest.mark.parametrize("way", ["command", "page"])
+def test_unchanged_files_give_their_published_figures_by_command_and_by_page(carol, tea, way):
+    for name, recipe in (("items", "answers"), ("judgments", "ratings")):
+        path = DATA / "recipe-likert" / f"{name}.jsonl"
+        if way == "command":
+            call_command("import_data", str(path), "--study", "tea", "--recipe", recipe)
+            continue
+        address = send(carol, path.read_bytes(), path.name).url
+        shown = carol.get(address, {"recipe": recipe}).context["form"]
+        sent = {field.html_name: field.value() for field in shown if field.value()}
+        assert carol.post(address, sent | {"action": "import"}).status_code == 302
+        assert run.run(DataImport.objects.latest("created_at").pk).status == "done"
+    recompute.recompute(tea, tea.tasks.get().name)
+    found = {
+        part[0]: round(part[1]["krippendorff_alpha"]["ordinal"]["value"], 6)
+        for part in AgreementResult.objects.get(study=tea).parts
+    }
+    assert found == {
+        "grammar": 0.415127, "fluency": 0.432398, "verbosity": 0.399142, "structure": 0.398558,
+        "success": 0.362716, "overall": 0.435101,
+    }  # fmt: skip
