@@ -40,6 +40,7 @@ LEFT_OUT = {
     "live.Talk": {"systems", "settings", "chance"},
     "mfa.Authenticator": {"data"},
     "socialaccount.SocialAccount": {"extra_data"},
+    "studies.Invitation": {"digest"},
     "usersessions.UserSession": {"session_key", "data"},
 }
 # What a rule deletes: (table, time that counts, of settings.KEEP_DAYS).
@@ -153,6 +154,12 @@ HELD = [
             "socialaccount.SocialAccount": "user",
             "usersessions.UserSession": "user",
         },
+    ),
+    Held(
+        gettext_lazy("Invitations you accepted"),
+        gettext_lazy("{days} days after they end."),
+        {"studies.Invitation": "accepted_by"},
+        days="invitations",
     ),
     Held(
         gettext_lazy("What you agreed to"),

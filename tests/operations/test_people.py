@@ -12,6 +12,7 @@ from django.utils import timezone
 from annotation.accounts.models import ApiToken, User
 from annotation.judging.models import Draft
 from annotation.operations import people
+from annotation.studies.models import Invitation
 from tests.webhooks.conftest import judge
 
 ACCOUNTS = "/operations/accounts/"
@@ -95,11 +96,15 @@ def test_the_page_counts_and_the_zip_holds_what_is_of_the_person_alone(cast, tea
     cast.open(tea, items=2, overlap=2)
     judge(tea, ann)
     judge(tea, bo)
+    invitation, _key = Invitation.issue(tea, "annotator", email=ann.email, by=bo)
+    Invitation.objects.filter(pk=invitation.pk).update(accepted_by=ann)
     client = login(ann)
     counts = {str(kind.name): count for kind, count in people.counts(ann)}
     assert (counts["Judgments and comments"], counts["Drafts"]) == (2, 0)
     page = client.get("/held/").content.decode()
     assert "Until you submit, and 365 days after the last change at most." in page
+    assert "90 days after they end." in page
+    assert "logs name you by a number, without your words or address" in page
     asked = client.post("/held/export/")
     assert asked.url.startswith("/accounts/reauthenticate/")
     answer = client.post(asked.url, {"password": cast.password, "next": "/held/export/"})
@@ -114,6 +119,7 @@ def test_the_page_counts_and_the_zip_holds_what_is_of_the_person_alone(cast, tea
     assert judgment["annotator"] == ann.pk
     assert rows["judging.Answer"][0]["judgment"] == judgment["id"]
     assert rows["accounts.User"][0]["email"] == "ann@example.org"
+    assert "digest" not in rows["studies.Invitation"][0]
     assert "bo@example.org" not in text
     assert "password" not in rows["accounts.User"][0]
 
