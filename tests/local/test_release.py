@@ -1,6 +1,8 @@
 """A version is released once, from a clean commit whose changelog names it."""
 
+import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -39,3 +41,25 @@ def test_an_entry_without_a_date_is_none(root):
     changelog = root / "CHANGELOG.md"
     changelog.write_text(changelog.read_text("utf-8").replace("2026-12-01", "Unreleased"), "utf-8")
     assert faults("1.0.0", "", "", root) == ["CHANGELOG.md has no entry `## [1.0.0] - YYYY-MM-DD`."]
+
+
+@pytest.mark.skipif(not shutil.which("ssh-keygen"), reason="ssh-keygen is not here")
+def test_what_was_signed_is_verified_as_the_page_says_and_another_file_refused(tmp_path):
+    def run(*words: str, **options):
+        return subprocess.run(words, cwd=tmp_path, capture_output=True, **options)
+
+    (tmp_path / "attune.whl").write_text("The wheel.")
+    sums = run("sha256sum", "attune.whl", check=True).stdout
+    (tmp_path / "SHA256SUMS").write_bytes(sums)
+    run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key", check=True)
+    sign = re.search(r"ssh-keygen -Y sign .*?SHA256SUMS", (ROOT / "Makefile").read_text("utf-8"))
+    words = sign[0].replace('"$(SIGNING_KEY)"', "key").replace("dist/", "")
+    run(*words.split(), check=True)
+    (tmp_path / "allowed_signers").write_text("attune " + (tmp_path / "key.pub").read_text())
+    page = (ROOT / "SECURITY.md").read_text("utf-8")
+    verify = re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1]
+    assert run("sh", "-ec", verify).returncode == 0
+    (tmp_path / "attune.whl").write_text("Another wheel.")
+    assert run("sh", "-ec", verify).returncode == 1
+    (tmp_path / "SHA256SUMS").write_bytes(run("sha256sum", "attune.whl", check=True).stdout)
+    assert run("sh", "-ec", verify).returncode == 255
