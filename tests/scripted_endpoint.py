@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 TEXT = "A calm answer."
@@ -25,6 +25,7 @@ class Failure:
     body: bytes | None = None
     wait: float | None = None
     broken: bool = False
+    headers: dict = field(default_factory=dict)
 
     def content(self) -> bytes:
         error = {"error": {"message": f"scripted {self.status}", "code": None}}
@@ -37,6 +38,24 @@ SERVER_ERROR = Failure(503)
 BAD_KEY = Failure(401)
 GARBAGE = Failure(200, b"<html>no completion</html>")
 BROKEN = Failure(broken=True)
+
+
+def completion(text: str, tokens: tuple[int, int], model: str, id: str, **message) -> dict:
+    """A chat completion as servers send it."""
+    read, written = tokens
+    said = {"role": "assistant", "content": text, **message}
+    return {
+        "id": id,
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [{"index": 0, "finish_reason": "stop", "message": said}],
+        "usage": {
+            "prompt_tokens": read,
+            "completion_tokens": written,
+            "total_tokens": read + written,
+        },
+    }
 
 
 def prompt_of(request: dict) -> str:
@@ -110,6 +129,10 @@ class ScriptedEndpoint:
     def __exit__(self, *error):
         self.close()
 
+    def post(self, handler: BaseHTTPRequestHandler, raw: bytes) -> None:
+        """Answer one request for a completion."""
+        handler.send(self.respond(json.loads(raw)))
+
     def respond(self, request: dict) -> Failure:
         """What to send for one request, after the latency."""
         begin = time.monotonic()
@@ -133,25 +156,13 @@ class ScriptedEndpoint:
         )
 
     def _completion(self, request: dict, text: str, number: int) -> bytes:
-        message = {"role": "assistant", "content": text}
+        more = {}
         if "web_search_options" in request:
-            message["annotations"] = [
+            more["annotations"] = [
                 {"type": "url_citation", "url_citation": {"title": title, "url": url}}
                 for title, url in self.sources
             ]
-        read, written = self.tokens
-        body = {
-            "id": f"scripted-{number}",
-            "object": "chat.completion",
-            "created": 1,
-            "model": self.model,
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {
-                "prompt_tokens": read,
-                "completion_tokens": written,
-                "total_tokens": read + written,
-            },
-        }
+        body = completion(text, self.tokens, self.model, f"scripted-{number}", **more)
         return json.dumps(body).encode()
 
 
@@ -176,25 +187,26 @@ def _handler(endpoint: ScriptedEndpoint):
         def do_GET(self):
             body = {"object": "list", "data": [{"id": endpoint.model, "object": "model"}]}
             good = self.path == "/v1/models"
-            self._send(Failure(200, json.dumps(body).encode()) if good else Failure(404))
+            self.send(Failure(200, json.dumps(body).encode()) if good else Failure(404))
 
         def do_POST(self):
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if self.path != "/v1/chat/completions":
-                self._send(Failure(404))
+                self.send(Failure(404))
                 return
             try:
-                self._send(endpoint.respond(json.loads(raw)))
+                endpoint.post(self, raw)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True  # the client had enough
 
-        def _send(self, reply: Failure):
+        def send(self, reply: Failure):
             if reply.broken:
                 self.close_connection = True
                 return
             content = reply.content()
             self.send_response(reply.status)
-            self.send_header("Content-Type", "application/json")
+            for name, value in ({"Content-Type": "application/json"} | reply.headers).items():
+                self.send_header(name, value)
             if reply.wait is not None:
                 self.send_header("Retry-After", f"{reply.wait:g}")
             self.send_header("Content-Length", str(len(content)))

@@ -2,7 +2,6 @@
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -11,107 +10,56 @@ from annotation.candidates import calls, generate, writing
 from annotation.candidates.models import Candidate, GenerationRules
 from annotation.candidates.steps.people import PERSONA
 from annotation.personas.models import Memory
-from tests.scripted_endpoint import ScriptedEndpoint, example_of
+from tests.scripted_endpoint import Failure, ScriptedEndpoint, example_of
+from tests.scripted_endpoint import completion as completion_of
 
 # A busy machine is no reason to fail.
 unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 KEY = "sk-canary-key-0123456789"
 
 
-class Reply:
+def Reply(text="A calm answer.", *, status=200, headers=None, body=None, tokens=(7, 5)):
     """What the fake says next: a status, headers and a body, or the text of a completion."""
-
-    def __init__(
-        self, text="A calm answer.", *, status=200, headers=None, body=None, tokens=(7, 5)
-    ):
-        self.status = status
-        self.headers = {"Content-Type": "application/json", **(headers or {})}
-        self.body = body if body is not None else json.dumps(completion(text, tokens)).encode()
+    content = json.dumps(completion(text, tokens)).encode() if body is None else body
+    return Failure(status, content, headers=headers or {})
 
 
 def completion(text, tokens=(7, 5)):
-    return {
-        "id": "cmpl-1",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "fake-7b-2026",
-        "choices": [
-            {
-                "index": 0,
-                "finish_reason": "stop",
-                "message": {"role": "assistant", "content": text},
-            }
-        ],
-        "usage": {
-            "prompt_tokens": tokens[0],
-            "completion_tokens": tokens[1],
-            "total_tokens": sum(tokens),
-        },
-    }
+    return completion_of(text, tokens, "fake-7b-2026", "cmpl-1")
 
 
-class Fake:
-    """Answers ``replies`` in turn, the last one for ever; a callable reply gets the handler."""
+class Fake(ScriptedEndpoint):
+    """Answers ``replies`` in turn, the last one for ever; a callable reply gets the handler.
+
+    Its ``requests`` are (path, headers, body) as they came.
+    """
 
     def __init__(self):
-        self.requests = []
-        self.replies = [Reply()]
-        self.received = threading.Event()
-        self.released = threading.Event()
-        fake = self
+        super().__init__(model="fake-7b")
+        self.replies, self.released = [Reply()], threading.Event()
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self):
-                raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                headers = {name.lower(): value for name, value in self.headers.items()}
-                fake.requests.append((self.path, headers, raw))
-                fake.received.set()
-                reply = fake.replies.pop(0) if len(fake.replies) > 1 else fake.replies[0]
-                try:
-                    reply(self) if callable(reply) else self.send(reply)
-                except (BrokenPipeError, ConnectionResetError):
-                    self.close_connection = True  # the client had enough
-
-            def send(self, reply):
-                self.send_response(reply.status)
-                for name, value in reply.headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(reply.body)))
-                self.end_headers()
-                self.wfile.write(reply.body)
-
-            def log_message(self, *args):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
-        self.thread.start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+    def post(self, handler, raw):
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.requests.append((handler.path, headers, raw))
+        reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
+        reply(handler) if callable(reply) else handler.send(reply)
 
     def config(self, **more):
-        return {"name": "fake", "base_url": self.url, "api_key": KEY, "model": "fake-7b", **more}
+        return super().config(**{"name": "fake", "api_key": KEY} | more)
 
     def bodies(self):
         return [json.loads(raw) for _, _, raw in self.requests]
 
     def close(self):
         self.released.set()
-        self.server.shutdown()
-        self.server.server_close()
+        super().close()
 
 
 @pytest.fixture
 def fake(settings):
-    fake = Fake()
-    settings.ENDPOINTS = [fake.config()]
-    yield fake
-    fake.close()
+    with Fake() as fake:
+        settings.ENDPOINTS = [fake.config()]
+        yield fake
 
 
 PROFILE = {

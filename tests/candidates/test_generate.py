@@ -81,23 +81,7 @@ def test_long_ids_stay_within_the_column_and_apart(tea, cast, fake):
     assert len(set(names)) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"endpoint": "gone"}, "There is no endpoint “gone”"),
-        ({"strategies": ["A9"]}, "Choose among the strategies A1, A2, A3"),
-        ({"strategies": ["improve"]}, "Only answers that are written"),
-    ],
-)
-def test_what_cannot_be_asked_for_is_refused_with_a_sentence(asked, tea, options, sentence):
-    with pytest.raises(DomainError, match=sentence):
-        generate.request_answers(tea, **options)
-    assert not Candidate.objects.exists()
-
-
-def test_a_study_without_queries_and_an_id_already_taken_are_refused(tea, cast, fake):
-    with pytest.raises(DomainError, match="no queries"):
-        generate.request_answers(tea)
+def test_an_id_already_taken_is_refused(tea, cast, fake):
     query = cast.query(tea, "q1", None)
     Candidate.objects.create(study=tea, query=query, external_id="q1-A3-fake", text="imported")
     with pytest.raises(Conflict, match="another answer with the id q1-A3-fake"):

@@ -44,7 +44,7 @@ RUN_ELSEWHERE = {
     "evaluate": "tests/evaluation",
     "judge": "tests/papers/bespoke/test_judge.py",
     "train": "tests/evaluation",
-    "generate": "tests/candidates/test_command.py",
+    "generate": "tests/candidates/test_writing.py",
     "propose": "tests/candidates/test_proposals.py",
     "leaderboard": "tests/evaluation",
     "interventions": "tests/papers/personalbench/test_others.py",
