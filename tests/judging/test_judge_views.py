@@ -413,6 +413,8 @@ def test_a_conversation_is_shown_turn_by_turn_the_earlier_ones_folded(cast, tea,
     text = ann.get(URL).content.decode()
     assert "never shown" not in text
     assert text.index("3 earlier messages") < text.index("turn 0") < text.index("turn 6")
+    marked = text.index("the answers reply to this")
+    assert text.index("turn 5") < marked < text.index("turn 6") and text.count("reply to this") == 1
     folded = text.partition("<details>")[2].partition("</details>")[0]
     assert ("turn 2" in folded, "turn 3" in folded) == (True, False)
     assert folded.count(">User<") == 2

@@ -69,9 +69,14 @@ def markdown(value: str | None, language: str | None = "") -> str:
 
 
 @register.inclusion_tag("core/_turns.html")
-def turns(messages: list[dict], language: str = "") -> dict:
-    """A conversation, its last messages unfolded: at most four, and not more than a page's text."""
+def turns(messages: list[dict], language: str = "", *, judged: object = None) -> dict:
+    """A conversation, its last messages unfolded: at most four, and not more than a page's text.
+
+    The last one is marked where answers to it are ``judged``.
+    """
     shown, size = 0, 0
+    if judged and messages:
+        messages = [*messages[:-1], messages[-1] | {"judged": True}]
     for message in reversed(messages):
         size += len(message["content"])
         if shown and (shown == UNFOLDED or size > UNFOLDED_LENGTH):
