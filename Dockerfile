@@ -18,7 +18,7 @@ COPY demo /app/demo
 # A read-only root cannot keep compiled modules, so what a start loads is compiled here; by their
 # content, not their date, these are the same in every build.
 RUN cd /app && export PATH=/opt/attune/bin:$PATH ATTUNE_DATA=/tmp PYTHONHASHSEED=0 \
-    && python -m annotation.core.translations && find locale -name "*.po" -delete \
+    && python -m annotation.core.made && find locale -name "*.po" -delete \
     && python manage.py check \
     && python -c "import celery.bin.worker, celery.beat, gunicorn.app.wsgiapp, gunicorn.workers.gthread" \
     && find /app /opt/attune -name '*.pyc' | sed 's#__pycache__/\(.*\)\.cpython-.*#\1.py#' | LC_ALL=C sort > /compiled \

@@ -107,7 +107,7 @@ docs: $(INSTALLED_DEV)
 
 # Three wheels in dist/: the platform, the statistics and the client.
 wheel: $(INSTALLED_DEV)
-	$(RUN) -m annotation.core.translations
+	$(RUN) -m annotation.core.made
 	for part in . ./agreement ./client; do \
 		SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PIP_WHEEL) $$part || exit 1; done
 

@@ -400,7 +400,7 @@ STORAGES = {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
         "OPTIONS": {"location": DATA / "documents"},
     },
-    "staticfiles": {"BACKEND": "annotation.core.static.PrivateManifestStorage"},
+    "staticfiles": {"BACKEND": "annotation.core.made.PrivateManifestStorage"},
 }
 
 # Files that several machines need, in an S3-compatible store instead of one shared folder.

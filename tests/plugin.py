@@ -13,7 +13,7 @@ from pathlib import Path
 
 import absl.logging
 
-from annotation.core.translations import compile_catalogues
+from annotation.core.made import compile_catalogues
 from tests import services
 
 # mlcroissant's absl keeps the stderr of its import, and closes it when Django's logging is

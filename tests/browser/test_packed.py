@@ -7,7 +7,7 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage
 from django.test import override_settings
 
-from annotation.core.static import PrivateManifestStorage
+from annotation.core.made import PrivateManifestStorage
 
 STATIC = settings.BASE_DIR / "static"
 # A variable's value keeps the white space it was written with, and addresses are hashed.

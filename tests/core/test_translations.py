@@ -10,7 +10,7 @@ import polib
 import pytest
 from django.utils.translation.template import templatize
 
-from annotation.core.translations import compile_catalogues
+from annotation.core.made import compile_catalogues
 
 ROOT = Path(__file__).parents[2]
 LOCALES = ("zh_Hans", "ko", "es")

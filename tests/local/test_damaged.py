@@ -8,7 +8,7 @@ import pytest
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 
-from annotation.core.static import PrivateManifestStorage
+from annotation.core.made import PrivateManifestStorage
 from annotation.local import redis
 from annotation.local.folders import private_folder
 from tests.services import end, spawn, wait_until

@@ -13,7 +13,7 @@ import pytest
 from django.core.management import get_commands
 
 from annotation.__main__ import GROUPS, CommandLine
-from annotation.core.translations import compile_catalogues
+from annotation.core.made import compile_catalogues
 from annotation.local.model import free_port
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from django.core.management import call_command
 from django.core.management.base import CommandParser
 
 from annotation.core.commands import RefusingCommand
+from annotation.core.made import compile_catalogues
 from annotation.core.models import Installation
-from annotation.core.translations import compile_catalogues
 from annotation.local import postgres
 from annotation.local.folders import write_private
 

@@ -1,8 +1,13 @@
-"""Static files under hashed names; the list of them is not among what is served."""
+"""What is made before a page is served: catalogues, style sheets and scripts.
+
+Static files have hashed names; the list of them is not among what is served. The catalogues of
+`locale/` are compiled without gettext, which a user's machine may not have.
+"""
 
 import json
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import rcssmin
@@ -12,9 +17,12 @@ from django.contrib.staticfiles.storage import StaticFilesStorage
 from django.core.files.base import ContentFile, File
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
+from annotation.product import FILES
+
 HASHED = re.compile(r"\.[0-9a-f]{12}(\.|$)")
 # Our own files alone: what packages bring is served as they made it.
 SHORTENED = {"css/": rcssmin.cssmin, "js/": rjsmin.jsmin}
+LOCALE = FILES / "locale"
 
 
 class PrivateManifestStorage(CompressedManifestStaticFilesStorage):
@@ -46,3 +54,23 @@ class PrivateManifestStorage(CompressedManifestStaticFilesStorage):
         except ValueError:
             return None
         return content
+
+
+def compile_catalogues(folder: Path = LOCALE) -> list[Path]:
+    """Write a `.mo` beside each `.po` below `folder` that is newer; return those written."""
+    import polib  # no web server needs it
+
+    written = []
+    for source in sorted(folder.glob("*/LC_MESSAGES/*.po")):
+        target = source.with_suffix(".mo")
+        if target.exists() and target.stat().st_mtime >= source.stat().st_mtime:
+            continue
+        temporary = target.with_suffix(".mo.new")
+        polib.pofile(str(source)).save_as_mofile(str(temporary))
+        temporary.replace(target)
+        written.append(target)
+    return written
+
+
+if __name__ == "__main__":
+    compile_catalogues()
