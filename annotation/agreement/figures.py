@@ -33,8 +33,6 @@ from annotation.votes.stored import QuestionVotes, candidates_of, passages_of
 
 # The win matrices, and whose wins they count.
 WON_BY = {"strategy_wins": "strategies", "model_wins": "models"}
-
-
 STRENGTHS = gettext_lazy(
     "Bradley and Terry's model by maximum likelihood, sum of strengths 0; a tie is half a "
     "win. The standard error is clustered by item, since votes on one item are not "

@@ -1,6 +1,6 @@
 """Who may open an account, and who needs a second factor.
 
-An account opens whoever holds an invitation or a join code that is still valid.
+Whoever holds an invitation or a join code that is still valid may open an account.
 """
 
 from collections.abc import Callable
