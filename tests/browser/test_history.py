@@ -7,7 +7,7 @@ from annotation.histories import ingest
 from annotation.histories.models import Mark, Session, Upload
 from tests.browser import keyboard
 from tests.histories.made import fill_history
-from tests.histories.test_real_files import export
+from tests.histories.test_ingest import export
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
