@@ -29,7 +29,6 @@ from annotation.core.errors import Conflict
 from annotation.core.models import Heartbeat
 from annotation.core.records import chunks
 from annotation.histories import consent
-from annotation.histories.ingest import FILES, UNDER_WAY
 from annotation.histories.models import (
     Alias,
     Erasure,
@@ -170,7 +169,7 @@ def _erase_words(user: User) -> None:
 
 
 def _stop(uploads: QuerySet) -> None:
-    uploads.filter(status__in=UNDER_WAY).update(
+    uploads.filter(status__in=Upload.UNDER_WAY).update(
         status=Upload.Status.CANCELLED, lease_expires_at=None, finished_at=Now()
     )
 
@@ -181,7 +180,7 @@ def _erase_uploads(owner: User, uploads: QuerySet) -> None:
     _bury(owner, Tombstone.What.UPLOAD, _stored(rows))
     _erase_sessions(owner, Session.objects.filter(owner=owner, upload__in=rows))
     for row in rows:
-        FILES.delete(row.stored)
+        Upload.FILES.delete(row.stored)
     uploads.delete()
 
 

@@ -30,7 +30,7 @@ from annotation.accounts.models import User
 from annotation.core import audit, foreign, jobs, sharing, uploads
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.core.jobs import Lease, TakenOver
-from annotation.core.uploads import PIECE, Uploads, scratch_folder
+from annotation.core.uploads import PIECE, scratch_folder
 from annotation.histories import marks, redact, search, texts
 from annotation.histories.models import (
     Erasure,
@@ -44,13 +44,8 @@ from annotation.histories.models import (
 from annotation.histories.records import Record, unpacked
 from annotation.histories.store import STATEMENT_SECONDS, Counts, store_records
 
-# The private folder of files, which lie there until they are read.
-FILES = Uploads("histories", "HISTORY_MAX_BYTES")
+FILES = Upload.FILES
 NAME_LIMIT = 200
-RECEIVING, REQUESTED = Upload.Status.RECEIVING, Upload.Status.REQUESTED
-# These go on by themselves; and with them what waits for its owner's answer holds a file, too.
-READING = (RECEIVING, REQUESTED, Upload.Status.RUNNING)
-UNDER_WAY = (*READING, Upload.Status.ERASED_BEFORE)
 # What sending a file means; agreed to by sending it.
 STORING = gettext_noop(
     "I send a history that is my own. It is stored on this server, I alone see it, and it is used "
@@ -102,7 +97,7 @@ def _under_way(owner: User) -> QuerySet[Upload]:
     """The files that are under way; Conflict while the history is being erased."""
     if Erasure.objects.filter(owner=owner, done_at=None).exists():
         raise Conflict(_("Your history is being erased. Try again in a minute."), code="erasing")
-    return Upload.objects.filter(owner=owner, status__in=UNDER_WAY)
+    return Upload.objects.filter(owner=owner, status__in=Upload.UNDER_WAY)
 
 
 def _create(owner: User, name: str | None, **fields: Any) -> Upload:
@@ -118,7 +113,7 @@ def cancel_upload(owner: User, pk: UUID | str) -> None:
     """Give up a file that nothing is stored of yet; its bytes are deleted, its reading stops."""
     with transaction.atomic():
         uploads = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
-        upload = uploads.filter(status__in=UNDER_WAY, stored_at=None).first()
+        upload = uploads.filter(status__in=Upload.UNDER_WAY, stored_at=None).first()
         if upload is None:
             raise NotFound(_("There is no such upload under way."))
         end(upload, Upload.Status.CANCELLED)
@@ -128,7 +123,7 @@ def cancel_upload(owner: User, pk: UUID | str) -> None:
 def retry_upload(owner: User, pk: UUID | str) -> Upload:
     """Import a file although its owner erased it before: they confirmed it."""
     waiting = Upload.objects.filter(owner=owner, pk=pk, status=Upload.Status.ERASED_BEFORE)
-    if not waiting.exclude(stored="").update(status=REQUESTED, again=True, attempts=0):
+    if not waiting.exclude(stored="").update(status=Status.REQUESTED, again=True, attempts=0):
         raise NotFound(_("There is no such upload under way."))
     upload = Upload.objects.get(pk=pk)
     audit.record(owner, "history.again", upload)

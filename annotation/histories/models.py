@@ -22,6 +22,7 @@ from annotation.core import jobs
 from annotation.core.embed import DIMENSIONS
 from annotation.core.errors import Conflict
 from annotation.core.jobs import Job
+from annotation.core.uploads import Uploads
 from annotation.histories.records import NAMES
 from annotation.studies.models import Study
 
@@ -49,6 +50,12 @@ class Upload(Job):
         ERASED_BEFORE = "erased_before", _("erased before")
         FAILED = "failed", _("refused")
         CANCELLED = "cancelled", _("cancelled")
+
+    # The private folder of files, which lie there until they are read.
+    FILES = Uploads("histories", "HISTORY_MAX_BYTES")
+    # These go on by themselves; and with them what waits for its owner's answer holds a file, too.
+    READING = (Status.RECEIVING, Status.REQUESTED, Status.RUNNING)
+    UNDER_WAY = (*READING, Status.ERASED_BEFORE)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(

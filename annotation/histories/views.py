@@ -225,7 +225,7 @@ def uploads(request: UserRequest) -> HttpResponse:
         .annotate(looked=F("session_count") - F("unmarked"))
         .order_by("-created_at")[:UPLOADS]
     )
-    under_way = any(row.status in ingest.READING for row in rows)
+    under_way = any(row.status in Upload.READING for row in rows)
     context = {
         "form": forms.UploadForm(),
         "uploads": rows,
