@@ -1,5 +1,6 @@
-"""Pages of the site that are made and not written: the start, and three references."""
+"""The site's pages that are made and not written, the start and three references; its versions."""
 
+import json
 import logging
 import os
 import re
@@ -8,6 +9,8 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+
+from annotation.product import __version__
 
 ROOT = Path(__file__).parents[2]
 STATISTICS = ROOT / "annotation" / "agreement" / "statistics"
@@ -80,6 +83,23 @@ def statistics() -> str:
     names = sorted(path.stem for path in STATISTICS.glob("[a-z]*.py"))
     modules = [f"::: annotation.agreement.statistics.{name}" for name in names]
     return "# Reference of the statistics\n\n" + "\n\n".join(modules)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Build into a folder of this version, 1.2 for 1.2.3."""
+    config.site_dir = str(Path(config.site_dir) / __version__.rpartition(".")[0])
+    return config
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """List the versions that are there, the newest first; the folder above leads to that."""
+    above = Path(config.site_dir).parent
+    names = [path.name for path in above.iterdir() if re.fullmatch(r"\d+\.\d+", path.name)]
+    names.sort(key=lambda name: [int(part) for part in name.split(".")], reverse=True)
+    listed = [{"version": name, "title": name, "aliases": []} for name in names]
+    (above / "versions.json").write_text(json.dumps(listed), "utf-8")
+    start = f'<!doctype html><meta http-equiv="refresh" content="0; url={names[0]}/index.html">'
+    (above / "index.html").write_text(start, "utf-8")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
