@@ -66,6 +66,14 @@ def proposes(study: Study, task: str = "") -> bool:
     return (tasks.filter(name=task) if task else tasks).exists()
 
 
+def began(study: Study, task: str) -> int:
+    """How many judgments that count on a task began from a proposal."""
+    if not proposes(study, task):
+        return 0
+    definition, *_others = newest(study, [task]) or newest_judged(study, task)
+    return votes_of(definition).exclude(proposal__isnull=True).count()
+
+
 def counted_measure(task: TaskDefinition) -> Measure | None:
     """What is counted on each item of a task (``Kind.counted_question``)."""
     question = kind_of(task.kind).counted_question(config_of_task(task))

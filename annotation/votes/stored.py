@@ -189,10 +189,13 @@ class StudyVotes:
     level: str = "nominal"
 
 
-def study_votes(slug: str, task: str = "", *, tiered: bool = False) -> StudyVotes:
+def study_votes(
+    slug: str, task: str = "", *, tiered: bool = False, proposed: bool = True
+) -> StudyVotes:
     """The votes of a study's task; by default of its pairs, or of the first task with votes.
 
-    ``task`` may be ``NAME:QUESTION``; ``tiered`` reads tasks with tiers alone. Raises VotesError
+    ``task`` may be ``NAME:QUESTION``; ``tiered`` reads tasks with tiers alone, ``proposed`` also
+    judgments that began from a proposal. Raises VotesError
     with a sentence where there is no such study, task or vote, and where the question of a task
     with several is missing or unknown.
     """
@@ -214,11 +217,12 @@ def study_votes(slug: str, task: str = "", *, tiered: bool = False) -> StudyVote
             ),
         )
         counted = counting.counted_measure(chosen)
-        return task_votes(chosen, counted.name if tiered and counted else question)
+        name = counted.name if tiered and counted else question
+        return task_votes(chosen, name, proposed=proposed)
     others = [] if tiered else counting.newest_judged(study, name)
     compared = [each for each in others if counting.measures_of(each)]
     if compared:
-        return task_votes(compared[0], question)
+        return task_votes(compared[0], question, proposed=proposed)
     if name:
         raise VotesError(f"Study “{slug}” has no votes in a task “{task}”.")
     raise VotesError(f"Study “{slug}” has no votes yet.")
@@ -231,6 +235,7 @@ def task_votes(
     last: int | None = None,
     columns: QuestionVotes | None = None,
     declared: list[str] | None = None,
+    proposed: bool = True,
 ) -> StudyVotes:
     """The votes of a task on the measure ``name``, which may be left out where there is one.
 
@@ -242,7 +247,7 @@ def task_votes(
     if measure.level == "ranks":
         raise VotesError("Rankings have no single labels: their agreement is on the results page.")
     if columns is None:
-        columns = read(definition, measure, last=last)
+        columns = read(definition, measure, last=last, proposed=proposed)
     if not len(columns):
         raise VotesError(
             f"Study “{definition.study.slug}” has no votes in a task “{definition.name}”."

@@ -1,8 +1,10 @@
 """Forms that begin with a proposal: whose it is, what is stored of it, and who must not notice."""
 
+import json
 import re
 
 import pytest
+from django.core.management import call_command
 
 from annotation.agreement import recompute
 from annotation.datasets import folders, freeze
@@ -117,7 +119,7 @@ def test_what_one_person_said_gives_the_next_ones_form_in_every_kind(cast, tmp_p
         assert Judgment.objects.get(slot=slot).proposal["changed"] is False, item
 
 
-def test_each_item_of_a_screen_begins_with_its_own_proposal(cast, tea, ann, login):
+def test_each_item_of_a_screen_begins_with_its_own_proposal(cast, tea, ann, login, capsys):
     persona = cast.persona(tea)
     for key in "abc":
         persona.attributes.create(external_id=key, text=f"Likes {key}.")
@@ -141,6 +143,8 @@ def test_each_item_of_a_screen_begins_with_its_own_proposal(cast, tea, ann, logi
     assert stored.pop(first.pk) == said | {"label": "no", "changed": True}
     assert stored.pop(second.pk) == said | {"label": "yes", "changed": False}
     assert list(stored.values()) == [None]
+    call_command("agreement", "tea", "--task", "matter", "--bootstrap", "0")
+    assert "2 judgments began from a proposal" in capsys.readouterr().err
 
 
 def checked(shown: str, label: str) -> int:
@@ -163,7 +167,7 @@ def test_a_program_is_told_what_the_form_begins_with_and_its_answer_says_so(cast
 
 
 def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_out(
-    cast, tea, login, settings, tmp_path
+    cast, tea, login, settings, tmp_path, capsys
 ):
     settings.DATA = tmp_path
     cast.open(tea, items=2, overlap=3, proposal="model")
@@ -182,6 +186,11 @@ def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_
     assert (report["proposals"]["judgments"], set(alone.item)) == (3, {second.position})
     page = login(cast.person("Carol")).get(f"/studies/tea/results/{task.name}/")
     assert "3 judgments began from a proposal." in page.content.decode()
+    for option, said in (([], "are among them"), (["--without-proposals"], "are left out")):
+        call_command("agreement", "tea", "--json", "--bootstrap", "0", *option)
+        printed = capsys.readouterr()
+        assert f"3 judgments began from a proposal: they {said}" in printed.err
+        assert json.loads(printed.out)["votes"] == (3 if option else 6)
     for without, judgments, said in ((False, 6, "among them"), (True, 3, "left out")):
         release = freeze.request_release(
             tea, "long", "jsonl", None, without_proposals=without, start=True

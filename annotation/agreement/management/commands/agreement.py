@@ -52,6 +52,11 @@ class VotesCommand(BaseCommand, ABC):
             default="",
             help="a study's task (default: its pairs, or else its triples); scores: NAME:CRITERION",
         )
+        parser.add_argument(
+            "--without-proposals",
+            action="store_true",
+            help="leave out judgments that began from a pre-filled answer",
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -75,10 +80,16 @@ class VotesCommand(BaseCommand, ABC):
         if options["votes"]:
             return read_votes(options["votes"], timed=self.timed), None
         # Not above: a file's votes need no models.
+        from annotation.votes import counting
         from annotation.votes.stored import study_votes
 
-        study = study_votes(options["study"], options["task"], tiered=not self.every_kind)
+        without = options["without_proposals"]
+        tiered = not self.every_kind
+        study = study_votes(options["study"], options["task"], tiered=tiered, proposed=not without)
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
+        if began := counting.began(study.study, study.task.partition(":")[0]):
+            what = "are left out" if without else "are among them (--without-proposals)"
+            self.stderr.write(f"{began} judgments began from a proposal: they {what}.")
         return study.votes, study
 
     @abstractmethod
