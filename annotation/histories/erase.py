@@ -1,5 +1,7 @@
 """What owners erase: sessions, files or all, for good; and what was erased leaves the files.
 
+An operator who erases an account erases its history, too.
+
 Each erasure is also written to a list beside the database: whoever restores an older backup calls
 ``replay``, and what was erased since is erased again.
 
@@ -17,13 +19,18 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import UUID
 
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from django.conf import settings
+from django.contrib.auth.hashers import make_password
 from django.db import DatabaseError, OperationalError, connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.accounts.models import User
+from annotation.accounts.models import ApiToken, User
 from annotation.core import audit, sharing
 from annotation.core.errors import Conflict
 from annotation.core.models import Heartbeat
@@ -42,6 +49,7 @@ from annotation.histories.models import (
     changing,
 )
 from annotation.histories.store import digest_of
+from annotation.studies.models import Invitation
 
 SESSIONS_AT_ONCE = 500
 log = logging.getLogger(__name__)
@@ -75,6 +83,27 @@ def forget(user: User) -> Erasure:
         _finish(erasure)
     erasure.refresh_from_db()
     return erasure
+
+
+def account(user: User) -> None:
+    """Erase a closed account: history, name, addresses, factors and tokens, for good.
+
+    What the person judged stays, with a number alone.
+    """
+    forget(user)
+    _note(user, "account")
+    _erase_account(user)
+
+
+@transaction.atomic
+def _erase_account(user: User) -> None:
+    sent = Q(accepted_by=user) | Q(email__iexact=user.email) if user.email else Q(accepted_by=user)
+    Invitation.objects.filter(sent).delete()
+    for model in (EmailAddress, Authenticator, SocialAccount, UserSession, ApiToken):
+        model.objects.filter(user=user).delete()
+    nobody = {"email": None, "name": "", "worker": None, "language": "", "reads": None}
+    shut = {"is_active": False, "is_superuser": False, "password": make_password(None)}
+    User.objects.filter(pk=user.pk).update(**nobody, **shut)
 
 
 def go_on() -> None:
@@ -140,6 +169,9 @@ def _again(user: User, entry: dict) -> None:
                 _erase_words(user)
         elif entry["what"] == "upload":
             _erase_uploads(user, old.filter(sha256__in=entry["digests"]))
+        elif entry["what"] == "account":
+            if user.created_at <= at:  # not somebody who came later, of the same number
+                _erase_account(user)
         else:
             digests = set(entry["digests"])
             _bury(user, Tombstone.What.SESSION, digests)

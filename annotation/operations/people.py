@@ -28,6 +28,7 @@ from django.utils.translation import gettext_lazy
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict
+from annotation.histories import erase
 
 # Keys and what is derived from texts; in studies, what is hidden from who judges.
 LEFT_OUT = {
@@ -81,6 +82,13 @@ def activate(user: User, by: User) -> None:
     """Open a closed account again; its tokens stay revoked."""
     User.objects.filter(pk=user.pk).update(is_active=True)
     audit.record(by, "account.open", user)
+
+
+def erase_account(user: User, by: User) -> None:
+    """Close an account, and erase what tells whose it was; what they judged stays."""
+    deactivate(user, by)
+    erase.account(user)
+    audit.record(by, "account.erase", user)
 
 
 @transaction.atomic

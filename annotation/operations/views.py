@@ -149,6 +149,7 @@ def accounts(request: HttpRequest) -> HttpResponse:
 ACTS = {
     "close": people.deactivate,
     "open": people.activate,
+    "erase": people.erase_account,
     "tokens": people.drop_tokens,
     "factors": people.drop_factors,
 }
@@ -161,6 +162,14 @@ QUESTIONS = {
             "opened again; its tokens cannot."
         ),
         gettext_lazy("Close"),
+    ),
+    "erase": (
+        gettext_lazy("Erase the account of %(person)s?"),
+        gettext_lazy(
+            "Name, addresses, second factors, tokens and history are erased, and nobody can log in "
+            "to it. What the person judged stays, with a number alone. This cannot be undone."
+        ),
+        gettext_lazy("Erase"),
     ),
     "tokens": (
         gettext_lazy("Revoke all API tokens of %(person)s?"),

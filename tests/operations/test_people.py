@@ -10,6 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.accounts.models import ApiToken, User
+from annotation.histories import erase
 from annotation.judging.models import Draft
 from annotation.operations import people
 from annotation.studies.models import Invitation
@@ -38,6 +39,36 @@ def test_closing_an_account_ends_its_sessions_and_tokens(cast, tea, ada):
     assert client.get("/tokens/").status_code == 302, "the old session stays dead"
     headers = {"Authorization": f"Bearer {key}"}
     assert client.get("/api/v1/", headers=headers).status_code == 401
+
+
+def test_an_erased_account_leaves_no_name_also_after_a_restore_and_keeps_its_judgments(
+    cast, tea, ada, settings, tmp_path
+):
+    settings.DATA = tmp_path
+    cast.open(tea, items=1, overlap=1)
+    bo = cast.member("Bo", tea, "annotator")
+    judge(tea, bo)
+    ApiToken.issue(bo)
+    Invitation.issue(tea, "annotator", email=bo.email)
+    act = {"act": "erase", "sure": "1"}
+    assert "Erase the account of Bo?" in ada.post(f"{ACCOUNTS}{bo.pk}/", {"act": "erase"}).text
+    before = User.objects.get(pk=bo.pk)
+    ada.post(f"{ACCOUNTS}{bo.pk}/", act)
+    gone = User.objects.get(pk=bo.pk)
+    assert (str(gone), gone.email, gone.is_active) == (f"user {bo.pk}", None, False)
+    assert not gone.has_usable_password()
+    assert not (gone.tokens.exists() or Invitation.objects.exists())
+    assert gone.judgments.count() == 1
+    before.save()  # as an older backup has it
+    assert erase.replay() == 2
+    assert User.objects.get(pk=bo.pk).email is None
+    before.created_at = timezone.now() + timedelta(hours=1)
+    before.save()  # somebody else of that number
+    erase.replay()
+    assert User.objects.get(pk=bo.pk).email == "bo@example.org"
+    me = cast.person("Ada")
+    ada.post(f"{ACCOUNTS}{me.pk}/", act)
+    assert User.objects.get(pk=me.pk).email == "ada@example.org"
 
 
 def test_a_password_link_is_shown_once_and_works_once(cast, ada, client):
