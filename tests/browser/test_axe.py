@@ -62,7 +62,7 @@ def addresses(study, person: str | None) -> list[str]:
     }
     pages = [f"/studies/tea/{name}/".format(**rows) for name in OF_STUDY[person]]
     own = {"Ann": [*ACCOUNT, *history], "Adam": ["/studies/new/", "/studies/new/?recipe=rate"]}
-    return ["/", "/studies/tea/", *own.get(person, []), *pages]
+    return ["/", "/studies/", "/studies/tea/", *own.get(person, []), *pages]
 
 
 @pytest.fixture
