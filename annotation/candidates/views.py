@@ -12,7 +12,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -48,7 +47,7 @@ from annotation.core.schema import form_of
 from annotation.personas import board as personas
 from annotation.personas.board import DIMENSIONS, Tally, tally
 from annotation.personas.forms import PairForm
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
 PAGE = 20
@@ -74,10 +73,9 @@ DOCUMENTS_PAGE = 50
 FILES_SHOWN = 10
 
 
-@require_http_methods(["GET", "POST"])
-def candidates(request: UserRequest, slug: str) -> HttpResponseBase:
+@study_page(policies.candidate.may_change, "GET", "POST")
+def candidates(request: UserRequest, study: Study) -> HttpResponseBase:
     """The study's answers: GET shows them and what is being written, POST asks for more."""
-    study = study_for(request.user, slug, policies.candidate.may_change)
     if request.method == "GET" and request.htmx:
         return _progress(request, study)
     servers = configured_servers(request)
@@ -95,20 +93,18 @@ def candidates(request: UserRequest, slug: str) -> HttpResponseBase:
     return _page(request, study, form, servers)
 
 
-@require_POST
-def retry(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.candidate.may_change, "POST")
+def retry(request: UserRequest, study: Study) -> HttpResponse:
     """Ask again for every answer that failed."""
-    study = study_for(request.user, slug, policies.candidate.may_change)
     count = generate.retry(study, by=request.user)
     text = ngettext("%(n)d answer is tried again.", "%(n)d answers are tried again.", count)
     messages.success(request, text % {"n": count})
     return redirect("candidates", study.slug)
 
 
-@require_POST
-def cancel(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.candidate.may_change, "POST")
+def cancel(request: UserRequest, study: Study) -> HttpResponse:
     """Ask for nothing more of what waits."""
-    study = study_for(request.user, slug, policies.candidate.may_change)
     count = generate.cancel(study, by=request.user)
     text = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
     messages.success(request, text % {"n": count})
@@ -184,10 +180,9 @@ def _page(
     return LIST.answer(request, study, done, "candidates/candidates.html", context)
 
 
-@require_safe
-def generation(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET")
+def generation(request: UserRequest, study: Study) -> HttpResponse:
     """What can be asked of models, what runs and ran, and what it cost."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     context = _runs(study) | {
         "study": study,
         "steps": list(STEPS.values()),
@@ -224,10 +219,9 @@ def _label(step: str) -> str:
     return str(STEPS[step].label if step in STEPS else _("Answers"))
 
 
-@require_http_methods(["GET", "POST"])
-def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET", "POST")
+def step(request: UserRequest, study: Study, name: str) -> HttpResponse:
     """One step: POST "plan" says what it would take, POST "start" asks for it."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     if name not in STEPS:
         raise Http404
     form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
@@ -245,7 +239,7 @@ def step(request: UserRequest, slug: str, name: str) -> HttpResponse:
                     newest=data["newest"],
                 )
                 messages.success(request, _("It is asked for. You can leave this page."))
-                return redirect("generation", slug)
+                return redirect("generation", study.slug)
             context["plan"] = generate.plan(study, name, data["options"], endpoint=data["endpoint"])
             newest = study.runs.aggregate(n=Max("pk", default=0))["n"]
             context["form"] = _filled(form, name, newest)
@@ -263,10 +257,9 @@ def _filled(form: StepForm, name: str, newest: int) -> StepForm:
     return again
 
 
-@require_POST
-def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
+@study_page(policies.generation.may_run, "POST")
+def stop(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Cancel a run, or resume it."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     run = get_object_or_404(Run, study=study, pk=pk)
     if request.POST.get("do") == "resume":
         count = generate.resume_run(run, by=request.user)
@@ -275,13 +268,12 @@ def stop(request: UserRequest, slug: str, pk: int) -> HttpResponse:
         count = generate.cancel_run(run, by=request.user)
         words = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
     messages.success(request, words % {"n": count})
-    return redirect("generation", slug)
+    return redirect("generation", study.slug)
 
 
-@require_http_methods(["GET", "POST"])
-def rules(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET", "POST")
+def rules(request: UserRequest, study: Study) -> HttpResponse:
     """Budgets, and how what models write is reviewed."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else None
     stored = Budget.objects.filter(study=study).first() or Budget()
     budget = BudgetForm(data, initial=vars(stored))
@@ -293,16 +285,15 @@ def rules(request: UserRequest, slug: str) -> HttpResponse:
         # An empty limit is none; an empty rule stays as it is.
         review.set_rules(study, budget.cleaned_data, reviewing.values, by=request.user)
         messages.success(request, _("Saved."))
-        return redirect("generation", slug)
+        return redirect("generation", study.slug)
     context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}
     status = 400 if any(form.errors for form in forms) else 200
     return render(request, "candidates/rules.html", context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
-def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET", "POST")
+def prompt(request: UserRequest, study: Study, name: str) -> HttpResponse:
     """The study's wording of one prompt; POST makes its next version."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     if name not in wording.EDITABLE:
         raise Http404
     current = wording.of(study, name)
@@ -312,7 +303,7 @@ def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
         with refusals.in_form(form):
             wording.save_prompt(study, name, **form.cleaned_data, by=request.user)
             messages.success(request, _("Saved. Earlier results name the version that made them."))
-            return redirect("prompt", slug, name)
+            return redirect("prompt", study.slug, name)
     context = {
         "study": study,
         "name": name,
@@ -324,10 +315,9 @@ def prompt(request: UserRequest, slug: str, name: str) -> HttpResponse:
     return show(request, "candidates/prompt.html", context)
 
 
-@require_safe
-def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET")
+def queue(request: UserRequest, study: Study, kind: str) -> HttpResponse:
     """What waits for this reviewer, one page of it, with what to look out for."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     _check(kind)
     flag = request.GET.get("flag", "")
     flags = review.flags_of(kind)
@@ -359,10 +349,9 @@ def queue(request: UserRequest, slug: str, kind: str) -> HttpResponse:
     return render(request, "candidates/review.html", context)
 
 
-@require_POST
-def decide(request: UserRequest, slug: str, kind: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "POST")
+def decide(request: UserRequest, study: Study, kind: str) -> HttpResponse:
     """Accept or reject what was chosen; or take the last decision back."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     _check(kind)
     key = _key(study, kind)
     with refusals.as_message(request):
@@ -372,7 +361,7 @@ def decide(request: UserRequest, slug: str, kind: str) -> HttpResponse:
         else:
             words, count = _decided(request, study, kind, key)
         messages.success(request, words % {"n": count})
-    return redirect("review", slug, kind)
+    return redirect("review", study.slug, kind)
 
 
 def _decided(request: UserRequest, study: Study, kind: str, key: str) -> tuple[str, int]:
@@ -410,10 +399,9 @@ def _key(study: Study, kind: str) -> str:
 BARS, ROWS, PAIRS = 12, 50, 10
 
 
-@require_safe
-def board(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.persona.may_change, "GET")
+def board(request: UserRequest, study: Study) -> HttpResponse:
     """The personas by dimension, and pairs of them that are alike."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     people = personas.versions(study)
     pairs = personas.undecided(study, people)
     similarity = review.similarity_of(request.GET.get("similar"), study)
@@ -456,14 +444,13 @@ def _chart(values: Tally) -> str:
     return charts.bars((key, label, desc), rows, marked=values.over, axes=axes)
 
 
-@require_safe
-def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpResponse:
+@study_page(policies.persona.may_change, "GET")
+def figure(request: UserRequest, study: Study, name: str, ending: str) -> HttpResponse:
     """A dimension as SVG or PNG, its whole table as CSV."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     if name not in DIMENSIONS or ending not in downloads.CHART_TYPES:
         raise Http404
     profiles = [version.profile for version in personas.versions(study)]
-    values, file = tally(DIMENSIONS[name], profiles), f"{slug}-personas-{name}.{ending}"
+    values, file = tally(DIMENSIONS[name], profiles), f"{study.slug}-personas-{name}.{ending}"
     if ending == "csv":
         rows = [(value, count, value in values.over) for value, count in values.rows]
         return downloads.csv_response(file, [("value", "personas", "over_represented"), *rows])
@@ -476,10 +463,9 @@ def figure(request: UserRequest, slug: str, name: str, ending: str) -> HttpRespo
     return downloads.picture(file, drawn, f"{caption} {study.title}.")
 
 
-@require_POST
-def decide_pair(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.persona.may_change, "POST")
+def decide_pair(request: UserRequest, study: Study) -> HttpResponse:
     """Keep both personas of a pair or drop one of them; or take the last decision back."""
-    study = study_for(request.user, slug, policies.persona.may_change)
     with refusals.as_message(request):
         if request.POST.get("do") == "undo":
             personas.undo(study, by=request.user)
@@ -495,10 +481,9 @@ def decide_pair(request: UserRequest, slug: str) -> HttpResponse:
     return redirect(f"{request.path.removesuffix('pairs/')}?similar={similar:.2f}#pairs")
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def clusters(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET", "POST")
+def clusters(request: UserRequest, study: Study) -> HttpResponse:
     """A preview of the thresholds; POST makes the attributes."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     data = request.POST if request.method == "POST" else request.GET or None
     form = ThresholdsForm(data)
     valid = form.is_bound and form.is_valid()
@@ -506,7 +491,7 @@ def clusters(request: UserRequest, slug: str) -> HttpResponse:
         with refusals.in_form(form):
             counts = attributes.make(study, form.schema, by=request.user)
             messages.success(request, _made(counts))
-            return redirect("tasks", slug)
+            return redirect("tasks", study.slug)
     thresholds = form.schema if valid else attributes.Thresholds()
     context = {"study": study, "form": form, "now": thresholds}
     context |= attributes.preview_thresholds(study, thresholds)
@@ -522,44 +507,41 @@ def _made(counts: dict) -> str:
     return sentence % counts
 
 
-@require_http_methods(["GET", "POST"])
-def sources(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.source.may_change, "GET", "POST")
+def sources(request: UserRequest, study: Study) -> HttpResponse:
     """Sources and arms of the study; POST saves them."""
-    study = study_for(request.user, slug, policies.source.may_change)
     stored = retrieve.settings_of(study)
     form = RetrievalForm(request.POST if request.method == "POST" else None, initial=vars(stored))
     if form.is_bound and form.is_valid():
         retrieve.save_retrieval(study, form.values, by=request.user)
         messages.success(request, _("Saved."))
-        return redirect("sources", slug)
+        return redirect("sources", study.slug)
     return _sources_page(request, study, form, DocumentsForm())
 
 
-@require_POST
-def upload(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.source.may_change, "POST")
+def upload(request: UserRequest, study: Study) -> HttpResponse:
     """Add the documents of a file to the collection."""
-    study = study_for(request.user, slug, policies.source.may_change)
     form = DocumentsForm(request.POST, request.FILES)
     if form.is_valid():
         with refusals.in_form(form, "file"):
             documents.request_reading(study, form.cleaned_data["file"], request.user)
             messages.success(request, _("The file is being read."))
-            return redirect("sources", slug)
+            return redirect("sources", study.slug)
     return _sources_page(
         request, study, RetrievalForm(initial=vars(retrieve.settings_of(study))), form
     )
 
 
-@require_POST
-def clear(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.source.may_change, "POST")
+def clear(request: UserRequest, study: Study) -> HttpResponse:
     """Ask before the collection is emptied; then do it."""
-    study = study_for(request.user, slug, policies.source.may_change)
     if not request.POST.get("sure"):
         context = {"study": study, "count": study.documents.count()}
         return render(request, "candidates/clear.html", context)
     documents.remove(study, by=request.user)
     messages.success(request, _("The collection is empty."))
-    return redirect("sources", slug)
+    return redirect("sources", study.slug)
 
 
 def _sources_page(
@@ -582,10 +564,9 @@ def _sources_page(
     return whole_or_part(request, "candidates/sources.html", part, context, status)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def verify(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.generation.may_run, "GET", "POST")
+def verify(request: UserRequest, study: Study) -> HttpResponse:
     """What it is for; POST takes the file and verifies."""
-    study = study_for(request.user, slug, policies.generation.may_run)
     form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_bound and form.is_valid():
         refine = form.cleaned_data["flagged"] == attributes.REFINE
@@ -595,6 +576,7 @@ def verify(request: UserRequest, slug: str) -> HttpResponse:
             )
             words = _("%(supported)d of %(statements)d statements pass, %(flagged)d do not.")
             messages.success(request, words % counts)
-            return redirect("step", slug, "verify") if refine else redirect("clusters", slug)
+            after = ("step", study.slug, "verify") if refine else ("clusters", study.slug)
+            return redirect(*after)
     context = {"study": study, "form": form, "waiting": attributes.unverified(study).count()}
     return show(request, "candidates/verifier.html", context)

@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_http_methods
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -30,7 +30,7 @@ from annotation.evaluation import (
 )
 from annotation.evaluation.forms import DrawForm, EvaluationForm, RaterForm, SystemForm
 from annotation.evaluation.models import Run
-from annotation.studies.access import member_of, study_for
+from annotation.studies.access import member_of, study_for, study_page
 from annotation.studies.models import Study
 from annotation.studies.survey import LEAST
 from annotation.votes.table import VotesError
@@ -111,10 +111,9 @@ def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
     return render(request, "evaluation/estimates.html", context)
 
 
-@require_safe
-def by_group(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.result.may_read, "GET")
+def by_group(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What people say to a task by what they said of themselves."""
-    study = study_for(request.user, slug, policies.result.may_read)
     question = request.GET.get("question", "")
     context: dict[str, Any] = {"study": study, "task": task, "least": LEAST}
     try:
@@ -127,23 +126,21 @@ def by_group(request: UserRequest, slug: str, task: str) -> HttpResponse:
     return render(request, "evaluation/groups.html", context)
 
 
-@require_safe
-def gap_json(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.run.may_read, "GET")
+def gap_json(request: UserRequest, study: Study) -> HttpResponse:
     """The whole report as JSON, as the command prints it."""
-    study = study_for(request.user, slug, policies.run.may_read)
-    return downloads.attachment(f"{slug}-gap.json", "application/json", gap.as_json(study))
+    return downloads.attachment(f"{study.slug}-gap.json", "application/json", gap.as_json(study))
 
 
-@require_safe
-def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpResponse:
+@study_page(policies.run.may_read, "GET")
+def gap_file(request: UserRequest, study: Study, task: str, ending: str) -> HttpResponse:
     """The numbers of a stage as CSV, its kappas as SVG or PNG."""
-    study = study_for(request.user, slug, policies.run.may_read)
     stage = next((row for row in gap.of_study(study) if row["task"].name == task), None)
     if stage is None or ending not in downloads.CHART_TYPES:
         raise Http404
     if ending == "csv":
         return downloads.attachment(
-            f"{slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], gap.as_csv(stage)
+            f"{study.slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], gap.as_csv(stage)
         )
     drawn = gap.chart(stage)
     if not drawn:
@@ -152,14 +149,13 @@ def gap_file(request: UserRequest, slug: str, task: str, ending: str) -> HttpRes
         "n": stage["items"]
     }
     return downloads.picture(
-        f"{slug}-gap-{task}.{ending}", drawn, f"{caption} {study.title}, {task}."
+        f"{study.slug}-gap-{task}.{ending}", drawn, f"{caption} {study.title}, {task}."
     )
 
 
-@require_safe
-def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.run.may_read, "GET")
+def gap_units(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """The items behind a number of the report; the address says which (``gap.Units``)."""
-    study = study_for(request.user, slug, policies.run.may_read)
     definition = get_object_or_404(study.tasks.filter(name=task).order_by("-version")[:1])
     units = gap.units_of(definition.kind)
     if units is None:
@@ -175,16 +171,15 @@ def gap_units(request: UserRequest, slug: str, task: str) -> HttpResponse:
     return render(request, "evaluation/gap_units.html", context)
 
 
-@require_POST
-def rater_again(request: UserRequest, slug: str, run: UUID) -> HttpResponse:
+@study_page(policies.run.may_start, "POST")
+def rater_again(request: UserRequest, study: Study, run: UUID) -> HttpResponse:
     """Go on with a model's run on a task that stopped."""
-    study = study_for(request.user, slug, policies.run.may_start)
     row = get_object_or_404(Run, public_id=run, study=study)
     with refusals.as_message(request):
         runs.repeat_run(row, by=request.user)
         tasks.notify(row.pk)
         messages.success(request, _("The model is being asked."))
-    return redirect("gap", slug)
+    return redirect("gap", study.slug)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -216,10 +211,9 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
     return render(request, "evaluation/models.html", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def system(request: UserRequest, slug: str, version: int) -> HttpResponse:
+@study_page(policies.run.may_start, "GET", "POST")
+def system(request: UserRequest, study: Study, version: int) -> HttpResponse:
     """Score a system's answers to a release's queries; a POST shows what that costs first."""
-    study = study_for(request.user, slug, policies.run.may_start)
     release = get_object_or_404(Release, study=study, version=version)
     if judges.of_layout(release.layout) is None or release.status != Release.Status.DONE:
         raise Http404
@@ -234,7 +228,7 @@ def system(request: UserRequest, slug: str, version: int) -> HttpResponse:
             wanted = runs.of_release(release, form.schema, form.cleaned_data["rows"])
             if form.cleaned_data["confirmed"]:
                 _start(wanted, request, _("The answers are being judged."))
-                return redirect("models", slug, version)
+                return redirect("models", study.slug, version)
             context["expected"] = wanted.expected
             context["answers"] = form.cleaned_data["answers"]
     return render(request, "evaluation/system.html", context)
@@ -273,10 +267,9 @@ def _chart(dots: list) -> str:
     return charts.dots(head, dots, reference=leaderboard.CHANCE, axes=axes)
 
 
-@require_POST
-def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpResponse:
+@study_page(policies.run.may_start, "POST")
+def again(request: UserRequest, study: Study, version: int, run: UUID) -> HttpResponse:
     """Go on with a run that stopped."""
-    study = study_for(request.user, slug, policies.run.may_start)
     row = get_object_or_404(
         Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
     )
@@ -284,17 +277,18 @@ def again(request: UserRequest, slug: str, version: int, run: UUID) -> HttpRespo
         runs.repeat_run(row, by=request.user)
         tasks.notify(row.pk)
         messages.success(request, _("The model is being asked."))
-    return redirect("models", slug, version)
+    return redirect("models", study.slug, version)
 
 
-@require_safe
-def export(request: UserRequest, slug: str, version: int, name: str, ending: str) -> HttpResponse:
+@study_page(policies.run.may_read, "GET")
+def export(
+    request: UserRequest, study: Study, version: int, name: str, ending: str
+) -> HttpResponse:
     """A table of the page as CSV or LaTeX, the standings as SVG, too."""
-    study = study_for(request.user, slug, policies.run.may_read)
     release = get_object_or_404(Release, study=study, version=version)
     more = _of_aspects(release)
     benchmark = leaderboard.of_release(release)
     text = ending in TYPES and leaderboard.exported(benchmark, name, ending, more)
     if not text:
         raise Http404
-    return downloads.attachment(f"{slug}-v{version}-{name}.{ending}", TYPES[ending], text)
+    return downloads.attachment(f"{study.slug}-v{version}-{name}.{ending}", TYPES[ending], text)

@@ -860,7 +860,7 @@ TABLE = {
     ),
     "sources": page(
         source.may_change,
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"sources": ["documents"], "strategies": ["search"], "results": 6},
     ),
@@ -887,7 +887,7 @@ TABLE = {
         # There is nothing to hide: whoever runs no study may not make one.
         but={(method, "left"): 403 for method in ("GET", "HEAD", "POST")},
     ),
-    "candidates": page(candidate.may_change, GET=200, POST=200, inert={"POST"}),
+    "candidates": page(candidate.may_change, SAFE=200, POST=200, inert={"POST"}),
     "candidates-cancel": page(candidate.may_change, POST=302, inert={"POST"}),
     "candidates-retry": page(candidate.may_change, POST=302, inert={"POST"}),
     "generation": page(generation.may_run, SAFE=200),
@@ -898,17 +898,17 @@ TABLE = {
     "verifier": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
     "generation-rules": page(
         generation.may_run,
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"reviewers": "2", "similarity": "0.9", "length_tolerance": "0.1"},
     ),
     # A name that is no step's is unknown; a form without texts is shown again.
-    "step": page(generation.may_run, **_word(name="general"), GET=200, POST=400, inert={"POST"}),
+    "step": page(generation.may_run, **_word(name="general"), SAFE=200, POST=400, inert={"POST"}),
     "run-stop": page(generation.may_run, **_thing(pk="run.pk"), POST=302),
     "prompt": page(
         generation.may_run,
         **_word(name="general"),
-        GET=200,
+        SAFE=200,
         POST=302,
         data=lambda w: {"system": "Judge.", "user": "{question}"},
     ),
