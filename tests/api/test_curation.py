@@ -11,8 +11,8 @@ from annotation.personas import board as board_
 from annotation.personas import curate
 from annotation.personas.models import PairDecision
 from tests.api.caller import Caller
-from tests.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
-from tests.personalbench.test_verifier import BAD, GOOD, extracted, trained  # noqa: F401 - fixtures
+from tests.papers.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
+from tests.papers.personalbench.test_verifier import BAD, GOOD, extracted, trained  # noqa: F401 - fixtures
 from tests.personas.conftest import people  # noqa: F401 - fixtures
 
 REVIEWS, BOARD = "studies/tea/personas/reviews/", "studies/tea/personas/board/"

@@ -10,11 +10,11 @@ from annotation.queries import author
 from annotation.studies import crowd
 from annotation.studies.models import Invitation
 from tests import everykind
-from tests.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.browser import axe
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.kinds import open_kind
 from tests.histories.made import fill_history
+from tests.papers.bespoke.conftest import ask, bespoke, fake, judged  # noqa: F401 - fixtures
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 ENTRANCE = ["login/", "signup/", "password/reset/", "password/reset/done/", "inactive/"]

@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Judgment
-from tests.bespoke.conftest import answered, ask, bespoke, fake  # noqa: F401 - fixtures
+from tests.papers.bespoke.conftest import answered, ask, bespoke, fake  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -7,11 +7,11 @@ from playwright.sync_api import expect
 
 from annotation.judging.models import Judgment
 from annotation.studies.models import Invitation
-from tests.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 from tests.browser import aloud, keyboard
 from tests.browser.conftest import go_offline
 from tests.browser.kinds import open_kind
 from tests.histories.made import fill_history
+from tests.papers.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 INVITATION = """

@@ -49,8 +49,8 @@ RUN_ELSEWHERE = {
     "leaderboard": "tests/evaluation",
     "interventions": "tests/papers/personalbench/test_others.py",
     "judge_items": "tests/evaluation/test_raters.py",
-    "conversations": "tests/personalbench/test_conversations.py",
-    "make_attributes": "tests/personalbench/test_extraction.py",
+    "conversations": "tests/papers/personalbench/test_conversations.py",
+    "make_attributes": "tests/papers/personalbench/test_extraction.py",
     "request_answers": "tests/judging/test_personalised.py",
 }
 
@@ -233,6 +233,9 @@ SENTENCES = {
         r"27 votes of 9 annotators on 3 items \(9 / 9 / 9 an item\)"
     ),
     "agreement tea --json": r'{"items": 1, "paired_items": 1, "votes": 3, "workers": 3, .*',
+    "agreement tea --without-proposals": (
+        r"3 votes of 3 annotators on 1 items \(3 / 3 / 3 an item\)"
+    ),
     "agreement tea --task score:Tone": r"2 votes of 2 annotators on 1 items \(2 / 2 / 2 an item\)",
     "check_release release/": "ok",
     "diff_releases release/ again/": r"tea v1 \(long\) -> tea v2 \(long\)",

@@ -34,8 +34,8 @@ from annotation.judging.work import queue, submit
 from annotation.queries import author
 from annotation.studies import messages
 from annotation.studies.access import study_for
-from tests.bespoke.conftest import SEND, answered, ask, bespoke, scores  # noqa: F401 - a fixture
 from tests.candidates.conftest import fake  # noqa: F401 - a fixture
+from tests.papers.bespoke.conftest import SEND, answered, ask, bespoke, scores  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
 

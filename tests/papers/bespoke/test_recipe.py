@@ -10,8 +10,8 @@ from annotation.judging.work import queue, submit
 from annotation.overview.steps import figures_of, steps_of
 from annotation.papers.bespoke import judge as evaluated
 from annotation.queries.scenarios import FEWEST
-from tests.bespoke.conftest import SEND, answered, ask, keep, scores
 from tests.candidates.conftest import fake  # noqa: F401 - a fixture
+from tests.papers.bespoke.conftest import SEND, answered, ask, keep, scores
 
 pytestmark = pytest.mark.django_db
 

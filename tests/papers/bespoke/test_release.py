@@ -26,9 +26,9 @@ from annotation.papers.bespoke import judge as evaluated
 from annotation.queries import author, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
-from tests.bespoke.conftest import answered, ask, scores
 from tests.candidates.conftest import Reply
 from tests.datasets.test_opening import load, read_everywhere
+from tests.papers.bespoke.conftest import answered, ask, scores
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from annotation.candidates.models import Candidate
 from annotation.histories.models import Session
 from annotation.papers.bespoke.retrieval_study import ndcg
 from annotation.queries import owner_queries
-from tests.bespoke.conftest import bespoke, keep  # noqa: F401 - a fixture
 from tests.candidates.conftest import fake, model, script  # noqa: F401 - fixtures
+from tests.papers.bespoke.conftest import bespoke, keep  # noqa: F401 - a fixture
 from tests.scripted_endpoint import BAD_KEY, prompt_of
 
 A, B, C = (uuid.UUID(int=n) for n in range(3))

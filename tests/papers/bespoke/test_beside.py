@@ -7,7 +7,7 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.work import queue
 from annotation.queries import owner_queries
 from annotation.studies.models import TaskDefinition
-from tests.bespoke.conftest import answered, checked, keep
+from tests.papers.bespoke.conftest import answered, checked, keep
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from annotation.core.errors import DomainError
 from annotation.histories import consent
 from annotation.histories import erase as histories
 from annotation.histories.models import Session
-from tests.bespoke.conftest import NEED, SEND, answered, ask, keep
+from tests.papers.bespoke.conftest import NEED, SEND, answered, ask, keep
 from tests.scripted_endpoint import ScriptedEndpoint
 
 ARMS = [name for name, strategy in by_name().items() if strategy.searches]

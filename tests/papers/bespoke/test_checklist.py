@@ -15,7 +15,7 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.work import queue, submit
 from annotation.queries import author, owner_queries
 from annotation.studies.models import Message, Study, items_opened
-from tests.bespoke.conftest import SEND, answered, ask, scores
+from tests.papers.bespoke.conftest import SEND, answered, ask, scores
 
 
 @pytest.fixture

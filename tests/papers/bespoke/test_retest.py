@@ -13,8 +13,8 @@ from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
-from tests.bespoke.conftest import scores
 from tests.judging.test_queue import judge
+from tests.papers.bespoke.conftest import scores
 
 REPEAT = Batch.Purpose.REPEAT
 

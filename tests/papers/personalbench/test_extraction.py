@@ -26,7 +26,7 @@ from annotation.personas import conversations
 from annotation.personas.models import Attribute, Conversation, Evidence
 from tests.api.caller import Caller
 from tests.candidates.conftest import model, script, write_all  # noqa: F401 - fixtures
-from tests.personalbench.test_conversations import keep
+from tests.papers.personalbench.test_conversations import keep
 from tests.scripted_endpoint import prompt_of
 
 pytestmark = pytest.mark.django_db

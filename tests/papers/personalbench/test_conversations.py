@@ -14,7 +14,7 @@ from annotation.personas.conversations import Filters
 from annotation.personas.models import Conversation
 from annotation.studies.models import Study
 from tests.api.caller import Caller
-from tests.bespoke.conftest import keep
+from tests.papers.bespoke.conftest import keep
 
 pytestmark = pytest.mark.django_db
 

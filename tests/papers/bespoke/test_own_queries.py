@@ -7,7 +7,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.histories.models import Session
 from annotation.queries import author, owner_queries
 from annotation.queries.models import Query
-from tests.bespoke.conftest import answered, ask, keep
+from tests.papers.bespoke.conftest import answered, ask, keep
 
 
 @pytest.fixture
