@@ -110,6 +110,7 @@ def test_no_page_and_no_answer_of_the_api_holds_a_trace_of_origin_or_of_others_v
         "conversations",
         "gold",
         "claims",
+        "proposal",
     }
     assert set(claimed.json()) == keys
     assert {frozenset(option) for option in claimed.json()["options"]} == {
