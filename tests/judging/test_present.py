@@ -15,7 +15,8 @@ from tests.judging.test_queue import judge
 @pytest.fixture(autouse=True)
 def _places(monkeypatch):
     """The places of checks are drawn alike each time: with another key one more may come."""
-    monkeypatch.setattr(hidden_checks, "_drawn", lambda desk, *parts: random.Random(str(parts)))
+    drawn = lambda _desk, *parts: random.Random(str(parts))  # noqa: E731, S311
+    monkeypatch.setattr(hidden_checks, "_drawn", drawn)
 
 
 def totals(study, user):
