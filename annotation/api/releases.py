@@ -162,7 +162,7 @@ class ReleaseImports(StudyView):
     def post(self, request: Request, body: dict) -> Any:
         """Keep a zipped release; a worker makes the study of it."""
         job = release_import.request_import(body["file"], body["slug"], request.user)
-        jobs.notify(tasks.import_upload, job.pk)
+        jobs.enqueue(tasks.import_upload, job.pk)
         address = reverse("api-release-import", args=[job.public_id])
         headers = {"Location": request.build_absolute_uri(address)}
         return Response(ReleaseImportStatus(job).data, status=202, headers=headers)

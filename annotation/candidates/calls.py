@@ -23,7 +23,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.candidates import clean, endpoints
-from annotation.candidates.endpoints import FREE, Answer, CallFailed, Endpoint
+from annotation.candidates.endpoints import FREE, CallFailed, Endpoint, Reply
 from annotation.candidates.models import Budget, Candidate, Generated, Proposal, Spending
 from annotation.celery import app
 from annotation.core import jobs, records
@@ -56,7 +56,7 @@ def notify_of_calls() -> int:
     reap()
     count = 0
     for candidate_id in calls_due():
-        if not jobs.notify(app.signature("annotation.candidates.tasks.write"), candidate_id):
+        if not jobs.enqueue(app.signature("annotation.candidates.tasks.write"), candidate_id):
             break
         count += 1
     return count
@@ -220,8 +220,8 @@ NOTHING = {"calls": 0, "tokens": 0, "cost": 0.0, "seconds": 0.0, "measured": 0}
 
 def call(
     study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None
-) -> tuple[endpoints.Answer, float]:
-    """``endpoints.call`` within the study's budget: the Answer and the seconds it took.
+) -> tuple[endpoints.Reply, float]:
+    """``endpoints.call`` within the study's budget: the Reply and the seconds it took.
 
     Raises CallFailed: as the call does, and with "budget", "budget_day" or "no_bound" where the
     budget has no room, before anything is sent.
@@ -239,7 +239,7 @@ def call(
     return answer, time.monotonic() - begin
 
 
-def paid(row: Generated, server: Endpoint, answer: endpoints.Answer, seconds: float) -> None:
+def paid(row: Generated, server: Endpoint, answer: endpoints.Reply, seconds: float) -> None:
     """Add what a call for ``row`` cost, whatever becomes of its answer and of this attempt."""
     type(row)._base_manager.filter(pk=row.pk).update(
         tokens_in=F("tokens_in") + answer.tokens_in,
@@ -362,11 +362,11 @@ EMBEDDED_TOKENS = 1_200
 
 def call_structured(
     study_id: int, server: Endpoint, messages: list[dict], schema: dict
-) -> tuple[Any, Answer, float]:
-    """Ask for JSON of ``schema``: (value, Answer, seconds).
+) -> tuple[Any, Reply, float]:
+    """Ask for JSON of ``schema``: (value, Reply, seconds).
 
     Raises CallFailed as ``call``, and with "schema" where what came is no such JSON; the
-    failure then has the Answer, which was paid for, as ``answer``.
+    failure then has the Reply, which was paid for, as ``answer``.
     """
     if server.embedded:  # its limit is for answers; half a JSON object is none
         server = replace(server, max_tokens=max(server.max_tokens or 0, EMBEDDED_TOKENS))
@@ -420,7 +420,7 @@ def parsed(text: str, schema: dict) -> Any:
     return value
 
 
-def _checked(answer: Answer, schema: dict) -> Any:
+def _checked(answer: Reply, schema: dict) -> Any:
     try:
         return parsed(answer.text, schema)
     except ValueError:

@@ -173,7 +173,7 @@ def request_reading(study: Study, file: UploadedFile, by: User) -> DocumentFile:
     with transaction.atomic():
         row = DocumentFile.objects.create(study=study, by=by, name=name[:200], size=size)
         row.file.save("documents", file)
-        transaction.on_commit(partial(jobs.notify, app.signature(READ), row.pk))
+        transaction.on_commit(partial(jobs.enqueue, app.signature(READ), row.pk))
     return row
 
 
@@ -186,7 +186,7 @@ def notify_unread() -> None:
             status=jobs.FAILED, error=_("The worker stopped while it read this file."), file=""
         )
     for pk in jobs.startable(rows).values_list("pk", flat=True):
-        jobs.notify(app.signature(READ), pk)
+        jobs.enqueue(app.signature(READ), pk)
 
 
 def read_file(pk: int) -> bool:

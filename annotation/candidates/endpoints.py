@@ -107,7 +107,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """What a server said, and what it says about it.
 
     ``sources`` are (title, address) of what the server's own web search rests on; ``sure`` is the
@@ -134,7 +134,7 @@ class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of 
     def __init__(self, code: str, *, wait: float = 0) -> None:
         super().__init__(code)
         # What came, where it was paid for although it is of no use.
-        self.answer: Answer | None = None
+        self.answer: Reply | None = None
         self.code = code
         self.retry = code in RETRIED
         self.wait = wait
@@ -231,7 +231,7 @@ def configured(name: str) -> Endpoint | None:
         return None
 
 
-def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -> Answer:
+def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -> Reply:
     """Ask ``endpoint`` once for a chat completion of ``messages``, as JSON of ``schema``.
 
     A study's calls go through ``calls.call``, which keeps its budget. Connections stay open
@@ -254,7 +254,7 @@ def _body(endpoint: Endpoint, messages: list[dict], schema: dict | None) -> dict
     return {"messages": messages, **wish, **endpoint.request}
 
 
-def _answered(endpoint: Endpoint, body: dict) -> Answer:
+def _answered(endpoint: Endpoint, body: dict) -> Reply:
     http = _client(endpoint.concurrency, os.getpid(), threading.get_ident())
     key = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     address = f"{endpoint.base_url.rstrip('/')}/chat/completions"
@@ -348,7 +348,7 @@ def _retry_after(headers: httpx2.Headers) -> float:
         return 0.0
 
 
-def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
+def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Reply:
     key = endpoint.api_key
     if len(key) >= SHORTEST_TELLING_KEY and (key in raw or key in str(headers.raw)):
         raise CallFailed("echo")
@@ -357,7 +357,7 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Answer:
         choice = payload["choices"][0]
         text = choice["message"]["content"] or ""
         usage = payload.get("usage") or {}
-        answer = Answer(
+        answer = Reply(
             text=records.clean(text),
             model=_short(payload.get("model")),
             request_id=_short(headers.get("x-request-id") or payload.get("id")),

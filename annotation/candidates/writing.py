@@ -26,7 +26,7 @@ from pgvector.django import CosineDistance
 from tqdm import tqdm
 
 from annotation.candidates import calls, clean, endpoints, retrieve, wording
-from annotation.candidates.endpoints import Answer, CallFailed, Endpoint
+from annotation.candidates.endpoints import CallFailed, Endpoint, Reply
 from annotation.candidates.generate import step_of
 from annotation.candidates.models import Candidate, Generated, Proposal
 from annotation.candidates.review import rules_of
@@ -206,14 +206,14 @@ def _asked_for_text(candidate: Candidate, server: Endpoint, name: str, prompt: P
     return stored["text"]
 
 
-def _called(candidate: Candidate, server: Endpoint, messages: list[dict]) -> Answer:
+def _called(candidate: Candidate, server: Endpoint, messages: list[dict]) -> Reply:
     answer, seconds = calls.call(candidate.study_id, server, messages)
     calls.paid(candidate, server, answer, seconds)
     return answer
 
 
 def _store_answer(
-    row: Candidate, server: Endpoint, draft: Draft, answer: Answer, cleaned: clean.Cleaned
+    row: Candidate, server: Endpoint, draft: Draft, answer: Reply, cleaned: clean.Cleaned
 ) -> None:
     """Store an answer in its row; where its attempt came too late that is logged alone."""
     text = cleaned.text
@@ -251,7 +251,7 @@ def _store_answer(
 
 
 def _looked_over(
-    row: Candidate, server: Endpoint, answer: Answer, text: str
+    row: Candidate, server: Endpoint, answer: Reply, text: str
 ) -> tuple[list[str], str]:
     """What the text checks say of an answer, and whether it waits for a curator."""
     query = row.query

@@ -133,7 +133,7 @@ def retry_jobs(rows: QuerySet) -> int:
     )
 
 
-def notify(task: "Task", pk: object) -> bool:
+def enqueue(task: "Task", pk: object) -> bool:
     """Send ``task`` for the row ``pk``; without a broker the row waits for the periodic task."""
     # Here, because every model of a job imports this module, and most commands send nothing.
     from kombu.exceptions import OperationalError as BrokerError

@@ -39,9 +39,9 @@ def import_upload(pk: str) -> None:
 def import_uploads() -> None:
     """Notify workers of every upload that nobody imports; called by beat."""
     for pk in release_import.due():
-        jobs.notify(import_upload, pk)
+        jobs.enqueue(import_upload, pk)
 
 
 def notify(release_id: int) -> None:
     """Notify a worker of a release at once."""
-    jobs.notify(build, release_id)
+    jobs.enqueue(build, release_id)

@@ -62,7 +62,7 @@ def import_release(request: UserRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             job = release_import.request_import(by=request.user, **form.cleaned_data)
-            jobs.notify(tasks.import_upload, job.pk)
+            jobs.enqueue(tasks.import_upload, job.pk)
             messages.success(request, _("The release is being imported."))
             return redirect("release-import")
     # Those with a digest are records of what came in, one more row of each upload.

@@ -140,7 +140,7 @@ NO_SHARED = f"no two annotators share {SHARED} items that the model judged"
 
 
 @dataclass(frozen=True)
-class Votes:
+class CodedVotes:
     """People's votes, one row each: whole-number codes of item, worker and label.
 
     ``items`` and ``categories`` are how many there are.
@@ -164,7 +164,7 @@ class Rows:
     comparisons: int
 
 
-def pairs(votes: Votes, least: int = SHARED) -> Rows:
+def pairs(votes: CodedVotes, least: int = SHARED) -> Rows:
     """Every two annotators' labels of the items that both judged, ``least`` items or more."""
     order = np.lexsort((votes.worker, votes.item))
     item, worker, code = votes.item[order], votes.worker[order], votes.code[order]
@@ -192,14 +192,14 @@ def beside(people: Rows, model: np.ndarray) -> tuple[Rows, Rows]:
     return same, Rows(place, item, model[item], other, 2 * same.comparisons)
 
 
-def against_majority(votes: Votes, model: np.ndarray) -> Rows:
+def against_majority(votes: CodedVotes, model: np.ndarray) -> Rows:
     """A model's labels with what more than half of the people say, where they do."""
     most = majority(votes)
     item = np.flatnonzero((most >= 0) & (model >= 0))
     return _with_least(np.zeros(len(item), int), item, model[item], most[item], 1)
 
 
-def majority(votes: Votes) -> np.ndarray:
+def majority(votes: CodedVotes) -> np.ndarray:
     """The label (items,) of more than half of an item's votes; -1 where there is none."""
     cell = votes.item * votes.categories + votes.code
     counts = np.bincount(cell, minlength=votes.items * votes.categories)
@@ -225,7 +225,7 @@ def kappas(rows: Rows, categories: int, weight: np.ndarray | None = None) -> np.
     return np.divide(observed - chance, n**2 - chance, out=blank, where=n**2 - chance > 1e-9)
 
 
-def mean_kappa(rows: Rows, votes: Votes, reason: str) -> Coefficient:
+def mean_kappa(rows: Rows, votes: CodedVotes, reason: str) -> Coefficient:
     """The mean Cohen's kappa of the comparisons, with its interval over items."""
     value = _mean(kappas(rows, votes.categories))
     if np.isnan(value):
@@ -234,7 +234,7 @@ def mean_kappa(rows: Rows, votes: Votes, reason: str) -> Coefficient:
     return with_resamples(value, draws)
 
 
-def difference(people: Rows, model: Rows, votes: Votes) -> Coefficient:
+def difference(people: Rows, model: Rows, votes: CodedVotes) -> Coefficient:
     """Mean kappa of two people less that of the model and a person, drawn over the same items."""
 
     def once(weight: np.ndarray | None = None) -> float:
@@ -258,7 +258,7 @@ def mean_spearman(rows: Rows, categories: int, reason: str) -> Coefficient:
     return Coefficient(float(np.mean(defined))) if defined else undefined(reason)
 
 
-def spearman_with_mean(votes: Votes, model: np.ndarray) -> Coefficient:
+def spearman_with_mean(votes: CodedVotes, model: np.ndarray) -> Coefficient:
     """Spearman of a model's ratings with the people's mean rating of an item, over items."""
     counts = np.bincount(votes.item, minlength=votes.items)
     sums = np.bincount(votes.item, votes.code, minlength=votes.items)

@@ -40,4 +40,4 @@ def draw_further() -> None:
 
 def notify(run_id: int) -> None:
     """Notify a worker of a run."""
-    jobs.notify(work, run_id)
+    jobs.enqueue(work, run_id)

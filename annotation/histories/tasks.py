@@ -45,4 +45,4 @@ def remind() -> None:
 
 def notify(upload_id: UUID | str) -> None:
     """Notify a worker of an upload at once."""
-    jobs.notify(read_upload, upload_id)
+    jobs.enqueue(read_upload, upload_id)

@@ -22,4 +22,4 @@ def notify_due() -> None:
 
 def notify(pk: UUID | str) -> None:
     """Notify a worker of an import at once."""
-    jobs.notify(carry_out, pk)
+    jobs.enqueue(carry_out, pk)

@@ -93,13 +93,13 @@ def socket_folder(data: Path) -> Path:
     )
 
 
-def digest(path: Path) -> str:
+def path_digest(path: Path) -> str:
     """Return a short stable name for an absolute path."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def _short_name(data: Path) -> str:
-    return f"attune-{os.geteuid()}-{digest(data)}"
+    return f"attune-{os.geteuid()}-{path_digest(data)}"
 
 
 def _temporary_folders() -> list[str]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 from annotation.local.folders import (
     LocalServiceError,
-    digest,
+    path_digest,
     private_folder,
     read_or_create,
     socket_folder,
@@ -353,7 +353,7 @@ def _root_home(data: Path) -> Path:
             )
         return home
     entry = _ensure_account()
-    home = Path(tempfile.mkdtemp(dir=ACCOUNT_HOME, prefix=f"{digest(data)}-"))
+    home = Path(tempfile.mkdtemp(dir=ACCOUNT_HOME, prefix=f"{path_digest(data)}-"))
     sockets = home / "socket"
     sockets.mkdir(mode=0o700)
     for folder in (home, sockets):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from annotation.local.folders import LocalServiceError, digest
+from annotation.local.folders import LocalServiceError, path_digest
 from annotation.product import HOME
 
 
@@ -82,7 +82,7 @@ def listed(data: Path) -> Iterator[None]:
 
     Where this copy of Attune lies in a folder that cannot be written, commands need ATTUNE_DATA.
     """
-    entry = FOLDER / digest(data)
+    entry = FOLDER / path_digest(data)
     with contextlib.suppress(OSError):
         FOLDER.mkdir(mode=0o700, exist_ok=True)
         entry.write_text(str(data), encoding="utf-8")

@@ -8,7 +8,7 @@ def collect() -> None:
     """Make messages of new events and notify workers of those to send; called by beat."""
     deliver.collect()
     for delivery in deliver.deliveries_due():
-        jobs.notify(send, delivery)
+        jobs.enqueue(send, delivery)
 
 
 @app.task(name="annotation.webhooks.tasks.send", soft_time_limit=25, time_limit=30)

@@ -62,7 +62,7 @@ def change(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     webhook = get_object_or_404(Webhook, study=study, pk=pk)
     action = request.POST.get("action")
     if action == "test":
-        jobs.notify(tasks.send, deliver.test(webhook).pk)
+        jobs.enqueue(tasks.send, deliver.test(webhook).pk)
         messages.success(request, _("A test message is on its way: it appears below."))
     elif action == "pause":
         deliver.pause(webhook, by=request.user)
@@ -91,5 +91,5 @@ def replay(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
     """Send a message once more."""
     delivery = get_object_or_404(Delivery, webhook__study=study, pk=pk)
     deliver.replay(delivery)
-    jobs.notify(tasks.send, delivery.pk)
+    jobs.enqueue(tasks.send, delivery.pk)
     return redirect("webhooks", study.slug)

@@ -37,7 +37,7 @@ def test_a_call_sends_the_key_the_model_and_the_parameters_and_nothing_else(fake
     fake.replies = [Reply("Hi.", headers={"x-request-id": "r-77"})]
     endpoint = endpoints._endpoint(1, fake.config(max_tokens=9, parameters={"temperature": 0.5}))
     answer = endpoints.call(endpoint, HELLO)
-    assert answer == endpoints.Answer("Hi.", "fake-7b-2026", "r-77", 7, 5, "stop")
+    assert answer == endpoints.Reply("Hi.", "fake-7b-2026", "r-77", 7, 5, "stop")
     path, headers, _ = fake.requests[0]
     assert path == "/v1/chat/completions"
     assert headers["authorization"] == f"Bearer {KEY}"

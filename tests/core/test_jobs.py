@@ -101,7 +101,7 @@ class Broker:
 
 
 def test_without_a_broker_the_row_waits(job, caplog):
-    assert not jobs.notify(Broker(), job.pk)
+    assert not jobs.enqueue(Broker(), job.pk)
     assert "no broker" in caplog.text
     assert list(jobs.startable(ROWS())) == [job]
 

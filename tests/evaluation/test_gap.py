@@ -12,11 +12,11 @@ from annotation.evaluation.raters import import_verdicts
 from tests.evaluation.conftest import ROWS, write
 
 
-def votes(table) -> gap.Votes:
+def votes(table) -> gap.CodedVotes:
     """Votes from rows of labels, an annotator a column; -1 for none."""
     table = np.array(table)
     item, worker = np.nonzero(table >= 0)
-    return gap.Votes(item, worker, table[item, worker], len(table), int(table.max()) + 1)
+    return gap.CodedVotes(item, worker, table[item, worker], len(table), int(table.max()) + 1)
 
 
 def test_every_pair_of_votes_on_an_item_is_found_once():

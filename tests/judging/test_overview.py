@@ -353,9 +353,9 @@ def test_who_runs_a_study_sees_how_far_it_is_and_with_how_many(cast, tea, login)
     ],
 )
 def test_who_runs_a_study_is_told_what_it_needs_next(counts, page):
-    row = overview.Row(Study(status="open"), None, [], [], None, counts)
+    row = overview.DeskRow(Study(status="open"), None, [], [], None, counts)
     assert (row.next_step or (None, None))[1] == page
-    assert overview.Row(Study(status="closed"), None, [], [], None, counts).next_step is None
+    assert overview.DeskRow(Study(status="closed"), None, [], [], None, counts).next_step is None
 
 
 def _open_one(cast, study):

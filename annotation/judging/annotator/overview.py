@@ -159,7 +159,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Row:
+class DeskRow:
     """A study on somebody's desk, with what needs them there."""
 
     study: Study

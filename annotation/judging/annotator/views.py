@@ -97,7 +97,7 @@ def home(request: UserRequest) -> HttpResponse:
     for study in studies:
         study.answers = answers.get(study.pk, [])
     rows = [
-        overview.Row(
+        overview.DeskRow(
             study,
             places.get(study.pk),
             unread.get(study.pk, []),

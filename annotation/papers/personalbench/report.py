@@ -161,7 +161,7 @@ class _People:
         number = {label: n for n, label in enumerate(labels)}
         codes = np.array([number[label] for label in read.votes.labels])
         self.names, self.left_out = list(read.votes.tasks), 0
-        self.votes = gap.Votes(
+        self.votes = gap.CodedVotes(
             item=np.asarray(read.votes.task, dtype=int),
             worker=np.asarray(read.votes.worker, dtype=int),
             code=codes[read.votes.label],
@@ -180,7 +180,7 @@ class _People:
         self.names = [name for name, there in zip(self.names, oriented, strict=True) if there]
         self.left_out = int((~oriented).sum())
         items = len(self.names)
-        self.votes = gap.Votes(number[v.item[at]], v.worker[at], code, items, v.categories)
+        self.votes = gap.CodedVotes(number[v.item[at]], v.worker[at], code, items, v.categories)
 
     def of_model(self, label_of: dict, labels: Sequence[str]) -> np.ndarray:
         """A model's labels as codes, an item each; -1 for none."""
@@ -202,7 +202,7 @@ def sides_of(points: int) -> np.ndarray:
 def _labels(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
     """Agreement on attributes (accepted or problematic) and relevance."""
     merged, v = classes(labels), people.votes
-    votes = gap.Votes(v.item, v.worker, merged[v.code], v.items, 2)
+    votes = gap.CodedVotes(v.item, v.worker, merged[v.code], v.items, 2)
     pairs = gap.pairs(votes)
     return {
         "agreement": _agreement(votes),
@@ -225,12 +225,19 @@ def _between_models(
     codes = np.array(every, dtype=int).reshape(len(every), people.votes.items)
     worker, item = np.nonzero(codes >= 0)
     categories = int(merged.max()) + 1
-    votes = gap.Votes(item, worker, merged[codes[worker, item]], people.votes.items, categories)
+    votes = gap.CodedVotes(
+        item, worker, merged[codes[worker, item]], people.votes.items, categories
+    )
     return gap.mean_kappa(gap.pairs(votes), votes, NO_MODELS)
 
 
 def _label_model(
-    model: str, codes: np.ndarray, merged: np.ndarray, votes: gap.Votes, pairs: gap.Rows, k: int
+    model: str,
+    codes: np.ndarray,
+    merged: np.ndarray,
+    votes: gap.CodedVotes,
+    pairs: gap.Rows,
+    k: int,
 ) -> dict:
     two = np.where(codes >= 0, merged[codes], -1)
     people, single = gap.beside(pairs, two)
@@ -260,7 +267,7 @@ def _ratings(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
     """Agreement on ratings from 1 to the scale's end, the personalised answer much better."""
     v, k = people.votes, len(labels)
     side = sides_of(k)
-    sides = gap.Votes(v.item, v.worker, side[v.code], v.items, 3)
+    sides = gap.CodedVotes(v.item, v.worker, side[v.code], v.items, 3)
     return {
         **_means(v.code, k),
         "spearman": gap.mean_spearman(gap.pairs(v), k, gap.NO_PAIR),
@@ -285,13 +292,13 @@ def _means(ratings: np.ndarray, k: int) -> dict:
     return {"no_better": no_better, "mean_rating": float(ratings.mean() + 1)}
 
 
-def _side_kappa(codes: np.ndarray, side: np.ndarray, sides: gap.Votes) -> Coefficient:
+def _side_kappa(codes: np.ndarray, side: np.ndarray, sides: gap.CodedVotes) -> Coefficient:
     """The mean Cohen's kappa of a model's side with that of a person."""
     _, single = gap.beside(gap.pairs(sides), np.where(codes >= 0, side[codes], -1))
     return gap.mean_kappa(single, sides, gap.NO_SHARED)
 
 
-def _rating_model(model: str, codes: np.ndarray, votes: gap.Votes, k: int) -> dict:
+def _rating_model(model: str, codes: np.ndarray, votes: gap.CodedVotes, k: int) -> dict:
     rated, said = codes[codes >= 0], codes[votes.item]
     _, single = gap.beside(gap.pairs(votes), codes)
     return {
@@ -304,7 +311,7 @@ def _rating_model(model: str, codes: np.ndarray, votes: gap.Votes, k: int) -> di
     }
 
 
-def _agreement(votes: gap.Votes) -> list[tuple]:
+def _agreement(votes: gap.CodedVotes) -> list[tuple]:
     """Agreement of people; kappas differ much where one label is rare, so three are shown."""
     counts = kappas.count_votes(votes.item, votes.code, votes.items, votes.categories)
     patterns = kappas.patterns_of(counts)
