@@ -23,8 +23,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kills processes
 def model():
     """A model server that holds its first answer back until it is released."""
     fake = Fake()
+    fake.received = threading.Event()
 
     def hold(handler):
+        fake.received.set()
         fake.released.wait(SECONDS)
         handler.send(Reply())
 
