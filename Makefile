@@ -52,9 +52,8 @@ help:
 up: $(INSTALLED)
 	@exec $(RUN) manage.py up
 
-# Three on two cores: one in eight of a worker's seconds waits for a browser or a process.
 test: $(INSTALLED_DEV) $(CHROMIUM)
-	$(RUN) -m pytest -n 3 --dist loadfile --no-loadscope-reorder --randomly-seed=1
+	$(RUN) -m pytest -n 2 --dist loadfile --no-loadscope-reorder --randomly-seed=1
 
 # None failed (the run broke off): pytest's exit code 5.
 test-failed: $(INSTALLED_DEV) $(CHROMIUM)
