@@ -36,9 +36,11 @@ def engine() -> str | None:
 def run(*words: str | Path, **options: object) -> str:
     """Run the engine with `words`; what it prints. An error shows what it said."""
     command = [engine() or "podman", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, **options)
+    captured = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+    done = subprocess.run(command, text=True, **captured)
     if done.returncode:
-        sys.exit(f"{shlex.join(command)} failed:\n{done.stdout[-2000:]}{done.stderr[-4000:]}")
+        said = f"{done.stdout[-2000:]}{(done.stderr or '')[-4000:]}"
+        sys.exit(f"{shlex.join(command)} failed:\n{said}")
     return done.stdout.strip()
 
 
