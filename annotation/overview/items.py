@@ -395,13 +395,20 @@ def _assign(study: Study, items: list[Item], people: str = "") -> int:
 
 
 def _annotators(study: Study, people: str) -> dict[int, User]:
-    """The annotators that ``people`` names, by their ids; DomainError where one is none."""
-    known: dict[str, dict[int, User]] = defaultdict(dict)
+    """The annotators that ``people`` names, by their ids; DomainError where one is none.
+
+    Who is called like a crowd source or a language is meant alone.
+    """
+    persons: dict[str, dict[int, User]] = defaultdict(dict)
+    groups: dict[str, dict[int, User]] = defaultdict(dict)
     members = study.memberships.filter(role="annotator", left_at=None).select_related("user")
     sources = dict(study.crowd_entries.values_list("user", "source__name"))
     for user in (member.user for member in members):
-        for key in (user.email, user.name, sources.get(user.pk), *(user.reads or ())):
-            known[(key or "").lower()][user.pk] = user
+        for key in (user.email, user.name):
+            persons[(key or "").lower()][user.pk] = user
+        for key in (sources.get(user.pk), *(user.reads or ())):
+            groups[(key or "").lower()][user.pk] = user
+    known = groups | persons
     names = [name.strip() for name in people.replace("\n", ",").split(",") if name.strip()]
     if missing := [name for name in names if name.lower() not in known]:
         raise DomainError(_("“%s” is no annotator of this study.") % missing[0][:80])

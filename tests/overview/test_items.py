@@ -143,6 +143,10 @@ def test_items_are_assigned_to_all_of_a_crowd_link_or_a_language_by_turns(voted,
     assert sorted(reserved.values_list("reserved_for__name", flat=True)) == ["Dee", "Eli"]
     items.act(tea, voted[2:], "open", by=by)
     assert items.act(tea, voted[2:], "assign", by=by, people="KO") == 2
+    items.act(tea, voted[2:], "open", by=by)
+    cast.member("Ko", tea, "annotator")  # called like the language: meant alone
+    assert items.act(tea, voted[2:], "assign", by=by, people="ko") == 2
+    assert reserved.filter(reserved_for__name="Ko").count() == 2
 
 
 def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
