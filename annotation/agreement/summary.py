@@ -513,12 +513,14 @@ def tiers(board: Board, about: About) -> dict:
         checks = (tier["in_band"], tier["new_panel_kappa"], tier["new_panel_in_band"], note)
         rows.append((tier_name(name), *_group(tier), *(band or (None, None)), *checks))
         limits = (kappa["value"], kappa.get("low"), kappa.get("high"))
-        marks.append(Dot(f"{tier_name(name)} ({tier['items']})", *limits, band))
+        if tier["items"]:
+            marks.append(Dot(f"{tier_name(name)} ({tier['items']})", *limits, band))
     header: tuple[str, ...] = (_("Tier"), _("Items"), _("Votes an item"), _("Percent agreement"))
     header += (_("Symmetric kappa"), _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"))
     header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
     header += (_("New panel's kappa"), _("In band"), _("Note"))
-    svg = about.draw(charts.dots, marks, axes=(_("Symmetric kappa"), _("Tier (items)")))
+    axes = (_("Symmetric kappa"), _("Tier (items)"))
+    svg = about.draw(charts.dots, marks, axes=axes) if marks else ""
     items = result.tiers["all"]["items"]
     return {"header": header, "rows": rows, "svg": svg, "votes": result.votes, "items": items}
 

@@ -252,6 +252,14 @@ def test_a_figure_leaves_as_svg_png_and_csv_with_method_and_n(judged, page, name
     assert rows == cells
 
 
+def test_a_tier_without_items_is_a_row_and_no_mark(judged):
+    recompute.recompute(judged, "better")
+    figure = figure_of(Board(judged, judged.tasks.get(name="better")), "tiers")
+    filled = [f"{name} ({items})" for name, items, *_ in figure.rows[1:] if items]
+    assert 0 < len(filled) < len(figure.rows) - 1
+    assert list(dict.fromkeys(re.findall(r">([^<>]+ \(\d+\))<", figure.svg))) == filled
+
+
 def test_the_win_matrix_counts_what_each_strategy_won(board):
     figure = figure_of(board, "strategy_wins")
     assert figure.rows == [("A1", "A2", 11, 6 / 11), ("A2", "A1", 11, 5 / 11)]
