@@ -520,7 +520,8 @@ def tiers(board: Board, about: About) -> dict:
     header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
     header += (_("New panel's kappa"), _("In band"), _("Note"))
     axes = (_("Symmetric kappa"), _("Tier (items)"))
-    svg = about.draw(charts.dots, marks, axes=axes) if marks else ""
+    told = any(mark.value is not None for mark in marks)
+    svg = about.draw(charts.dots, marks, axes=axes) if told else ""
     items = result.tiers["all"]["items"]
     return {"header": header, "rows": rows, "svg": svg, "votes": result.votes, "items": items}
 
