@@ -36,7 +36,7 @@ def test_who_disagrees_with_everybody_gets_a_sign_with_its_evidence_and_rule(cas
     sign = next(sign for sign in one.signs if sign.name == "disagrees")
     assert sign.evidence.startswith("0 of 60 votes with the majority of the others")
     assert "under 0.001" in sign.rule
-    assert [sign.name for sign in of(tea, others[0]).signs] == []
+    assert "disagrees" not in [sign.name for sign in of(tea, others[0]).signs]
     assert reliability.raters(tea)[0].user == ann
 
 
@@ -63,7 +63,7 @@ def test_fifty_votes_are_needed_for_a_sign_of_disagreement(cast, tea):
         purposes(tea, person, number=1)
     purposes(tea, ann, number=2)
     assert of(tea, ann).compared == 49
-    assert of(tea, ann).signs == []
+    assert "disagrees" not in [sign.name for sign in of(tea, ann).signs]
 
 
 def test_votes_of_a_large_study_are_read_again_once_one_changed(cast, tea, monkeypatch):
