@@ -17,21 +17,6 @@ def test_claim_answers_the_slot_and_again_the_same(cast, tea, ann):
     first = ann("POST", "studies/tea/claim/")
     assert first.status_code == 200
     body = first.json()
-    assert set(body) == {
-        *(
-            "slot",
-            "task",
-            "kind",
-            "query",
-            "turns",
-            "need",
-            "persona",
-            "options",
-            "lease_expires_at",
-        ),
-        *("question", "attribute", "conversations", "gold", "claims", "questions"),
-        *("settings", "proposal"),
-    }
     assert body["proposal"] is None
     assert (body["task"], body["kind"], len(body["options"])) == ("best", "selection", 3)
     assert set(body["options"][0]) == {"id", "text"}
@@ -60,13 +45,6 @@ def test_the_same_key_is_answered_200_with_the_same_body_and_another_body_409(ca
     other = ann("POST", path, body | {"choice": slot["options"][0]["id"]}, **key)
     assert (other.status_code, other["Content-Type"]) == (409, "application/problem+json")
     assert Judgment.objects.count() == 1
-
-
-def test_a_submit_without_a_key_is_refused(cast, tea, ann):
-    cast.open(tea)
-    slot = ann("POST", "studies/tea/claim/").json()
-    answer = ann("POST", f"slots/{slot['slot']}/judgment/", {"choice": slot["options"][0]["id"]})
-    assert (answer.status_code, answer.json()["code"]) == (400, "key")
 
 
 def test_a_released_slot_goes_to_somebody_else(cast, tea, ann, client):
@@ -110,10 +88,3 @@ def test_studies_lists_my_own_with_my_role(cast, tea, ann):
     page = ann("GET", "studies/").json()
     assert [(one["slug"], one["role"]) for one in page["results"]] == [("tea", "annotator")]
     assert ann("GET", "studies/rain/").status_code == 404
-
-
-def test_a_made_up_cursor_is_refused(cast, tea, client):
-    rui = Caller(client, cast.person("Rui"))
-    for cursor in ("cD14", "cD0lMDA=", "cj0xJnA9YWJj", "cD05OTk5OTk5OTk5OTk5OTk5OTk5OTk5"):
-        answer = rui("GET", f"studies/tea/judgments/?cursor={cursor}")
-        assert (answer.status_code, answer["Content-Type"]) == (404, "application/problem+json")

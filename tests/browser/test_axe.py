@@ -118,7 +118,6 @@ def test_the_pages_of_ones_own_history_have_no_violation(page, check, cast, let_
     ann = cast.person("Ann")
     let_in(page, ann)
     names = ("", "uploads/", "privacy/", "consent/")
-    check(page, *(f"/history/{name}" for name in names))
     session = fill_history(ann)
     check(page, *(f"/history/{name}" for name in (*names, "?q=tea&state=pending")))
     check(page, f"/history/sessions/{session.pk}/", f"/history/sessions/{session.pk}/?as=others")
@@ -164,7 +163,7 @@ def test_an_administrators_pages_have_no_violation(page, check, cast, let_in, bu
     dora = cast.member("Dora", busy, "administrator")
     Invitation.issue(busy, "annotator", by=dora)
     let_in(page, dora)
-    check(page, "/studies/tea/settings/", "/studies/tea/people/")
+    check(page, "/studies/tea/people/")
     page.get_by_role("button", name="Make an invitation link").click()
     page.locator(".secret").wait_for()
     assert check.look(page) == []
@@ -210,7 +209,8 @@ def test_the_pages_of_each_person_have_no_violation(page, check, cast, let_in, b
     busy.queries.update(text="Rechtsschutzversicherungsgesellschaften" * 4)
     if person:
         let_in(page, cast.person(person))
-    check(page, *addresses(busy, person), "/studies/rain/consent/", "/studies/none/")
+    other = ("/studies/rain/consent/", "/studies/none/") if person == "Ann" else ()
+    check(page, *addresses(busy, person), *other)
 
 
 @pytest.mark.proof

@@ -11,7 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts.models import ApiToken
 from annotation.judging.models import (
     Batch,
     Checks,
@@ -54,28 +53,6 @@ def test_a_get_shows_the_persona_the_query_and_every_answer(cast, tea, ann):
     assert "Mina Park" in page
     assert "What should I read about best-q1?" in page
     assert page.count("<strong>one</strong> walk") == 3
-
-
-def test_a_field_that_the_task_hides_is_on_neither_page_nor_api(cast, tea, ann, client):
-    fields = ["Demographics.Age", "Preference", "Nothing.There"]
-    cast.persona(
-        tea,
-        "hides",
-        Demographics={"Age": "AGE-CANARY", "Gender": "GENDER-SHOWN"},
-        Preference={"Social": "SOCIAL-CANARY"},
-    )
-    cast.open(tea, hidden=fields)
-    page = ann.get(URL).content.decode()
-    _, key = ApiToken.issue(cast.person("Ann"), 1)
-    claimed = client.post(
-        "/api/v1/studies/tea/claim/", headers={"Authorization": f"Bearer {key}"}
-    ).json()
-    assert claimed["persona"]["Demographics"] == {"Gender": "GENDER-SHOWN"}
-    assert "hidden" not in claimed["settings"]
-    for text in (page, str(claimed)):
-        assert "GENDER-SHOWN" in text
-        assert "CANARY" not in text
-        assert "Demographics.Age" not in text
 
 
 def test_without_javascript_a_submit_goes_on_by_redirect(cast, tea, ann):
@@ -186,14 +163,6 @@ def test_without_consent_the_way_leads_to_the_consent_page(cast, tea, login):
     assert dora.get(URL).status_code == 200
 
 
-def test_withdrawn_consent_stops_work_on_the_next_request(cast, tea, ann):
-    cast.open(tea)
-    form = filled(ann.get(URL))
-    ann.post("/studies/tea/consent/", {"decision": "withdraw"})
-    assert ann.post(URL, form)["Location"] == "/studies/tea/consent/"
-    assert Judgment.objects.count() == 0
-
-
 def test_a_closed_study_hands_out_nothing_and_takes_what_is_in_hand(cast, tea, ann):
     cast.open(tea, items=2)
     form = filled(ann.get(URL))
@@ -214,16 +183,6 @@ def test_submit_and_next_take_eleven_statements(cast, tea, ann, items):
     assert 'name="slot"' in answer.content.decode()
     statements = [q["sql"] or "a prepared one" for q in queries if "SAVEPOINT" not in str(q["sql"])]
     assert len(statements) == 11, "\n".join(statements)
-
-
-def test_the_page_names_no_model_strategy_or_external_id(cast, tea, ann):
-    cast.open(tea)
-    page = ann.get(URL)
-    # A token is random and may hold any two signs.
-    text = re.sub(r'"csrfmiddlewaretoken" value="\w+"', "", page.content.decode())
-    text += str(page.headers)
-    for word in ("secret-model", "A1", "A2", "A3", "strategy", "best-q1-0", "best-best"):
-        assert word not in text
 
 
 def draft_of(page, **more) -> dict:

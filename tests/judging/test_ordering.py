@@ -1,11 +1,13 @@
 """Order and pairing: balanced within every item, seeded, and telling nothing."""
 
+import itertools
 from collections import Counter
 from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from annotation.judging import ordering
 
@@ -27,16 +29,22 @@ def test_an_order_is_a_permutation_and_stays_the_same(item, ordinal, options):
 
 
 @pytest.mark.parametrize("options", [2, 3])
-def test_first_slots_of_many_items_show_every_answer_first_equally_often(options):
-    first = Counter(ordering.shown_order(uuid4(), 0, options)[0] for _ in range(6000))
-    expected = 6000 / options
-    chi_square = sum((first[o] - expected) ** 2 / expected for o in range(1, options + 1))
-    assert chi_square < 20  # 1 in 20,000 for two degrees of freedom
+def test_the_place_of_an_answer_on_the_page_tells_nothing(options):
+    """Chi-square over many items: every order equally often, also for the first slot alone."""
+    items = [uuid4() for _ in range(1200)]
+    orders = list(itertools.permutations(range(1, options + 1)))
+    for ordinals in ([0], range(9)):
+        seen = Counter(ordering.shown_order(item, n, options) for item in items for n in ordinals)
+        # Nine slots of one item are balanced, so the counts are closer than chance, never further.
+        assert chisquare([seen[order] for order in orders]).pvalue > 1e-4
 
 
-def test_three_answers_follow_each_other_in_both_senses():
-    orders = {ordering.shown_order(uuid4(), 0, 3) for _ in range(500)}
-    assert len(orders) == 6
+def test_the_order_in_which_answers_were_made_does_not_decide_their_numbers():
+    made = ["A1", "A2", "A3"]
+    first = Counter(ordering.triple(made, made, f"task/{n}")[0] for n in range(900))
+    assert chisquare([first[one] for one in made]).pvalue > 1e-4
+    left = Counter(ordering.pairs(made, made, 1, f"task/{n}")[0][0] for n in range(900))
+    assert chisquare([left[one] for one in made]).pvalue > 1e-4
 
 
 @given(st.lists(st.uuids().map(str), min_size=2, max_size=6, unique=True), st.integers(1, 20))

@@ -78,7 +78,7 @@ class Row:
     leads: str = "/accounts/login/"
     # Methods that may change nothing where they are allowed.
     inert: set = field(default_factory=set)
-    changes: set = field(default_factory=lambda: {"POST"})
+    changes: set = field(default_factory=lambda: {"POST", "PUT", "PATCH", "DELETE"})
     # Whatever is asked of it changes something, a refusal too.
     restless: bool = False
 
@@ -108,12 +108,14 @@ def _slug(w) -> dict:
     return {"slug": w.tea.slug}
 
 
-def page(allow, *, args=_slug, may=None, among=STANDINGS, **kwargs) -> Row:
+def page(allow, data=None, *, args=_slug, may=None, among=STANDINGS, **kwargs) -> Row:
     """A page; lower-case keywords are fields of the row, upper-case ones statuses.
 
     ``allow`` is a policy or a set of roles, ``may`` has the policies of methods with another one.
-    ``SAFE`` is the status of GET and of HEAD.
+    ``data`` is what is sent, or gets the world for it. ``SAFE`` is the status of GET and of HEAD.
     """
+    if data is not None:
+        kwargs["data"] = data if callable(data) else lambda w: data
     methods = {name: kwargs.pop(name) for name in METHODS if name in kwargs}
     if "SAFE" in kwargs:
         methods |= dict.fromkeys(("GET", "HEAD"), kwargs.pop("SAFE"))
@@ -122,14 +124,29 @@ def page(allow, *, args=_slug, may=None, among=STANDINGS, **kwargs) -> Row:
     return Row(allow, methods, asked | (may or {}), among, args=args, **kwargs)
 
 
-def own(allow, **kwargs) -> Row:
+def look(allow, **kwargs) -> Row:
+    """A page to read."""
+    return page(allow, SAFE=200, **kwargs)
+
+
+def act(allow, data=None, **kwargs) -> Row:
+    """A button, which leads on."""
+    return page(allow, data, POST=302, **kwargs)
+
+
+def form(allow, data=None, **kwargs) -> Row:
+    """A page with a form, which leads on."""
+    return page(allow, data, SAFE=200, POST=302, **kwargs)
+
+
+def own(allow, data=None, **kwargs) -> Row:
     """A page whose address names nothing."""
-    return page(allow, args=_none, **kwargs)
+    return page(allow, data, args=_none, **kwargs)
 
 
-def api(allow, *, args=_slug, **kwargs) -> Row:
+def api(allow, data=None, *, args=_slug, **kwargs) -> Row:
     """A route of the REST API."""
-    return page(allow, args=args, api=True, **kwargs)
+    return page(allow, data, args=args, api=True, **kwargs)
 
 
 def api_rows(policy, row) -> Row:
@@ -188,12 +205,10 @@ def _thing(**names) -> dict:
     return {"args": lambda w: of(w.mine, w), "foreign": lambda w: [of(w.other, w)]}
 
 
-def _word(**words) -> dict:
-    """Args with these words, and the same address with a word that names nothing."""
-    return {
-        "args": lambda w: {**_slug(w), **words},
-        "foreign": lambda w: [{**_slug(w), **dict.fromkeys(words, "nonsense")}],
-    }
+def _word(*kept, **words) -> dict:
+    """Args with these words, and the same address with words that name nothing but for ``kept``."""
+    none = words | {name: "nonsense" for name in words if name not in kept}
+    return {"args": lambda w: {**_slug(w), **words}, "foreign": lambda w: [{**_slug(w), **none}]}
 
 
 def _slot(w) -> dict:
@@ -294,8 +309,8 @@ SOURCE = {"name": "Round 2", "completion_code": "C2"}
 
 
 # Who has not consented reads and writes nothing of their own, either.
-def _fresh(*methods) -> dict:
-    return {(method, "fresh"): 403 for method in methods}
+def _fresh(*methods, status=403) -> dict:
+    return {(method, "fresh"): status for method in methods}
 
 
 def _own() -> dict:
@@ -356,13 +371,9 @@ TABLE = {
     # A new one asks for the password once more.
     "tokens": own(LOGGED_IN, GET=200, POST=302, inert={"POST"}),
     "tokens-revoke": own(LOGGED_IN, POST=302, leads="/tokens/"),
-    "reading": own(
-        LOGGED_IN, GET=200, POST=302, data=lambda w: {"reads": ["en"]}, leads="/reading/"
-    ),
-    "language": own(LOGGED_IN, public=True, POST=302, data=lambda w: {"language": "ko"}, leads="/"),
-    "token-revoke": page(
-        {"ann"}, args=lambda w: {"pk": w.tokens["ann"][0].pk}, refused=404, POST=302
-    ),
+    "reading": own(LOGGED_IN, {"reads": ["en"]}, GET=200, POST=302, leads="/reading/"),
+    "language": own(LOGGED_IN, {"language": "ko"}, public=True, POST=302, leads="/"),
+    "token-revoke": act({"ann"}, args=lambda w: {"pk": w.tokens["ann"][0].pk}, refused=404),
     # --- One's own history -----------------------------------------------------------------------
     "history": own(LOGGED_IN, SAFE=200),
     "history-decide": own(
@@ -373,13 +384,11 @@ TABLE = {
     ),
     "history-undecided": own(LOGGED_IN, SAFE=302),
     "history-uploads": own(LOGGED_IN, SAFE=200, POST=302, data=lambda w: {"file": _file({})}),
-    "history-upload": page(
-        {"ann"}, **_history("upload"), POST=302, data=lambda w: {"action": "erase", "sure": "1"}
-    ),
-    "history-session": page({"ann"}, **_history("session"), SAFE=200),
+    "history-upload": act({"ann"}, {"action": "erase", "sure": "1"}, **_history("upload")),
+    "history-session": look({"ann"}, **_history("session")),
     "history-opened": page({"ann"}, **_history("session"), POST=204),
-    "history-mark": page({"ann"}, **_history("session"), POST=302, data=_marked),
-    "history-strike": page({"ann"}, **_history("session"), POST=302, data=lambda w: {"text": "n@"}),
+    "history-mark": act({"ann"}, _marked, **_history("session")),
+    "history-strike": act({"ann"}, {"text": "n@"}, **_history("session")),
     "history-late": own(
         LOGGED_IN,
         POST=302,
@@ -388,9 +397,9 @@ TABLE = {
         inert={"POST"},
         but={("POST", role): 404 for role in LOGGED_IN - {"ann"}},
     ),
-    "history-privacy": own(LOGGED_IN, SAFE=200, POST=302, data=lambda w: {"word": "Rosa"}),
-    "history-word": page({"ann"}, **_history("word"), POST=302),
-    "history-kind": own(LOGGED_IN, POST=302, data=lambda w: {"kind": "email", "state": "rejected"}),
+    "history-privacy": own(LOGGED_IN, {"word": "Rosa"}, SAFE=200, POST=302),
+    "history-word": act({"ann"}, **_history("word")),
+    "history-kind": own(LOGGED_IN, {"kind": "email", "state": "rejected"}, POST=302),
     "history-consent": own(
         LOGGED_IN,
         SAFE=200,
@@ -399,7 +408,7 @@ TABLE = {
         # Only a member knows of the study; the site's administrator has no history in it.
         but={("POST", role): 404 for role in (*STRANGERS, "site")},
     ),
-    "history-forget": own(LOGGED_IN, POST=302, data=lambda w: {"sure": "1"}),
+    "history-forget": own(LOGGED_IN, {"sure": "1"}, POST=302),
     # --- The accounts of allauth ---------------------------------------------------------------
     "account_login": account(OPEN, AWAY),
     "account_logout": account("302 302 302 405 405 405 200", "200 200 302 405 405 405 200"),
@@ -444,19 +453,14 @@ TABLE = {
     # Nobody is setting one up.
     "totp-picture": own(set(), refused=404, SAFE=200),
     # --- Studies -------------------------------------------------------------------------------
-    "clone": page(
-        study.may_administer,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
-    ),
-    "definition": page(study.may_administer, SAFE=200),
+    "clone": form(study.may_administer, {"title": "Again", "slug": "cloned", "parts": ["tasks"]}),
+    "definition": look(study.may_administer),
     "study-try": page(
         study.may_create,
+        {"recipe": "pairwise"},
         among=ANYWHERE,
         args=_none,
         POST=200,
-        data=lambda w: {"recipe": "pairwise"},
         inert={"POST"},
         but={("POST", "left"): 403},
     ),
@@ -466,47 +470,37 @@ TABLE = {
         args=_none,
         GET=200,
         POST=302,
-        data=lambda w: STUDY,
+        data=STUDY,
         # There is nothing to hide: whoever runs no study may not start one.
         but={("GET", "left"): 403, ("POST", "left"): 403},
     ),
-    "settings": page(study.may_administer, SAFE=200, POST=302, data=lambda w: CHANGED),
-    "texts": page(
+    "settings": form(study.may_administer, CHANGED),
+    "texts": form(
         study.may_administer,
+        {"title": "In English"},
         args=lambda w: {"slug": w.tea.slug, "language": "en"},
         foreign=lambda w: [{"slug": w.tea.slug, "language": "ko"}],
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"title": "In English"},
     ),
-    "status": page(study.may_administer, POST=302, data=lambda w: {"status": "closed"}),
-    "consent": page(
-        study.may_open,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"},
-    ),
-    "survey": page(
+    "status": act(study.may_administer, {"status": "closed"}),
+    "consent": form(study.may_open, data=lambda w: {"text": w.tea.consent_text.pk, "agree": "1"}),
+    "survey": form(
         judgment.may_give,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"decision": "withdraw"},
+        data={"decision": "withdraw"},
         # Of somebody who said nothing.
         inert={"POST"},
     ),
-    "survey-questions": page(study.may_administer, SAFE=200, POST=302, data=lambda w: SURVEY),
-    "people": page(member.may_manage, SAFE=200, POST=200, data=lambda w: {"role": "annotator"}),
-    "member": page(
-        member.may_manage, **_thing(pk="member.pk"), POST=302, data=lambda w: {"role": "curator"}
-    ),
-    "revoke": page(member.may_manage, **_thing(pk="invitation.pk"), POST=302),
+    "survey-questions": form(study.may_administer, SURVEY),
+    "people": page(member.may_manage, {"role": "annotator"}, SAFE=200, POST=200),
+    "member": act(member.may_manage, {"role": "curator"}, **_thing(pk="member.pk")),
+    "revoke": act(member.may_manage, **_thing(pk="invitation.pk")),
     "invitation": page(
         LOGGED_IN,
         args=lambda w: {"key": w.mine.key},
         foreign=lambda w: [{"key": "guessed"}, {"key": w.mine.key.swapcase()}],
         public=True,
         GET=200,
-        POST=409,  # members are members already
+        POST=409,
+        # members are members already
         but={
             # Without an account the page says how to get one; strangers join.
             **{("POST", role): 200 for role in UNKNOWN},
@@ -514,8 +508,8 @@ TABLE = {
         },
         inert={"POST"},
     ),
-    "code-make": page(member.may_manage, POST=200, data=lambda w: {"uses": 5, "days": 5}),
-    "code-revoke": page(member.may_manage, **_thing(pk="code.pk"), POST=302),
+    "code-make": page(member.may_manage, {"uses": 5, "days": 5}, POST=200),
+    "code-revoke": act(member.may_manage, **_thing(pk="code.pk")),
     "join": own(
         LOGGED_IN,
         public=True,
@@ -539,8 +533,8 @@ TABLE = {
     ),
     # Nobody has typed a code.
     "join-study": own(LOGGED_IN, public=True, GET=302, POST=302, inert={"POST"}, leads="/join/"),
-    "crowd": page(member.may_manage, SAFE=200, POST=302, data=lambda w: SOURCE),
-    "crowd-close": page(member.may_manage, **_thing(pk="source.pk"), POST=302),
+    "crowd": form(member.may_manage, SOURCE),
+    "crowd-close": act(member.may_manage, **_thing(pk="source.pk")),
     # Without what the platform adds to it, the link opens nothing.
     "crowd-enter": page(
         LOGGED_IN,
@@ -550,15 +544,13 @@ TABLE = {
         but={(method, role): 400 for method in ("GET", "POST") for role in ROLES},
     ),
     "returned": own(LOGGED_IN, public=True, SAFE=200),
-    "return": page(
+    "return": form(
         member.may_return,
-        SAFE=200,
-        POST=302,
         # Annotators who came otherwise have nothing to return.
         but={(method, "ann"): 404 for method in ("GET", "HEAD", "POST")},
     ),
-    "messages": page(message.may_read, SAFE=200, POST=302, data=lambda w: {"body": "Hello."}),
-    "messages-read": page(message.may_read, POST=302, data=lambda w: {"up_to": w.mine.message.pk}),
+    "messages": form(message.may_read, {"body": "Hello."}),
+    "messages-read": act(message.may_read, data=lambda w: {"up_to": w.mine.message.pk}),
     # --- Judging -------------------------------------------------------------------------------
     "judge": page(
         judgment.may_give,
@@ -566,7 +558,7 @@ TABLE = {
         POST=302,
         data=_choice,
         # Without consent: to the consent page.
-        but={("GET", "fresh"): 302},
+        but=_fresh("GET", status=302),
         # The documented exception: opening the page claims a slot or renews its lease.
         changes={"GET", "POST"},
     ),
@@ -575,40 +567,37 @@ TABLE = {
         SAFE=200,
         # Nobody talks in this study. Without consent: to the consent page.
         POST=409,
-        data=lambda w: {"act": "begin"},
-        but={(method, "fresh"): 302 for method in ("GET", "HEAD", "POST")},
+        data={"act": "begin"},
+        but=_fresh("GET", "HEAD", "POST", status=302),
         inert={"POST"},
     ),
-    "talk-setup": page(task.may_change, SAFE=200, POST=302, data=lambda w: {"off": "1"}),
-    "sets": page(
+    "talk-setup": form(task.may_change, {"off": "1"}),
+    "sets": form(
         judgment.may_give,
-        SAFE=200,
         # This study has no sets. Without consent: to the consent page.
-        POST=302,
-        but={(method, "fresh"): 302 for method in ("GET", "HEAD")},
+        but=_fresh("GET", "HEAD", status=302),
         inert={"POST"},
     ),
-    "skip": page(
+    "skip": act(
         judgment.may_give,
-        POST=302,
         data=lambda w: {"slot": str(w.mine.slot.pk), "reason": "No idea."},
         # Somebody else's slot.
-        but={("POST", "fresh"): 404},
+        but=_fresh("POST", status=404),
     ),
-    "guideline": page(study.may_open, SAFE=200),
+    "guideline": look(study.may_open),
     "mine": page(
         judgment.may_read_own,
         GET=200,
         POST=302,
         data=lambda w: {"slot": str(w.judged.pk), "text": "It repeats another one."},
         # Finn has judged nothing.
-        but={("POST", "fresh"): 404},
+        but=_fresh("POST", status=404),
         # A read mark: the curators' answers were seen.
         changes={"GET", "POST"},
     ),
-    "mine-download": page(judgment.may_read_own, SAFE=200),
-    "leave": page(judgment.may_read_own, GET=200, POST=302, data=lambda w: {"choice": "withdraw"}),
-    "tasks": page(task.may_change, SAFE=200, POST=302, data=_task),
+    "mine-download": look(judgment.may_read_own),
+    "leave": page(judgment.may_read_own, {"choice": "withdraw"}, GET=200, POST=302),
+    "tasks": form(task.may_change, _task),
     "remove": page(
         study.may_curate,
         args=lambda w: {"slug": w.tea.slug, "what": "batch", "key": str(w.mine.batch.pk)},
@@ -621,16 +610,14 @@ TABLE = {
         task.may_change, **_thing(name="batch.task.name"), SAFE=200, POST=400, inert={"POST"}
     ),
     "preview-form": page(task.may_change, POST=200, inert={"POST"}),
-    "open-batch": page(
-        batch.may_change, **_thing(name="batch.task.name"), SAFE=200, POST=302, inert={"POST"}
-    ),
-    "close-batch": page(batch.may_change, **_thing(batch="batch.pk"), POST=302),
+    "open-batch": form(batch.may_change, **_thing(name="batch.task.name"), inert={"POST"}),
+    "close-batch": act(batch.may_change, **_thing(batch="batch.pk")),
     "draft": page(
         judgment.may_give,
         POST=204,
         data=lambda w: {"slot": str(w.mine.slot.pk), "reason": "Half a thought."},
         # Somebody else's slot.
-        but={("POST", "fresh"): 404},
+        but=_fresh("POST", status=404),
     ),
     "tour": page(
         judgment.may_give,
@@ -640,20 +627,14 @@ TABLE = {
         but={(method, role): 404 for method in ("GET", "POST") for role in ("fresh", "ann")},
         inert={"POST"},
     ),
-    "beside": page(
-        judgment.may_give,
-        args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
-        foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
-        SAFE=200,
-        but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
+    "beside": look(
+        judgment.may_give, **_thing(slot="slot.pk"), but=_fresh("GET", "HEAD", status=404)
     ),
-    "judge-sources": page(
+    "judge-sources": look(
         judgment.may_give,
-        args=lambda w: {"slug": w.tea.slug, "slot": w.mine.slot.pk},
-        foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
-        SAFE=200,
+        **_thing(slot="slot.pk"),
         # An annotator too, of other slots.
-        but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
+        but=_fresh("GET", "HEAD", status=404),
     ),
     "judged": page(
         judgment.may_give,
@@ -662,300 +643,177 @@ TABLE = {
         GET=200,
         POST=302,
         data=_other_choice,
-        but={(method, "fresh"): 404 for method in ("GET", "POST")},
+        but=_fresh("GET", "POST", status=404),
         # A read mark: the curators' answers were seen.
         changes={"GET", "POST"},
     ),
-    "explained": page(
+    "explained": look(
         judgment.may_give,
         args=lambda w: {"slug": w.tea.slug, "slot": w.trained.pk},
         foreign=lambda w: [{"slug": w.tea.slug, "slot": w.other.slot.pk}],
-        SAFE=200,
         # An annotator too, of other slots.
-        but={(method, "fresh"): 404 for method in ("GET", "HEAD")},
+        but=_fresh("GET", "HEAD", status=404),
     ),
-    "checks": page(
+    "checks": form(check.may_change, {"pass_mark": 80, "gold_every": 20, "repeat_every": 30}),
+    "check-make": form(
         check.may_change,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"pass_mark": 80, "gold_every": 20, "repeat_every": 30},
-    ),
-    "check-make": page(
-        check.may_change,
+        {"purpose": "gold", "label": "1", "explanation": "So."},
         **_of_item("judged"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"purpose": "gold", "label": "1", "explanation": "So."},
     ),
-    "check": page(
-        check.may_change,
-        **_of_item("trained"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"label": "2", "explanation": "So."},
+    "check": form(check.may_change, {"label": "2", "explanation": "So."}, **_of_item("trained")),
+    "check-retire": act(check.may_change, **_of_item("trained")),
+    "adjudicate": look(judgment.may_adjudicate),
+    "adjudicate-item": form(
+        judgment.may_adjudicate, {"label": "2", "reason": "So."}, **_of_item("judged")
     ),
-    "check-retire": page(check.may_change, **_of_item("trained"), POST=302),
-    "adjudicate": page(judgment.may_adjudicate, SAFE=200),
-    "adjudicate-item": page(
-        judgment.may_adjudicate,
-        **_of_item("judged"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"label": "2", "reason": "So."},
-    ),
-    "raters": page(rater.may_read, SAFE=200),
-    "rater": page(rater.may_read, **_rater(), SAFE=200),
-    "rater-pause": page(
-        rater.may_sanction, **_rater(), POST=302, data=lambda w: {"sentence": "Wait."}
-    ),
-    "rater-resume": page(rater.may_sanction, **_rater(), POST=302, inert={"POST"}),
-    "rater-exclude": page(
-        rater.may_sanction, **_rater(), POST=302, data=lambda w: {"reason": "A bot."}
-    ),
-    "rater-requalify": page(rater.may_sanction, **_rater(), POST=302),
-    "rater-bonus": page(
-        rater.may_sanction, **_rater(), POST=302, data=lambda w: {"text": "5 euros"}
-    ),
-    "study": page(result.may_read, SAFE=200),
-    "overview": page(study.may_read, SAFE=200),
-    "items": page(
+    "raters": look(rater.may_read),
+    "rater": look(rater.may_read, **_rater()),
+    "rater-pause": act(rater.may_sanction, {"sentence": "Wait."}, **_rater()),
+    "rater-resume": act(rater.may_sanction, **_rater(), inert={"POST"}),
+    "rater-exclude": act(rater.may_sanction, {"reason": "A bot."}, **_rater()),
+    "rater-requalify": act(rater.may_sanction, **_rater()),
+    "rater-bonus": act(rater.may_sanction, {"text": "5 euros"}, **_rater()),
+    "study": look(result.may_read),
+    "overview": look(study.may_read),
+    "items": form(
         batch.may_read,
-        SAFE=200,
-        POST=302,
         may={"POST": batch.may_change},
         data=lambda w: {"act": "close", "item": [w.judged.item.external_id]},
     ),
-    "planner": page(result.may_read, SAFE=200),
+    "planner": look(result.may_read),
     # Without a task it shows the form again.
     "gap": page(run.may_read, SAFE=200, POST=200, inert={"POST"}, may={"POST": run.may_start}),
     # Nobody has judged such a task there.
-    "gap-json": page(run.may_read, SAFE=200),
-    "gap-file": page(
-        run.may_read,
-        args=lambda w: {**_slug(w), "task": "none", "ending": "csv"},
-        foreign=lambda w: [{**_slug(w), "task": "other", "ending": "csv"}],
-        SAFE=404,
-    ),
-    "groups": page(
-        result.may_read,
-        args=lambda w: {**_slug(w), "task": "none"},
-        foreign=lambda w: [{**_slug(w), "task": "other"}],
-        SAFE=404,
-    ),
+    "gap-json": look(run.may_read),
+    "gap-file": page(run.may_read, **_word("ending", task="none", ending="csv"), SAFE=404),
+    "groups": page(result.may_read, **_word(task="none"), SAFE=404),
     "estimates": page(
         run.may_read,
-        args=lambda w: {**_slug(w), "task": "none"},
-        foreign=lambda w: [{**_slug(w), "task": "other"}],
+        **_word(task="none"),
         SAFE=404,
         POST=404,
         inert={"POST"},
         may={"POST": batch.may_change},
     ),
-    "gap-units": page(
-        run.may_read,
-        args=lambda w: {**_slug(w), "task": "none"},
-        foreign=lambda w: [{**_slug(w), "task": "other"}],
-        SAFE=404,
-    ),
-    "comments": page(
+    "gap-units": page(run.may_read, **_word(task="none"), SAFE=404),
+    "comments": form(
         judgment.may_answer_comments,
-        SAFE=200,
-        POST=302,
         data=lambda w: {"slot": str(w.judged.pk), "text": "Thank you."},
     ),
-    "rater-again": page(run.may_start, **_thing(run="rated.public_id"), POST=302),
-    "audit": page(result.may_read, SAFE=200),
-    "audit-open": page(batch.may_change, POST=302, inert={"POST"}),
-    "ratings": page(result.may_read, **_results(), SAFE=200),
-    "results": page(result.may_read, **_results(), SAFE=200),
-    "figure": page(result.may_read, **_figure(), SAFE=200),
-    "rule-preview": page(result.may_read, **_results(), SAFE=200),
-    "top-up": page(batch.may_change, **_results(), POST=302, inert={"POST"}),
-    "stop-early": page(task.may_change, **_results(), POST=302, data=lambda w: {"below": "hard"}),
-    "result-item": page(result.may_read, **_result_item(), SAFE=200),
+    "rater-again": act(run.may_start, **_thing(run="rated.public_id")),
+    "audit": look(result.may_read),
+    "audit-open": act(batch.may_change, inert={"POST"}),
+    "ratings": look(result.may_read, **_results()),
+    "results": look(result.may_read, **_results()),
+    "figure": look(result.may_read, **_figure()),
+    "rule-preview": look(result.may_read, **_results()),
+    "top-up": act(batch.may_change, **_results(), inert={"POST"}),
+    "stop-early": act(task.may_change, {"below": "hard"}, **_results()),
+    "result-item": look(result.may_read, **_result_item()),
     # --- Personas and queries ------------------------------------------------------------------
-    "personas": page(
-        persona.may_change, SAFE=200, POST=302, data=lambda w: {"file": _file(PERSONA)}
-    ),
-    "attributes": page(
-        persona.may_change, POST=302, data=lambda w: {"attributes-file": _file(ATTRIBUTE)}
-    ),
-    "persona-add": page(
-        persona.may_change, SAFE=200, POST=302, data=lambda w: {"external_id": "p9", "name": "Noa"}
-    ),
-    "persona": page(
-        persona.may_change,
-        **_thing(pk="persona.pk"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"name": "Noa"},
-    ),
-    "persona-board": page(persona.may_change, SAFE=200),
-    "persona-pair": page(persona.may_change, POST=302, inert={"POST"}),
-    "persona-figure": page(
-        persona.may_change,
-        args=lambda w: {**_slug(w), "name": "gender", "ending": "csv"},
-        foreign=lambda w: [{**_slug(w), "name": "nonsense", "ending": "csv"}],
-        SAFE=200,
-    ),
+    "personas": form(persona.may_change, data=lambda w: {"file": _file(PERSONA)}),
+    "attributes": act(persona.may_change, data=lambda w: {"attributes-file": _file(ATTRIBUTE)}),
+    "persona-add": form(persona.may_change, {"external_id": "p9", "name": "Noa"}),
+    "persona": form(persona.may_change, {"name": "Noa"}, **_thing(pk="persona.pk")),
+    "persona-board": look(persona.may_change),
+    "persona-pair": act(persona.may_change, inert={"POST"}),
+    "persona-figure": look(persona.may_change, **_word("ending", name="gender", ending="csv")),
     "persona-split": page(persona.may_change, SAFE=200, POST=400, inert={"POST"}),
-    "persona-drop": page(
-        persona.may_change,
-        **_thing(pk="persona.pk"),
-        POST=302,
-        data=lambda w: {"reason": "stereotyped"},
-    ),
-    "persona-restore": page(
-        persona.may_change, **_thing(pk="persona.pk"), POST=302, inert={"POST"}
-    ),
-    "persona-remember": page(
-        persona.may_change, **_thing(pk="persona.pk"), POST=302, data=lambda w: {"text": "A walk."}
-    ),
-    "persona-forget": page(persona.may_change, **_of_persona("memory"), POST=302),
-    "persona-times": page(
-        persona.may_change,
-        **_of_persona("attribute"),
-        POST=302,
-        data=lambda w: {"since": "2026-05-01"},
-    ),
-    "examples": page(query.may_change, POST=302, data=lambda w: {"examples-file": _file(EXAMPLE)}),
-    "queries": page(query.may_change, SAFE=200, POST=302, data=lambda w: {"file": _file(QUERY)}),
-    "query-add": page(
-        query.may_change, SAFE=200, POST=302, data=lambda w: {"external_id": "q9", **WORDS}
-    ),
-    "query": page(
-        query.may_change, **_thing(pk="query.pk"), SAFE=200, POST=302, data=lambda w: WORDS
-    ),
-    "owner-steps": page(query.may_write_own, SAFE=200, but=_fresh("GET", "HEAD")),
+    "persona-drop": act(persona.may_change, {"reason": "stereotyped"}, **_thing(pk="persona.pk")),
+    "persona-restore": act(persona.may_change, **_thing(pk="persona.pk"), inert={"POST"}),
+    "persona-remember": act(persona.may_change, {"text": "A walk."}, **_thing(pk="persona.pk")),
+    "persona-forget": act(persona.may_change, **_of_persona("memory")),
+    "persona-times": act(persona.may_change, {"since": "2026-05-01"}, **_of_persona("attribute")),
+    "examples": act(query.may_change, data=lambda w: {"examples-file": _file(EXAMPLE)}),
+    "queries": form(query.may_change, data=lambda w: {"file": _file(QUERY)}),
+    "query-add": form(query.may_change, {"external_id": "q9", **WORDS}),
+    "query": form(query.may_change, WORDS, **_thing(pk="query.pk")),
+    "owner-steps": look(query.may_write_own, but=_fresh("GET", "HEAD")),
     "own-queries": page(query.may_write_own, GET=200, POST=302, but=_fresh("GET", "POST")),
     "own-query": page(
         query.may_write_own,
+        {"text": "Another question?", "want": "Much."},
         **_own(),
         GET=200,
         POST=302,
-        data=lambda w: {"text": "Another question?", "want": "Much."},
         but=_fresh("GET", "POST"),
     ),
     # Nothing has answered it: it needs no new version.
-    "own-query-change": page(
-        query.may_write_own, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")
-    ),
-    "own-query-sessions": page(query.may_write_own, **_own(), SAFE=200, but=_fresh("GET", "HEAD")),
+    "own-query-change": act(query.may_write_own, **_own(), inert={"POST"}, but=_fresh("POST")),
+    "own-query-sessions": look(query.may_write_own, **_own(), but=_fresh("GET", "HEAD")),
     "gold": page(
         query.may_write_own,
+        {"text": "The best answer."},
         **_own(),
         GET=200,
         POST=302,
-        data=lambda w: {"text": "The best answer."},
         but=_fresh("GET", "POST"),
     ),
     # Without a gold response there is nothing to split.
-    "gold-split": page(query.may_write_own, **_own(), POST=302, inert={"POST"}, but=_fresh("POST")),
-    "gold-rubric": page(
-        query.may_write_own,
-        **_own(),
-        POST=302,
-        data=lambda w: {"text": "Calm."},
-        but=_fresh("POST"),
+    "gold-split": act(query.may_write_own, **_own(), inert={"POST"}, but=_fresh("POST")),
+    "gold-rubric": act(query.may_write_own, {"text": "Calm."}, **_own(), but=_fresh("POST")),
+    "sources": form(
+        source.may_change, {"sources": ["documents"], "strategies": ["search"], "results": 6}
     ),
-    "sources": page(
-        source.may_change,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"sources": ["documents"], "strategies": ["search"], "results": 6},
+    "sources-upload": act(
+        source.may_change, data=lambda w: {"file": SimpleUploadedFile("tea.md", b"# Tea")}
     ),
-    "sources-upload": page(
-        source.may_change, POST=302, data=lambda w: {"file": SimpleUploadedFile("tea.md", b"# Tea")}
-    ),
-    "sources-clear": page(source.may_change, POST=302, data=lambda w: {"sure": "1"}),
+    "sources-clear": act(source.may_change, {"sure": "1"}),
     # --- Answers and releases ------------------------------------------------------------------
     # Whoever has a release asks it, member or not.
-    "release-feed": page(
+    "release-feed": look(
         set(),
         args=lambda w: {"pk": w.mine.release.public_id},
         foreign=lambda w: [{"pk": uuid4()}],
         public=True,
-        SAFE=200,
     ),
-    "release-import": page(
+    "release-import": form(
         study.may_create,
         among=ANYWHERE,
         args=_none,
-        SAFE=200,
-        POST=302,
         data=lambda w: {"slug": "brought", "file": SimpleUploadedFile("r.zip", b"PK")},
         # There is nothing to hide: whoever runs no study may not make one.
         but={(method, "left"): 403 for method in ("GET", "HEAD", "POST")},
     ),
     "candidates": page(candidate.may_change, SAFE=200, POST=200, inert={"POST"}),
-    "candidates-cancel": page(candidate.may_change, POST=302, inert={"POST"}),
-    "candidates-retry": page(candidate.may_change, POST=302, inert={"POST"}),
-    "generation": page(generation.may_run, SAFE=200),
+    "candidates-cancel": act(candidate.may_change, inert={"POST"}),
+    "candidates-retry": act(candidate.may_change, inert={"POST"}),
+    "generation": look(generation.may_run),
     # Nobody is in the pool, and nothing was extracted: a POST has nothing to take.
     "conversations": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
-    "conversations-histories": page(generation.may_run, POST=302),
+    "conversations-histories": act(generation.may_run),
     "clusters": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
     "verifier": page(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
-    "generation-rules": page(
-        generation.may_run,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"reviewers": "2", "similarity": "0.9", "length_tolerance": "0.1"},
+    "generation-rules": form(
+        generation.may_run, {"reviewers": "2", "similarity": "0.9", "length_tolerance": "0.1"}
     ),
     # A name that is no step's is unknown; a form without texts is shown again.
     "step": page(generation.may_run, **_word(name="general"), SAFE=200, POST=400, inert={"POST"}),
-    "run-stop": page(generation.may_run, **_thing(pk="run.pk"), POST=302),
-    "prompt": page(
-        generation.may_run,
-        **_word(name="general"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"system": "Judge.", "user": "{question}"},
+    "run-stop": act(generation.may_run, **_thing(pk="run.pk")),
+    "prompt": form(
+        generation.may_run, {"system": "Judge.", "user": "{question}"}, **_word(name="general")
     ),
-    "review": page(generation.may_run, **_word(kind="answer"), SAFE=200),
+    "review": look(generation.may_run, **_word(kind="answer")),
     # Without a chosen row there is nothing to decide.
-    "review-decide": page(generation.may_run, **_word(kind="answer"), POST=302, inert={"POST"}),
-    "imports": page(
+    "review-decide": act(generation.may_run, **_word(kind="answer"), inert={"POST"}),
+    "imports": form(
         data_import.may_manage,
-        SAFE=200,
-        POST=302,
         data=lambda w: {"file": SimpleUploadedFile("mine.csv", b"prompt\nWhy?\n")},
     ),
-    "import": page(
-        data_import.may_manage,
-        **_thing(pk="data_import.pk"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"action": "cancel"},
-    ),
-    "import-preview": page(
-        data_import.may_manage, **_thing(pk="data_import.pk"), POST=302, inert={"POST"}
-    ),
-    "import-faults": page(data_import.may_manage, **_thing(pk="data_import.pk"), SAFE=200),
-    "releases": page(
-        release.may_read,
-        SAFE=200,
-        POST=302,
-        may={"POST": release.may_freeze},
-        data=lambda w: {"layout": "long"},
-    ),
-    "release-delete": page(
-        release.may_delete, **_thing(version="release.version"), SAFE=200, POST=302, inert={"POST"}
-    ),
+    "import": form(data_import.may_manage, {"action": "cancel"}, **_thing(pk="data_import.pk")),
+    "import-preview": act(data_import.may_manage, **_thing(pk="data_import.pk"), inert={"POST"}),
+    "import-faults": look(data_import.may_manage, **_thing(pk="data_import.pk")),
+    "releases": form(release.may_read, {"layout": "long"}, may={"POST": release.may_freeze}),
+    "release-delete": form(release.may_delete, **_thing(version="release.version"), inert={"POST"}),
     # That its files left the server is noted.
-    "release_download": page(
-        release.may_read, **_thing(version="release.version"), SAFE=200, changes={"GET"}
+    "release_download": look(
+        release.may_read, **_thing(version="release.version"), changes={"GET"}
     ),
-    "webhooks": page(
-        webhook.may_manage,
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"url": "https://example.org/hook", "events": ["item.complete"]},
+    "webhooks": form(
+        webhook.may_manage, {"url": "https://example.org/hook", "events": ["item.complete"]}
     ),
-    "webhook": page(
-        webhook.may_manage, **_thing(pk="webhook.pk"), POST=302, data=lambda w: {"action": "pause"}
-    ),
-    "webhook-message": page(webhook.may_manage, **_thing(pk="delivery.pk"), POST=302),
+    "webhook": act(webhook.may_manage, {"action": "pause"}, **_thing(pk="webhook.pk")),
+    "webhook-message": act(webhook.may_manage, **_thing(pk="delivery.pk")),
     # --- Operations ---------------------------------------------------------------------------
     # A page that everybody may know of: 403 for whoever does not run the server.
     "operations": _operators(SAFE=200),
@@ -972,24 +830,22 @@ TABLE = {
         args=lambda w: {"pk": w.users["ann"].pk},
         foreign=lambda w: [{"pk": 10**9}],
         POST=302,
-        data=lambda w: {"act": "tokens", "sure": "1"},
+        data={"act": "tokens", "sure": "1"},
     ),
     # No key is set here.
     "metrics": own(set(), public=True, SAFE=404),
-    "models": page(
+    "models": form(
         run.may_read,
+        {"endpoint": "none", "setting": "none", "confirmed": "1"},
         **_thing(version="release.version"),
-        SAFE=200,
-        POST=302,
-        data=lambda w: {"endpoint": "none", "setting": "none", "confirmed": "1"},
         may={"POST": run.may_start},
     ),
     # The study's release is in a layout that no judge scores.
     "models-system": page(run.may_start, **_thing(version="release.version"), SAFE=404, POST=404),
-    "models-again": page(
-        run.may_start, **_thing(version="release.version", run="evaluated.public_id"), POST=302
+    "models-again": act(
+        run.may_start, **_thing(version="release.version", run="evaluated.public_id")
     ),
-    "models-export": page(
+    "models-export": look(
         run.may_read,
         args=lambda w: {
             "slug": w.tea.slug,
@@ -1001,7 +857,6 @@ TABLE = {
         foreign=lambda w: [
             {"slug": w.tea.slug, "version": 999, "name": "standings", "ending": "csv"}
         ],
-        SAFE=200,
     ),
     # --- API -----------------------------------------------------------------------------------
     # A zip as a form, which tests/datasets sends; a body of JSON is refused before all else.
@@ -1013,7 +868,7 @@ TABLE = {
         args=_none,
         SAFE=200,
         POST=201,
-        data=lambda w: {"slug": "newly-made", "title": "Newly made"},
+        data={"slug": "newly-made", "title": "Newly made"},
         may={"POST": study.may_create},
         among=ANYWHERE,
         # There is nothing to hide: whoever runs no study may not make one.
@@ -1043,40 +898,34 @@ TABLE = {
     ),
     "api-tasks": api(
         task.may_read,
+        {"name": "nine", "kind": "relevance"},
         SAFE=200,
         POST=201,
-        data=lambda w: {"name": "nine", "kind": "relevance"},
         may={"POST": task.may_change},
     ),
     "api-clone": api(
         study.may_administer,
+        {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
         SAFE=200,
         POST=201,
-        data=lambda w: {"title": "Again", "slug": "cloned", "parts": ["tasks"]},
     ),
     "api-survey": api(
         study.may_open,
+        SURVEY,
         SAFE=200,
         PUT=200,
         POST=400,
         DELETE=204,
-        data=lambda w: SURVEY,
         may={"PUT": study.may_administer, "POST": judgment.may_give, "DELETE": judgment.may_give},
-        changes={"PUT"},
     ),
     "api-members": api(
         member.may_manage,
         SAFE=200,
         PUT=200,
         data=lambda w: {"email": w.mine.member.user.email, "role": "curator"},
-        changes={"PUT"},
     ),
-    "api-invitations": api(
-        member.may_manage, SAFE=200, POST=201, data=lambda w: {"role": "annotator"}
-    ),
-    "api-invitation": api(
-        member.may_manage, **_thing(pk="invitation.pk"), DELETE=204, changes={"DELETE"}
-    ),
+    "api-invitations": api(member.may_manage, {"role": "annotator"}, SAFE=200, POST=201),
+    "api-invitation": api(member.may_manage, **_thing(pk="invitation.pk"), DELETE=204),
     "api-removals": api(
         study.may_curate,
         POST=200,
@@ -1092,24 +941,18 @@ TABLE = {
     ),
     "api-generation": api(
         generation.may_run,
+        {"step": "persona", "options": {"count": 1}, "dry_run": True},
         SAFE=200,
         POST=200,
-        data=lambda w: {"step": "persona", "options": {"count": 1}, "dry_run": True},
         inert={"POST"},
     ),
     "api-run": api(
-        generation.may_run,
-        **_thing(run="run.pk"),
-        SAFE=200,
-        POST=200,
-        data=lambda w: {"do": "cancel"},
+        generation.may_run, {"do": "cancel"}, **_thing(run="run.pk"), SAFE=200, POST=200
     ),
     "api-conversations": api(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
     "api-conversations-histories": api(generation.may_run, POST=200),
     # A file of documents is a form's, not JSON.
-    "api-documents": api(
-        source.may_change, SAFE=200, POST=415, DELETE=200, inert={"POST"}, changes={"DELETE"}
-    ),
+    "api-documents": api(source.may_change, SAFE=200, POST=415, DELETE=200, inert={"POST"}),
     "api-attributes-make": api(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
     # A model's file is a form's, not JSON.
     "api-attributes-verify": api(generation.may_run, SAFE=200, POST=415, inert={"POST"}),
@@ -1128,21 +971,9 @@ TABLE = {
         data=lambda w: {"personas": [_external(w, "persona")] * 2, "drop": None},
         inert={"POST", "DELETE"},
     ),
-    "api-persona-split": api(
-        persona.may_change, SAFE=200, POST=200, data=lambda w: {"benchmark": 1}
-    ),
-    "api-early-stop": api(
-        task.may_change,
-        args=lambda w: {**_slug(w), "task": w.mine.batch.task.name},
-        foreign=lambda w: [{**_slug(w), "task": "nonsense"}],
-        SAFE=200,
-        PUT=200,
-        data=lambda w: {"below": "hard"},
-        changes={"PUT"},
-    ),
-    "api-checks": api(
-        check.may_change, SAFE=200, PUT=200, data=lambda w: {"retest_number": 3}, changes={"PUT"}
-    ),
+    "api-persona-split": api(persona.may_change, {"benchmark": 1}, SAFE=200, POST=200),
+    "api-early-stop": api(task.may_change, {"below": "hard"}, **_results(), SAFE=200, PUT=200),
+    "api-checks": api(check.may_change, {"retest_number": 3}, SAFE=200, PUT=200),
     "api-review": api(
         generation.may_run,
         SAFE=200,
@@ -1158,45 +989,39 @@ TABLE = {
         inert={"POST"},
     ),
     "api-generation-rules": api(
-        generation.may_run,
-        SAFE=200,
-        PUT=200,
-        data=lambda w: {"rules": {"reviewers": 2}, "budget": {"cost": "5"}},
-        changes={"PUT"},
+        generation.may_run, {"rules": {"reviewers": 2}, "budget": {"cost": "5"}}, SAFE=200, PUT=200
     ),
     "api-batch-close": api(batch.may_change, **_thing(batch="batch.pk"), POST=204),
     "api-study": api(
         study.may_open,
+        {"title": "Another"},
         SAFE=200,
         PATCH=200,
         DELETE=200,
-        data=lambda w: {"title": "Another"},
-        changes={"PATCH", "DELETE"},
         may=dict.fromkeys(("PATCH", "DELETE"), study.may_administer),
     ),
-    "api-claim": api(judgment.may_give, POST=200, but={("POST", "fresh"): 403}),
+    "api-claim": api(judgment.may_give, POST=200, but=_fresh("POST")),
     "api-own-queries": api(
         query.may_write_own,
+        {"text": "What now?"},
         SAFE=200,
         POST=201,
-        data=lambda w: {"text": "What now?"},
         but=_fresh("GET", "HEAD", "POST"),
     ),
     "api-own-query": api(
         query.may_write_own,
+        {"text": "Another question?", "guide": {"want": "Much."}},
         **_own(),
         SAFE=200,
         PUT=200,
-        data=lambda w: {"text": "Another question?", "guide": {"want": "Much."}},
         but=_fresh("GET", "HEAD", "PUT"),
-        changes={"PUT"},
     ),
     "api-own-gold": api(
         query.may_write_own,
+        {"text": "The best answer."},
         **_own(),
         SAFE=200,
         POST=200,
-        data=lambda w: {"text": "The best answer."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
     "api-judgments": api(judgment.may_read, SAFE=200),
@@ -1208,7 +1033,7 @@ TABLE = {
         POST=201,
         data=_choice,
         # Asked for consent before anything is looked at.
-        but={("POST", "fresh"): 403},
+        but=_fresh("POST"),
     ),
     "api-release": api(
         judgment.may_give,
@@ -1217,22 +1042,13 @@ TABLE = {
         refused=404,
         POST=204,
         # Somebody else's slot.
-        but={("POST", "fresh"): 404},
+        but=_fresh("POST", status=404),
     ),
     "api-releases": api(
-        release.may_read,
-        SAFE=200,
-        POST=202,
-        may={"POST": release.may_freeze},
-        data=lambda w: {"layout": "long"},
+        release.may_read, {"layout": "long"}, SAFE=200, POST=202, may={"POST": release.may_freeze}
     ),
     "api-release-status": api(
-        release.may_read,
-        **_release(),
-        SAFE=200,
-        DELETE=204,
-        may={"DELETE": release.may_delete},
-        changes={"DELETE"},
+        release.may_read, **_release(), SAFE=200, DELETE=204, may={"DELETE": release.may_delete}
     ),
     # That its files left the server is noted.
     "api-release-download": api(release.may_read, **_release(), SAFE=200, changes={"GET"}),
@@ -1240,35 +1056,28 @@ TABLE = {
     "api-estimates": api(run.may_read, SAFE=400),
     "api-groups": api(result.may_read, SAFE=400),
     # No endpoint is configured.
-    "api-live": api(
-        task.may_change,
-        SAFE=200,
-        PUT=400,
-        DELETE=204,
-        data=lambda w: {"tasks": ["best"]},
-        changes={"DELETE"},
-    ),
+    "api-live": api(task.may_change, {"tasks": ["best"]}, SAFE=200, PUT=400, DELETE=204),
     "api-draws": api(
         run.may_read,
+        {"task": "none", "votes": 2},
         SAFE=200,
         POST=400,
         may={"POST": batch.may_change},
-        data=lambda w: {"task": "none", "votes": 2},
     ),
     "api-model-raters": api(
         run.may_read,
+        {"task": "best", "endpoint": "none"},
         SAFE=200,
         POST=202,
         may={"POST": run.may_start},
-        data=lambda w: {"task": "best", "endpoint": "none"},
     ),
     "api-evaluations": api(
         run.may_read,
+        {"endpoint": "none", "setting": "none"},
         **_release(),
         SAFE=200,
         POST=202,
         may={"POST": run.may_start},
-        data=lambda w: {"endpoint": "none", "setting": "none"},
     ),
     "api-evaluation": api(
         run.may_read,
@@ -1287,27 +1096,22 @@ TABLE = {
     ),
     "api-own-rubric": api(
         query.may_write_own,
+        {"text": "Short and calm."},
         **_own(),
         SAFE=200,
         POST=201,
-        data=lambda w: {"text": "Short and calm."},
         but=_fresh("GET", "HEAD", "POST"),
     ),
     "api-prompts": api(generation.may_run, SAFE=200),
     "api-prompt": api(
         generation.may_run,
+        {"system": "Answer.", "user": "{question}"},
         **_word(name="plain"),
         SAFE=200,
         PUT=200,
-        data=lambda w: {"system": "Answer.", "user": "{question}"},
-        changes={"PUT"},
     ),
     "api-retrieval": api(
-        source.may_change,
-        SAFE=200,
-        PUT=200,
-        data=lambda w: {"sources": ["history"], "strategies": ["search"]},
-        changes={"PUT"},
+        source.may_change, {"sources": ["history"], "strategies": ["search"]}, SAFE=200, PUT=200
     ),
     "api-sessions": api(
         LOGGED_IN,
@@ -1325,25 +1129,16 @@ TABLE = {
         POST=200,
         data=lambda w: {"study": w.tea.slug, "purpose": "show_to_judges", "allowed": True},
         # Only a member knows of the study, and only one who agreed to it allows something.
-        but={("POST", role): 404 for role in (*STRANGERS, "site")} | {("POST", "fresh"): 400},
+        but={("POST", role): 404 for role in (*STRANGERS, "site")} | _fresh("POST", status=400),
     ),
-    "api-histories": api(LOGGED_IN, args=_none, POST=202, data=lambda w: {"size": 5}),
+    "api-histories": api(LOGGED_IN, {"size": 5}, args=_none, POST=202),
     # A piece is bytes, not JSON.
     "api-provenances": api(candidate.may_read, SAFE=200),
-    "api-imports": api(
-        data_import.may_manage, SAFE=200, POST=202, data=lambda w: {"name": "mine.csv", "size": 9}
-    ),
+    "api-imports": api(data_import.may_manage, {"name": "mine.csv", "size": 9}, SAFE=200, POST=202),
     "api-import": api(
-        data_import.may_manage,
-        **_thing(pk="data_import.pk"),
-        SAFE=200,
-        PATCH=415,
-        DELETE=204,
-        changes={"DELETE"},
+        data_import.may_manage, **_thing(pk="data_import.pk"), SAFE=200, PATCH=415, DELETE=204
     ),
-    "api-import-start": api(
-        data_import.may_manage, **_thing(pk="data_import.pk"), POST=202, data=_none
-    ),
+    "api-import-start": api(data_import.may_manage, _none, **_thing(pk="data_import.pk"), POST=202),
     "api-history": api({"ann"}, **_history("upload"), SAFE=200, PATCH=415),
     "api-schema": api(LOGGED_IN, args=_none, SAFE=200),
     # A page for people: to the login, not 401.

@@ -137,6 +137,7 @@ def test_a_number_too_large_for_the_database_is_unknown(world, name, number):
         ),
         *("search=secret", "fields=password", "_connector=OR", "page_size=0", "page_size=-1"),
         *("page_size=99999999999999999999", "cursor=x", "cursor=%00", "cursor=cD0w", "format=api"),
+        *("cursor=cD14", "cursor=cD0lMDA=", "cursor=cj0xJnA9YWJj", "cursor=cD05OTk5OTk5OTk5OTk5OQ"),
     ],
 )
 def test_no_query_is_a_lookup_into_the_database(world, query):
