@@ -222,6 +222,16 @@ def tea(cast):
 
 
 @pytest.fixture
+def ann(cast):
+    return cast.person("Ann")
+
+
+@pytest.fixture
+def bo(cast):
+    return cast.person("Bo")
+
+
+@pytest.fixture
 def login(client):
     """A function that logs the test client in as a person and returns it."""
 

@@ -131,9 +131,8 @@ def test_a_sign_up_by_join_code_does_not_tell_who_has_an_account(
 
 
 def test_whoever_listed_a_taken_address_gets_no_way_into_the_other_account(
-    client, tea, cast, settings
+    client, tea, settings, bo
 ):
-    bo = cast.person("Bo")
     sign_up(client, JoinCode.issue(tea, uses=9, days=1)[1], bo.email)
     second = User.objects.exclude(pk=bo.pk).latest("pk")
     assert (second.email, addresses(second)) == (None, {bo.email})

@@ -8,8 +8,7 @@ from tests.commands import run
 pytestmark = pytest.mark.django_db
 
 
-def test_a_token_is_printed_alone_and_stored_as_a_digest(cast):
-    ann = cast.person("Ann")
+def test_a_token_is_printed_alone_and_stored_as_a_digest(ann):
     printed = run("make_token", "ANN@example.org", "--days", "7")
     token = ApiToken.objects.get()
     assert printed == printed.strip() + "\n"

@@ -31,8 +31,7 @@ def test_a_passkey_counts_as_a_second_factor(cast, tea, login, settings):
     assert client.get("/studies/tea/tasks/").status_code == 200
 
 
-def test_a_passkey_is_added_only_after_the_password_was_given_again(cast, client):
-    bo = cast.person("Bo")
+def test_a_passkey_is_added_only_after_the_password_was_given_again(client, bo):
     client.post("/accounts/login/", {"login": bo.email, "password": Cast.password})
     assert client.get("/accounts/2fa/webauthn/add/").url.startswith("/accounts/reauthenticate/")
 

@@ -102,9 +102,8 @@ def inside(browser) -> int | None:
 
 
 def test_the_log_in_page_leads_to_the_server_and_back_to_the_account_of_a_confirmed_address(
-    server, browser, cast
+    server, browser, ann
 ):
-    ann = cast.person("Ann")
     EmailAddress.objects.create(user=ann, email=ann.email, verified=True, primary=True)
     assert "Log in with Example University" in browser.get("/accounts/login/").content.decode()
     assert "Go on" in browser.get(LOGIN).content.decode()
@@ -146,16 +145,14 @@ def test_all_people_of_the_server_are_let_in_where_that_is_set(server, browser, 
     assert User.objects.get(pk=inside(browser)).email == "new@example.org"
 
 
-def test_the_second_factor_is_asked_for_here_too(server, browser, cast):
-    ann = cast.person("Ann")
+def test_the_second_factor_is_asked_for_here_too(server, browser, ann):
     EmailAddress.objects.create(user=ann, email=ann.email, verified=True, primary=True)
     Authenticator.objects.create(user=ann, type="totp", data={"secret": "x"})
     assert come_back(browser).url.startswith("/accounts/2fa/authenticate/")
     assert inside(browser) is None
 
 
-def test_a_closed_account_stays_closed(server, browser, cast):
-    ann = cast.person("Ann")
+def test_a_closed_account_stays_closed(server, browser, ann):
     EmailAddress.objects.create(user=ann, email=ann.email, verified=True, primary=True)
     User.objects.update(is_active=False)
     come_back(browser)

@@ -203,17 +203,16 @@ def test_a_release_judges_by_the_votes_that_were_asked_for_before_it(tea, items,
     assert (found(before), found(after)) == (("borderline", 9), ("hard", 13))
 
 
-def test_a_curator_does_it_from_the_list_of_borderline_items(tea, items, login, cast):
-    client = login(cast.person("Carol"))
+def test_a_curator_does_it_from_the_list_of_borderline_items(tea, items, carol):
     page = reverse("results", args=["tea", "better"])
-    html = client.get(f"{page}?tier=borderline").content.decode()
+    html = carol.get(f"{page}?tier=borderline").content.decode()
     assert "Ask more people about 1 item" in html
     assert items[0].external_id in html
     assert items[1].external_id not in html
-    answer = client.post(reverse("top-up", args=["tea", "better"]), follow=True)
+    answer = carol.post(reverse("top-up", args=["tea", "better"]), follow=True)
     assert "More people are asked about 1 item." in answer.content.decode()
     assert "Ask more people about" not in answer.content.decode()
-    answer = client.post(reverse("top-up", args=["tea", "better"]), follow=True)
+    answer = carol.post(reverse("top-up", args=["tea", "better"]), follow=True)
     assert "No borderline item waits to be topped up." in answer.content.decode()
 
 

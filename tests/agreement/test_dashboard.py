@@ -289,8 +289,7 @@ def test_a_page_asks_the_same_number_of_questions_however_many_votes_there_are(j
     assert len(more) == len(few)
 
 
-def test_a_figure_comes_as_csv_and_a_formula_in_a_name_is_disarmed(judged, page, cast):
-    ann = cast.person("Ann")
+def test_a_figure_comes_as_csv_and_a_formula_in_a_name_is_disarmed(judged, page, ann):
     ann.worker = "tea:=1+1"
     ann.save()
     answer = page("results/better/?format=csv&chart=raters")

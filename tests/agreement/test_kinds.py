@@ -235,8 +235,7 @@ def test_an_items_page_has_the_votes_of_any_kind_with_their_reasons(computed, pa
     assert "No, it should not" in text("matter", "i-m1")
 
 
-def test_an_items_page_shows_what_annotators_told_the_curators(computed, cast, page):
-    ann = cast.person("Ann")
+def test_an_items_page_shows_what_annotators_told_the_curators(computed, page, ann):
     slot = Slot.objects.get(item__external_id="i-m1", annotator=ann)
     comments.write_comment(
         computed, slot.pk, ann, "The question is **cut off**. <script>x</script>"

@@ -125,8 +125,7 @@ def test_a_new_version_of_the_tier_rule_makes_the_result_due(voted, monkeypatch)
     assert recompute.results_due() == [(voted, "better")]
 
 
-def test_the_votes_of_who_withdrew_are_left_out_until_consent_is_given_again(cast, voted):
-    ann = cast.person("Ann")
+def test_the_votes_of_who_withdrew_are_left_out_until_consent_is_given_again(voted, ann):
     consent.withdraw(ann, voted.consent_text)
     assert recompute.results_due() == [(voted, "better")]
     recompute_due()
@@ -146,8 +145,7 @@ def test_without_votes_there_is_no_result(cast, voted):
     assert recompute.results_due() == []
 
 
-def test_no_page_shows_the_votes_of_who_withdrew(cast, voted, login):
-    ann = cast.person("Ann")
+def test_no_page_shows_the_votes_of_who_withdrew(cast, voted, login, ann):
     consent.withdraw(ann, voted.consent_text)
     client, item = login(cast.person("Rui")), voted.items.first()
     page = client.get(f"/studies/tea/results/better/items/{item.pk}/")
@@ -278,9 +276,8 @@ def test_a_recomputation_writes_the_tiers_that_changed_and_no_others(judged):
     assert not any('INSERT INTO "agreement_itemtier"' in one["sql"] for one in asked)
 
 
-def test_an_open_item_has_no_tier_until_its_ninth_vote(cast, tea):
+def test_an_open_item_has_no_tier_until_its_ninth_vote(cast, tea, ann):
     cast.open(tea, options=2)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     option = Slot.objects.get(pk=slot).item.options.first()
     submit.submit(tea, slot, ann, {"choice": str(option.candidate_id)}, key="k")

@@ -91,9 +91,8 @@ def place_of(slot_id, place) -> int:
 
 
 @pytest.mark.parametrize("options", [2, 3])
-def test_who_always_takes_the_first_place_gets_a_sign(cast, tea, options):
+def test_who_always_takes_the_first_place_gets_a_sign(cast, tea, options, ann):
     cast.open(tea, items=30, overlap=1, options=options)
-    ann = cast.person("Ann")
     while slot := queue.claim(tea, ann):
         submit.submit(tea, slot, ann, choose(slot, place_of(slot, 1)), key=f"k{slot}")
     one = of(tea, ann)
@@ -119,12 +118,11 @@ def test_time_is_held_against_the_length_of_what_was_shown(cast, tea):
     assert of(tea, people[1]).signs == []
 
 
-def test_gold_and_repeats_and_skips_are_on_the_raters_page(cast, tea, login):
+def test_gold_and_repeats_and_skips_are_on_the_raters_page(cast, tea, login, ann):
     cast.open(tea, items=9, overlap=2)
     add_checks(cast, tea, "training", 1)
     add_checks(cast, tea, "gold", 3, expected="2")
     rates(tea, gold_every=2, repeat_every=2)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     submit.submit(tea, slot, ann, choose(slot), key="trained")
     queue.hand_back(queue.claim(tea, ann), ann, "skipped", "too long for me")

@@ -16,9 +16,8 @@ def cursor(study, user) -> int:
     return Desk.objects.get(study=study, annotator=user).cursor
 
 
-def test_a_lap_goes_on_from_where_it_found_something(cast, tea):
+def test_a_lap_goes_on_from_where_it_found_something(cast, tea, ann):
     first, *_, last = cast.open(tea, items=5, overlap=2).items.order_by("position")
-    ann = cast.person("Ann")
     queue.claim(tea, ann)
     Slot.objects.filter(annotator=ann).update(status="open", annotator=None)
     Desk.objects.filter(annotator=ann).update(cursor=last.position)  # as if all had been taken
@@ -28,9 +27,8 @@ def test_a_lap_goes_on_from_where_it_found_something(cast, tea):
     assert (desk.cursor, desk.lapped) == (last.position, first.position + 1)
 
 
-def test_a_returned_slot_does_not_move_the_cursor_back(cast, tea):
+def test_a_returned_slot_does_not_move_the_cursor_back(cast, tea, ann, bo):
     cast.open(tea, items=4, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     returned = Slot.objects.get(pk=queue.claim(tea, ann))
     judge(tea, bo)
     before = judge(tea, bo)

@@ -114,8 +114,7 @@ def test_the_pause_after_too_many_tries_is_a_page_without_a_violation(page, chec
     assert check.look(page) == []
 
 
-def test_the_pages_of_ones_own_history_have_no_violation(page, check, cast, let_in, busy):
-    ann = cast.person("Ann")
+def test_the_pages_of_ones_own_history_have_no_violation(page, check, let_in, busy, ann):
     let_in(page, ann)
     names = ("", "uploads/", "privacy/", "consent/")
     session = fill_history(ann)

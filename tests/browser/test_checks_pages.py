@@ -11,13 +11,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def checked(cast, tea):
+def checked(cast, tea, ann, bo):
     """The study "tea" with checks of every sort answered, ties to rule on, and somebody paused."""
     cast.open(tea, items=8, overlap=2, reason="optional")
     add_checks(cast, tea, "training", 2)
     add_checks(cast, tea, "gold", 2, expected="2")
     rates(tea, pass_mark=0.5, gold_every=2, repeat_every=2)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     purposes(tea, ann, number=1)
     for number in (1, 1):
         slot = queue.claim(tea, bo)

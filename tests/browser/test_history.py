@@ -59,8 +59,7 @@ def test_a_refused_file_is_told_with_its_reason(page, let_in, cast, tmp_path, se
     expect(page.get_by_text("big.zip: The file is larger than the 1 MB")).to_be_visible()
 
 
-def test_what_is_selected_is_ready_to_be_hidden(page, let_in, cast):
-    ann = cast.person("Ann")
+def test_what_is_selected_is_ready_to_be_hidden(page, let_in, ann):
     session = fill_history(ann)
     let_in(page, ann)
     page.goto(f"/history/sessions/{session.pk}/")
@@ -74,8 +73,7 @@ def test_what_is_selected_is_ready_to_be_hidden(page, let_in, cast):
     expect(page.get_by_text("[PRIVATE_1] you!")).to_be_visible()
 
 
-def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, cast):
-    ann = cast.person("Ann")
+def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, ann):
     fill_history(ann)
     let_in(page, ann)
     page.goto("/history/?kind=chat")
@@ -86,8 +84,7 @@ def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, cast):
     assert page.url.endswith("?kind=chat")
 
 
-def test_sessions_are_decided_on_one_after_another_by_single_keys(page, let_in, cast):
-    ann = cast.person("Ann")
+def test_sessions_are_decided_on_one_after_another_by_single_keys(page, let_in, ann):
     fill_history(ann)
     let_in(page, ann)
     page.goto("/history/")

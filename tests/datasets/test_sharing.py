@@ -97,8 +97,7 @@ def test_a_release_that_a_worker_wrote_is_fetched_from_another_machine_and_withd
     assert client.get("/studies/tea/releases/1/download/").status_code == 404
 
 
-def test_pieces_of_a_history_may_reach_different_machines(bucket, machine, cast):
-    ann = cast.person("Ann")
+def test_pieces_of_a_history_may_reach_different_machines(bucket, machine, ann):
     upload = ingest.begin(ann, 6)
     ingest.append(ann, upload.pk, 0, b"abc")
     machine("two")
@@ -131,7 +130,7 @@ def test_lists_of_withdrawals_outlive_a_machine(bucket, machine, cast, tea):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, machine, cast):
+def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, machine, ann):
     data = machine("one")
     (data / "secrets").mkdir()
     release = data / "releases" / "tea" / "v1.zip"
@@ -139,7 +138,6 @@ def test_a_backup_holds_what_the_store_holds_and_a_restore_puts_it_back(bucket, 
     release.write_bytes(b"PK release")
     assert sharing.put(release)
     release.unlink()
-    ann = cast.person("Ann")
     upload = ingest.begin(ann, 6)
     ingest.append(ann, upload.pk, 0, b"abc")
     sharing.append(data / backup.WITHDRAWALS, '{"study": 0, "user": 0}')

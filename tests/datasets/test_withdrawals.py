@@ -181,8 +181,7 @@ def test_a_release_that_holds_nothing_of_the_person_stays(
     assert (release.status, folders.zip_of(release).exists()) == (Release.Status.DONE, True)
 
 
-def test_sessions_that_are_erased_or_may_no_more_be_published_leave_releases_once(cast, tea):
-    ann = cast.person("Ann")
+def test_sessions_that_are_erased_or_may_no_more_be_published_leave_releases_once(tea, ann):
     upload = Upload.objects.create(owner=ann, size=1)
     rows = [
         Session.objects.create(owner=ann, upload=upload, external_id=str(n), kind="chat")

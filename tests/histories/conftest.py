@@ -71,13 +71,3 @@ def bring(contents):
         return ingest.run(upload.pk)
 
     return bring_
-
-
-@pytest.fixture
-def ann(cast):
-    return cast.person("Ann")
-
-
-@pytest.fixture
-def bo(cast):
-    return cast.person("Bo")

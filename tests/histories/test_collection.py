@@ -14,13 +14,12 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def collecting(tea, cast, bring, monkeypatch, settings):
+def collecting(tea, bring, monkeypatch, settings, ann):
     """Ann joined tea on 14 March, which collects 5 days; it is 17 March, and two days are here."""
     settings.EMAIL_URL = "smtp://mail.example"
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     tea.collect_days, tea.status = 5, "open"
     tea.save()
-    ann = cast.person("Ann")
     Membership.objects.exclude(user=ann).update(left_at=NOON)
     Membership.objects.filter(user=ann).update(joined_at=NOON)
     bring(ann, chat("c-1"), search(minutes=2 * 24 * 60), search(minutes=-24 * 60))
@@ -28,8 +27,7 @@ def collecting(tea, cast, bring, monkeypatch, settings):
     return tea
 
 
-def test_days_that_are_over_are_there_or_missing(collecting, cast):
-    ann = cast.person("Ann")
+def test_days_that_are_over_are_there_or_missing(collecting, ann):
     (found,) = collection.collections(ann, [collecting])
     first = NOON.date()
     assert (found.first, found.last) == (first, first + 4 * DAY)

@@ -16,9 +16,8 @@ SECRET = "ann@example.org"
 
 
 @pytest.fixture
-def kept(tea, cast, bring, settings):
+def kept(tea, bring, settings, ann):
     settings.ENDPOINTS = [{"name": "small"}, {"name": "large"}]
-    ann = cast.person("Ann")
     bring(ann, chat("c-1", f"I am {SECRET}", "Hello", title=f"From {SECRET}"), search("tea house"))
     browse.choose(ann, Session.objects.all(), "kept")
     return ann

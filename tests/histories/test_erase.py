@@ -78,8 +78,7 @@ def canaries() -> list[str]:
 
 
 @pytest.fixture
-def filled(tea, cast, bring):
-    ann = cast.person("Ann")
+def filled(tea, bring, ann):
     bring(
         ann, chat("c-1", f"{CANARY} ann@example.org", title=CANARY), query_of(CANARY), name=b"one"
     )
@@ -187,8 +186,7 @@ def test_a_refused_file_may_come_again_unasked_after_its_line_is_gone(ann, conte
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_file_that_is_being_read_is_stopped_and_erased(cast, contents, monkeypatch, settings):
-    ann = cast.person("Ann")
+def test_a_file_that_is_being_read_is_stopped_and_erased(contents, monkeypatch, settings, ann):
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
     monkeypatch.setattr(models, "PATIENCE_MS", 50)
     upload = ingest.begin(ann, 4)

@@ -369,9 +369,8 @@ def test_what_is_never_finished_is_deleted_after_a_day(ann, settings):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_reader_killed_in_the_middle_leaves_nothing_and_the_next_one_reads_all(
-    cast, contents, settings
+    contents, settings, ann
 ):
-    ann = cast.person("Ann")
     upload = requested(ann)
     script = textwrap.dedent(KILLED).format(
         database=connection.settings_dict["NAME"], data=str(settings.DATA), upload=str(upload.pk)
@@ -399,8 +398,7 @@ def test_a_reader_killed_in_the_middle_leaves_nothing_and_the_next_one_reads_all
 
 
 @pytest.mark.django_db(transaction=True)
-def test_cancelling_stops_the_reading_within_its_next_record(cast, contents, monkeypatch, settings):
-    ann = cast.person("Ann")
+def test_cancelling_stops_the_reading_within_its_next_record(contents, monkeypatch, settings, ann):
     upload = requested(ann)
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
     given = []

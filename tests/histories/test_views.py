@@ -221,8 +221,7 @@ def test_who_allows_a_model_server_reads_where_it_runs(client, login, tea, cast,
     assert "small-1, on this server itself" in html
 
 
-def test_consent_is_given_and_taken_back_on_one_page(client, login, tea, cast):
-    ann = cast.person("Ann")
+def test_consent_is_given_and_taken_back_on_one_page(client, login, tea, ann):
     login(ann)
     data = {"study": tea.pk, "purpose": "show_to_judges"}
     client.post(reverse("history-consent"), data | {"allow": "1"})

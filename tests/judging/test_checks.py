@@ -75,10 +75,9 @@ def test_an_owners_item_becomes_no_check(cast, tea):
     assert checks.ready(tea).count() == 0
 
 
-def test_a_retired_check_is_handed_out_to_nobody_else(cast, tea):
+def test_a_retired_check_is_handed_out_to_nobody_else(cast, tea, ann):
     cast.open(tea, items=1, overlap=3)
     first, second = add_checks(cast, tea, "training", 2)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     queue.hand_back(slot, ann, "released")
     checks.retire(first, by=None)

@@ -31,10 +31,9 @@ def text(client, address: str) -> str:
 
 
 def test_a_curators_answer_appears_at_the_item_and_on_the_desk_until_it_is_read(
-    cast, tea, slot, login
+    cast, tea, slot, login, carol
 ):
     item = f"/studies/tea/judged/{slot}/"
-    carol = login(cast.person("Carol"))
     assert "Answer 2 is <strong>cut off</strong>." in text(carol, PAGE)
     sent = carol.post(PAGE, {"slot": slot, "text": "It was; judge what is *there*."})
     assert sent["Location"] == PAGE
@@ -50,9 +49,8 @@ def test_a_curators_answer_appears_at_the_item_and_on_the_desk_until_it_is_read(
     assert AuditEvent.objects.get(action="comment.answer").details["study"] == "tea"
 
 
-def test_a_page_that_a_browser_fetches_ahead_reads_nothing(cast, tea, slot, login):
+def test_a_page_that_a_browser_fetches_ahead_reads_nothing(cast, tea, slot, login, ann):
     comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
-    ann = cast.person("Ann")
     for address in (PAST, f"/studies/tea/judged/{slot}/"):
         answer = login(ann).get(address, headers={"Sec-Purpose": "prefetch;prerender"})
         assert answer.status_code == 200
@@ -61,9 +59,8 @@ def test_a_page_that_a_browser_fetches_ahead_reads_nothing(cast, tea, slot, logi
     assert comments.unread(ann, [tea]) == {}
 
 
-def test_nobody_else_sees_a_thread(cast, tea, slot, login):
+def test_nobody_else_sees_a_thread(cast, tea, slot, login, bo):
     comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
-    bo = cast.person("Bo")
     assert comments.unread(bo, [tea]) == {}
     judge(tea, bo)
     assert "Thank you." not in text(login(bo), PAST)
@@ -94,9 +91,8 @@ def test_threads_that_wait_for_an_answer_come_first(cast, tea, slot):
     assert rows == [(str(third), True), (str(slot), True), (str(second), False)]
 
 
-def test_a_judgment_without_a_comment_can_be_written_about(cast, tea, slot, login):
+def test_a_judgment_without_a_comment_can_be_written_about(cast, tea, slot, carol):
     other = judge(tea, cast.person("Ann"))
-    carol = login(cast.person("Carol"))
     assert str(other) not in text(carol, PAGE)
     assert f'name="slot" value="{other}"' in text(carol, f"{PAGE}?slot={other}")
     assert str(slot) not in text(carol, f"{PAGE}?slot={other}")
@@ -165,11 +161,10 @@ def test_three_threads_take_as_many_statements_as_one(cast, tea, slot, login, ad
 # --- One's own training -----------------------------------------------------------------------
 
 
-def test_an_annotator_sees_their_training_once_it_is_over_and_no_other_check(cast, tea, login):
+def test_an_annotator_sees_their_training_once_it_is_over_and_no_other_check(cast, tea, login, ann):
     cast.open(tea, items=1, overlap=3)
     add_checks(cast, tea, "training", 3)
     add_checks(cast, tea, "gold", 1)
-    ann = cast.person("Ann")
     client = login(ann)
     for number in (1, 2):
         judge(tea, ann, number)

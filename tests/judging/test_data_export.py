@@ -11,9 +11,8 @@ from tests.judging.conftest import DOWNLOAD, LEAVE, as_role, choose, downloaded,
 
 
 @pytest.fixture
-def canaries(cast, tea, ann):
+def canaries(cast, tea, ann, bo):
     """Ann's own words and, on the same items, those of others and of the models."""
-    bo = cast.person("Bo")
     cast.open(tea, items=3, overlap=2, reason="optional", marks=True)
     for candidate in Candidate.objects.all():
         candidate.model, candidate.strategy = "canary-model", "canary-strategy"

@@ -32,11 +32,10 @@ def test_training_comes_first_once_and_in_order(cast, tea):
     assert list(first.slots.order_by("ordinal").values_list("ordinal", flat=True)) == [0, 1]
 
 
-def test_who_fails_the_training_is_stopped_with_a_sentence(cast, tea, login):
+def test_who_fails_the_training_is_stopped_with_a_sentence(cast, tea, login, ann, bo):
     cast.open(tea, items=2, overlap=2)
     add_checks(cast, tea, "training", 4, expected="1")
     rates(tea, pass_mark=0.75)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     for number in (1, 1, 2, 2):
         judge(tea, ann, number)
     assert queue.claim(tea, ann) is None
@@ -49,21 +48,19 @@ def test_who_fails_the_training_is_stopped_with_a_sentence(cast, tea, login):
     assert purposes(tea, bo) == ["work", "work"]
 
 
-def test_a_skipped_training_item_counts_as_not_right(cast, tea):
+def test_a_skipped_training_item_counts_as_not_right(cast, tea, ann):
     cast.open(tea, items=1, overlap=2)
     add_checks(cast, tea, "training", 2)
     rates(tea, pass_mark=0.6)
-    ann = cast.person("Ann")
     queue.hand_back(queue.claim(tea, ann), ann, "skipped", "no")
     judge(tea, ann, 1)
     assert queue.claim(tea, ann) is None
     assert Desk.objects.get(annotator=ann).stopped_at is not None
 
 
-def test_a_training_item_whose_lease_ran_out_comes_back_first(cast, tea):
+def test_a_training_item_whose_lease_ran_out_comes_back_first(cast, tea, ann, bo):
     cast.open(tea, items=1, overlap=2)
     add_checks(cast, tea, "training", 1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     slot = queue.claim(tea, ann)
     expire_now(slot)
     assert queue.claim(tea, bo) != slot
@@ -84,9 +81,8 @@ def test_gold_comes_at_irregular_places_at_the_rate_that_was_set(cast, tea):
     assert set(gaps) <= set(range(4, 9))
 
 
-def test_nobody_gets_a_gold_item_twice_nor_one_made_of_an_item_they_judged(cast, tea):
+def test_nobody_gets_a_gold_item_twice_nor_one_made_of_an_item_they_judged(cast, tea, ann, bo):
     cast.open(tea, items=6, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     source = Slot.objects.get(pk=judge(tea, ann)).item
     gold = checks.make(tea, source, "gold", "1", "", by=None)
     rates(tea, gold_every=1)
@@ -95,10 +91,9 @@ def test_nobody_gets_a_gold_item_twice_nor_one_made_of_an_item_they_judged(cast,
     assert [slot.annotator for slot in gold.slots.all()] == [bo]
 
 
-def test_a_repeat_is_an_own_earlier_item_at_least_so_many_judgments_later(cast, tea):
+def test_a_repeat_is_an_own_earlier_item_at_least_so_many_judgments_later(cast, tea, ann):
     cast.open(tea, items=30, overlap=1)
     rates(tea, repeat_every=4)
-    ann = cast.person("Ann")
     seen = purposes(tea, ann)
     assert seen.count("work") == 30
     # Drawn, too: 2 to 6 items of work between two, once there are items to repeat.
@@ -114,11 +109,10 @@ def test_a_repeat_is_an_own_earlier_item_at_least_so_many_judgments_later(cast, 
     assert shown[0] == shown[1]
 
 
-def test_a_repeat_is_a_copy_for_one_person_without_a_place_of_the_study(cast, tea):
+def test_a_repeat_is_a_copy_for_one_person_without_a_place_of_the_study(cast, tea, ann, bo):
     cast.open(tea, items=3, overlap=2)
     rates(tea, repeat_every=1)
     places = list(tea.items.originals().values_list("position", flat=True))
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     for person in (ann, bo):
         assert "repeat" in purposes(tea, person)
     copies = tea.items.exclude(made_for=None)
@@ -132,11 +126,10 @@ def test_a_repeat_is_a_copy_for_one_person_without_a_place_of_the_study(cast, te
         copies.update(position=99)
 
 
-def test_repeats_say_who_is_consistent_and_gold_who_is_right(cast, tea):
+def test_repeats_say_who_is_consistent_and_gold_who_is_right(cast, tea, ann, bo):
     cast.open(tea, items=12, overlap=2)
     add_checks(cast, tea, "gold", 3, expected="2")
     rates(tea, repeat_every=3, gold_every=3)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     purposes(tea, ann, number=2)
     numbers = {"work": 1, "repeat": 3, "gold": 1}
     while slot := queue.claim(tea, bo):
@@ -147,11 +140,10 @@ def test_repeats_say_who_is_consistent_and_gold_who_is_right(cast, tea):
         assert {(one.annotator, one.right) for one in found} == {(ann.pk, True), (bo.pk, False)}
 
 
-def test_the_first_answer_to_a_gold_item_counts_and_it_may_be_changed_like_work(cast, tea):
+def test_the_first_answer_to_a_gold_item_counts_and_it_may_be_changed_like_work(cast, tea, ann):
     cast.open(tea, items=3, overlap=1)
     add_checks(cast, tea, "gold", 1, expected="2")
     rates(tea, gold_every=1)
-    ann = cast.person("Ann")
     judge(tea, ann)
     slot = judge(tea, ann, 1)
     assert Slot.objects.get(pk=slot).item.batch.purpose == "gold"
@@ -159,12 +151,11 @@ def test_the_first_answer_to_a_gold_item_counts_and_it_may_be_changed_like_work(
     assert [one.right for one in hidden_checks.outcomes(tea, "gold")] == [False]
 
 
-def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
+def test_checks_count_on_the_desk_and_nowhere_else(cast, tea, ann):
     cast.open(tea, items=4, overlap=1)
     add_checks(cast, tea, "training", 1)
     add_checks(cast, tea, "gold", 2)
     rates(tea, gold_every=1, repeat_every=2)
-    ann = cast.person("Ann")
     seen = purposes(tea, ann)
     assert Counter(seen)["work"] == 4
     assert {"training", "gold", "repeat"} < set(seen)
@@ -176,18 +167,17 @@ def test_checks_count_on_the_desk_and_nowhere_else(cast, tea):
     assert set(Item.objects.exclude(batch__purpose="work").values_list("done", flat=True)) == {0}
 
 
-def test_checks_are_in_no_list_of_the_api_and_in_no_batch_of_the_tasks_page(cast, tea, login):
+def test_checks_are_in_no_list_of_the_api_and_in_no_batch_of_the_tasks_page(cast, tea, carol):
     cast.open(tea, items=1, overlap=1)
     add_checks(cast, tea, "gold", 3)
     rates(tea, gold_every=1)
     purposes(tea, cast.person("Ann"))
-    client = login(cast.person("Carol"))
-    assert len(client.get(reverse("api-judgments", args=["tea"])).json()["results"]) == 1
-    page = client.get(reverse("tasks", args=["tea"])).content.decode()
+    assert len(carol.get(reverse("api-judgments", args=["tea"])).json()["results"]) == 1
+    page = carol.get(reverse("tasks", args=["tea"])).content.decode()
     assert len(re.findall(r"<tbody>\s*<tr>", page)) == 1
 
 
-def test_the_page_of_a_gold_item_is_that_of_work_to_the_byte(cast, tea, login):
+def test_the_page_of_a_gold_item_is_that_of_work_to_the_byte(cast, tea, login, ann):
     cast.open(tea, items=3, overlap=1)
     add_checks(cast, tea, "gold", 1)
     rates(tea, gold_every=1)
@@ -196,7 +186,6 @@ def test_the_page_of_a_gold_item_is_that_of_work_to_the_byte(cast, tea, login):
         for option in item.options.select_related("candidate"):
             option.candidate.text = "The same answer."
             option.candidate.save()
-    ann = cast.person("Ann")
     client, pages = login(ann), {}
     while slot := queue.claim(tea, ann):
         page = client.get(URL).content.decode()
@@ -212,11 +201,10 @@ def test_the_page_of_a_gold_item_is_that_of_work_to_the_byte(cast, tea, login):
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_training_answer_is_explained_with_and_without_javascript(cast, tea, login, number):
+def test_a_training_answer_is_explained_with_and_without_javascript(cast, tea, login, number, ann):
     cast.open(tea, items=1, overlap=3)
     add_checks(cast, tea, "training", 2, expected="1")
     said = "Your answer is the expected one" if number == 1 else "Another answer was expected"
-    ann = cast.person("Ann")
     client = login(ann)
     page = client.get(URL)
     slot = Slot.objects.get(pk=hidden(page, "slot"))
@@ -241,10 +229,9 @@ def test_a_training_answer_is_explained_with_and_without_javascript(cast, tea, l
     assert "Because of training 2." in text
 
 
-def test_nothing_but_ones_own_training_is_explained(cast, tea, login):
+def test_nothing_but_ones_own_training_is_explained(cast, tea, login, ann, bo):
     cast.open(tea, items=1, overlap=3)
     add_checks(cast, tea, "training", 1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     trained, work = judge(tea, ann), judge(tea, ann)
     assert login(ann).get(reverse("explained", args=["tea", trained])).status_code == 200
     assert login(ann).get(reverse("explained", args=["tea", work])).status_code == 404
@@ -278,11 +265,10 @@ def test_many_people_at_once_get_one_training_item_each_with_an_ordinal_of_its_o
     assert Batch.objects.get(purpose="training").items.count() == 1
 
 
-def test_the_desk_counts_no_hidden_check_off(cast, tea):
+def test_the_desk_counts_no_hidden_check_off(cast, tea, ann):
     cast.open(tea, items=35, overlap=1)
     add_checks(cast, tea, "gold", 3)
     rates(tea, gold_every=2)
-    ann = cast.person("Ann")
     study = Study.objects.filter(pk=tea.pk).with_membership(ann).get()
     seen = set()
     for _ in range(6):

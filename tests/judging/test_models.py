@@ -8,10 +8,9 @@ from annotation.judging.work import queue, submit
 
 
 @pytest.fixture
-def judgment(cast, tea):
+def judgment(cast, tea, ann):
     """Ann's judgment of one item: she chose the first answer."""
     cast.open(tea, options=2)
-    ann = cast.person("Ann")
     slot = tea.slots.get(pk=queue.claim(tea, ann))
     chosen = slot.item.options.get(number=1).candidate_id
     submit.submit(tea, slot.pk, ann, {"choice": str(chosen)}, key="k")

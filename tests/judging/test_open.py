@@ -104,16 +104,15 @@ def test_a_set_of_three_is_planned_once_and_answers_that_came_since_are_scored(c
     assert list(batch.items.values_list("options__candidate", flat=True)) == [added.pk]
 
 
-def test_the_page_shows_the_batch_and_opens_exactly_that_once(cast, tea, three, login):
-    client = login(cast.person("Carol"))
-    shown = client.get(PAGE, {"number": "2", "overlap": "3"})
+def test_the_page_shows_the_batch_and_opens_exactly_that_once(tea, three, carol):
+    shown = carol.get(PAGE, {"number": "2", "overlap": "3"})
     assert shown.context["summary"].judgments == 6
     assert "opening this batch opens it to its annotators" in shown.content.decode()
     data = {"number": "2", "overlap": "3", "seen": shown.context["summary"].digest}
-    assert client.post(PAGE, data).status_code == 302
+    assert carol.post(PAGE, data).status_code == 302
     assert (Item.objects.count(), Slot.objects.count()) == (2, 6)
     # The same button again: it would open the next items, which nobody has seen.
-    again = client.post(PAGE, data)
+    again = carol.post(PAGE, data)
     assert again.status_code == 409
     assert "look at the batch once more" in again.content.decode()
     assert Item.objects.count() == 2
@@ -191,19 +190,18 @@ def test_a_summary_of_several_tasks_adds_up_and_a_task_without_news_is_left_out(
     assert [batch.task.name for batch in open_batches(tea, [three, scored])] == ["best"]
 
 
-def test_page_and_command_open_several_tasks_in_an_order(cast, tea, three, scored, login):
-    client = login(cast.person("Carol"))
+def test_page_and_command_open_several_tasks_in_an_order(tea, three, scored, carol):
     wanted = {"also": ["score"], "order": "query", "queries": "q1 q2"}
-    page = client.get(PAGE, wanted)
+    page = carol.get(PAGE, wanted)
     assert "Order between the tasks" in page.content.decode()
     assert page.context["summary"].items == 4
     sample = page.context["summary"].sample
     assert [row["task"] for row in sample] == ["best", "score", "best", "score"]
     seen = page.context["summary"].digest
-    assert client.post(PAGE, wanted | {"seen": seen}).status_code == 302
+    assert carol.post(PAGE, wanted | {"seen": seen}).status_code == 302
     assert handed_out(tea) == ["best q1", "score q1", "best q2", "score q2"]
-    assert client.get(PAGE, {"also": ["nothing"]}).status_code == 400
-    refused = client.get(PAGE, {"also": ["score"], "control": "on"})
+    assert carol.get(PAGE, {"also": ["nothing"]}).status_code == 400
+    refused = carol.get(PAGE, {"also": ["score"], "control": "on"})
     assert "it can hide no control" in refused.content.decode()
     out = io.StringIO()
     call_command("open_batch", "tea", "--task", "best", "--also", "score", "--json", stdout=out)
@@ -217,10 +215,9 @@ def test_a_study_of_one_task_is_asked_for_no_order(cast, tea, three, login):
     assert not {"also", "order"} & page.context["form"].fields.keys()
 
 
-def test_what_is_measured_takes_the_place_of_what_is_assumed(cast, tea, three):
+def test_what_is_measured_takes_the_place_of_what_is_assumed(tea, three, ann):
     open_batch(tea, three, scope=Scope(number=1))
     slot = Slot.objects.first()
-    ann = cast.person("Ann")
     Slot.objects.filter(pk=slot.pk).update(status="done", annotator=ann)
     Judgment.objects.create(
         slot=slot, annotator=ann, key="k", digest="d", seconds=30.0,

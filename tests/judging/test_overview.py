@@ -22,9 +22,8 @@ from tests import everykind
 from tests.judging.conftest import PAST, as_role, choose, judge, place
 
 
-def test_what_is_waiting_is_what_the_hand_out_gives(cast, tea, ann):
+def test_what_is_waiting_is_what_the_hand_out_gives(cast, tea, ann, bo):
     """Some are judged, skipped, full, somebody else's or Ann's own: the desk knows as the queue."""
-    bo = cast.person("Bo")
     cast.open(tea, items=8, overlap=1)
     judge(tea, bo)
     judge(tea, ann)
@@ -141,9 +140,8 @@ def test_somebody_without_a_study_is_told_how_to_get_into_one(cast, login):
     assert 'href="/join/"' in html
 
 
-def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, login):
+def test_every_kind_of_answer_is_told_in_words_as_it_was_seen(cast, tmp_path, login, ann):
     mix = everykind.judged(cast, tmp_path)
-    ann = cast.person("Ann")
     mix = Study.objects.filter(pk=mix.pk).with_membership(ann).get()
     told = {
         one["judgment"].slot.item.external_id: one["words"]
@@ -314,8 +312,7 @@ def test_a_visitor_finds_an_item_to_try_and_both_ways_in(client, db):
     assert 'href="/accounts/login/"' in html
 
 
-def test_thirty_one_studies_are_one_screen_ordered_by_what_needs_the_person(cast, login):
-    ann = cast.person("Ann")
+def test_thirty_one_studies_are_one_screen_ordered_by_what_needs_the_person(cast, login, ann):
     for number in range(31):
         study = cast.study(f"study-{number:02}")
         cast.members(study, {"Ann": "annotator"})

@@ -41,47 +41,43 @@ def define(study, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_task_of_any_kind_can_be_tried_before_the_study_has_anything(cast, tea, login, kind):
+def test_a_task_of_any_kind_can_be_tried_before_the_study_has_anything(tea, kind, carol):
     define(tea, kind)
-    client = login(cast.person("Carol"))
-    client.get("/studies/tea/tasks/")
+    carol.get("/studies/tea/tasks/")
     before = everything()
-    page = client.get(f"/studies/tea/tasks/{kind}/preview/").content.decode()
+    page = carol.get(f"/studies/tea/tasks/{kind}/preview/").content.decode()
     assert "this is an example" in page and f'class="judge kind-{kind}' in page
-    answer = client.post(f"/studies/tea/tasks/{kind}/preview/", fields_of(page))
+    answer = carol.post(f"/studies/tea/tasks/{kind}/preview/", fields_of(page))
     assert "This answer would be stored:" in answer.content.decode()
     assert everything() == before
 
 
-def test_items_are_shown_in_their_order_and_what_a_batch_would_hold_before(cast, tea, login):
-    client = login(cast.person("Carol"))
+def test_items_are_shown_in_their_order_and_what_a_batch_would_hold_before(cast, tea, carol):
     task = cast.task(tea, "best")
     for n in range(2):
         cast.candidates(cast.query(tea, f"q{n}", cast.persona(tea, f"p{n}")))
-    page = client.get("/studies/tea/tasks/best/preview/").content.decode()
+    page = carol.get("/studies/tea/tasks/best/preview/").content.decode()
     assert "What should I read about q0?" in page and "this is an example" not in page
     cast.open(tea, items=2, name="more")
     for path, query in (("", "q0"), ("?item=3", "more-q2"), ("?item=4", "q0")):
-        page = client.get(f"/studies/tea/tasks/more/preview/{path}").content.decode()
+        page = carol.get(f"/studies/tea/tasks/more/preview/{path}").content.decode()
         assert f"What should I read about {query}?" in page
     assert Item.objects.filter(batch__task=task).count() == 0
 
 
-def test_a_complete_item_and_a_closed_study_can_be_tried_as_well(cast, tea, login):
-    client = login(cast.person("Carol"))
+def test_a_complete_item_and_a_closed_study_can_be_tried_as_well(cast, tea, carol):
     open_kind(cast, tea, "selection", overlap=1)
     Item.objects.update(done=1)
     tea.status = "closed"
     tea.save()
-    page = client.get("/studies/tea/tasks/selection/preview/").content.decode()
-    answer = client.post("/studies/tea/tasks/selection/preview/", fields_of(page))
+    page = carol.get("/studies/tea/tasks/selection/preview/").content.decode()
+    answer = carol.post("/studies/tea/tasks/selection/preview/", fields_of(page))
     assert "This answer would be stored:" in answer.content.decode()
 
 
-def test_an_incomplete_answer_gets_the_sentence_that_annotators_get(cast, tea, login):
-    client = login(cast.person("Carol"))
+def test_an_incomplete_answer_gets_the_sentence_that_annotators_get(cast, tea, carol):
     cast.open(tea)
-    answer = client.post("/studies/tea/tasks/best/preview/", {"reason": "Half a thought."})
+    answer = carol.post("/studies/tea/tasks/best/preview/", {"reason": "Half a thought."})
     text = answer.content.decode()
     assert answer.status_code == 400
     assert "Choose one of the answers first." in text and "Half a thought." not in text

@@ -30,9 +30,8 @@ def in_parallel(jobs):
     return race(run, jobs)
 
 
-def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):
+def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea, ann):
     cast.open(tea, items=2, overlap=3)
-    ann = cast.person("Ann")
     first = queue.claim(tea, ann)
     assert queue.claim(tea, ann) == first
     result = submit.submit(tea, first, ann, choose(first, 2), key="k1", claim_next=True)
@@ -42,9 +41,8 @@ def test_a_claim_gives_the_same_slot_until_it_is_judged(cast, tea):
     assert (item.done, item.counts) == (1, {"2": 1})
 
 
-def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea):
+def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea, ann):
     cast.open(tea, items=3, overlap=2)
-    ann = cast.person("Ann")
     order = [Slot.objects.get(pk=judge(tea, ann)).item.position for _ in range(3)]
     assert order == sorted(order)
     assert judge(tea, ann) is None
@@ -66,9 +64,8 @@ def test_an_item_stays_with_its_person_when_the_clock_of_a_machine_jumps(
     assert abs(Judgment.objects.get().submitted_at - now()) < timedelta(minutes=1)
 
 
-def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea):
+def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea, ann, bo):
     cast.open(tea, items=3, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     first = queue.claim(tea, ann)
     assert queue.claim(tea, bo) != first
     judged = queue.claim(tea, bo)
@@ -78,18 +75,16 @@ def test_a_returned_slot_is_handed_out_before_new_ones(cast, tea):
     assert Handback.objects.get().cause == "released"
 
 
-def test_a_skipped_item_is_not_offered_to_the_same_person_again(cast, tea):
+def test_a_skipped_item_is_not_offered_to_the_same_person_again(cast, tea, ann):
     cast.open(tea, items=1, overlap=2)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     queue.hand_back(slot, ann, "skipped", "cannot read it")
     assert queue.claim(tea, ann) is None
     assert queue.claim(tea, cast.person("Bo")) is not None
 
 
-def test_a_judged_slot_cannot_be_given_back(cast, tea):
+def test_a_judged_slot_cannot_be_given_back(cast, tea, ann):
     cast.open(tea, overlap=2)
-    ann = cast.person("Ann")
     slot = judge(tea, ann)
     with pytest.raises(Conflict):
         queue.hand_back(slot, ann, "released")
@@ -169,9 +164,8 @@ def expire_now(slot):
     return queue.expire()
 
 
-def test_a_lease_that_ran_out_reopens_the_slot_and_is_noted(cast, tea):
+def test_a_lease_that_ran_out_reopens_the_slot_and_is_noted(cast, tea, ann, bo):
     cast.open(tea, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     slot = queue.claim(tea, ann)
     assert queue.expire() == 0
     assert expire_now(slot) == 1
@@ -181,9 +175,8 @@ def test_a_lease_that_ran_out_reopens_the_slot_and_is_noted(cast, tea):
     assert queue.claim(tea, ann) == slot
 
 
-def test_a_late_submit_is_stored_where_the_slot_is_still_free(cast, tea):
+def test_a_late_submit_is_stored_where_the_slot_is_still_free(cast, tea, ann):
     cast.open(tea, overlap=1)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     expire_now(slot)
     submit.submit(tea, slot, ann, choose(slot), key="late")
@@ -191,9 +184,8 @@ def test_a_late_submit_is_stored_where_the_slot_is_still_free(cast, tea):
     assert Slot.objects.get(pk=slot).annotator == ann
 
 
-def test_a_late_submit_is_refused_where_somebody_else_has_the_slot(cast, tea):
+def test_a_late_submit_is_refused_where_somebody_else_has_the_slot(cast, tea, ann, bo):
     cast.open(tea, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     slot = queue.claim(tea, ann)
     expire_now(slot)
     queue.claim(tea, bo)
@@ -203,9 +195,8 @@ def test_a_late_submit_is_refused_where_somebody_else_has_the_slot(cast, tea):
     assert Judgment.objects.count() == 0
 
 
-def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea):
+def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea, ann):
     batch = cast.open(tea, items=2, overlap=1)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     close_batch(batch)
     assert queue.claim(tea, cast.person("Bo")) is None
@@ -313,9 +304,8 @@ def test_what_comes_back_to_a_closed_batch_is_handed_to_nobody(cast, tea):
     assert Judgment.objects.count() == 1
 
 
-def test_a_late_answer_beside_another_item_in_hand_is_stored(cast, tea):
+def test_a_late_answer_beside_another_item_in_hand_is_stored(cast, tea, ann, bo):
     cast.open(tea, items=2, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     first = queue.claim(tea, ann)
     expire_now(first)
     assert queue.claim(tea, bo) == first
@@ -339,9 +329,8 @@ def test_an_item_shows_the_persona_its_answers_were_written_for(cast, tea):
     assert Item.objects.get().persona_version == old
 
 
-def test_a_lap_that_gave_nothing_is_noted_and_a_new_batch_ends_the_note(cast, tea):
+def test_a_lap_that_gave_nothing_is_noted_and_a_new_batch_ends_the_note(cast, tea, ann):
     cast.open(tea, items=1, overlap=2)
-    ann = cast.person("Ann")
     assert judge(tea, ann) is not None
     assert queue.claim(tea, ann) is None
     desk = Desk.objects.get(study=tea, annotator=ann)
@@ -352,9 +341,8 @@ def test_a_lap_that_gave_nothing_is_noted_and_a_new_batch_ends_the_note(cast, te
     assert queue.claim(tea, ann) is not None
 
 
-def test_who_had_nothing_left_gets_a_slot_that_comes_back(cast, tea):
+def test_who_had_nothing_left_gets_a_slot_that_comes_back(cast, tea, ann, bo):
     cast.open(tea, items=1, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     slot = queue.claim(tea, bo)
     assert queue.claim(tea, ann) is None
     assert Desk.objects.get(study=tea, annotator=ann).exhausted_at is not None
@@ -362,20 +350,18 @@ def test_who_had_nothing_left_gets_a_slot_that_comes_back(cast, tea):
     assert queue.claim(tea, ann) == slot
 
 
-def test_a_noted_lap_is_repeated_after_a_quarter_of_an_hour(cast, tea):
+def test_a_noted_lap_is_repeated_after_a_quarter_of_an_hour(cast, tea, ann):
     """A slot that somebody's undone claim had locked is met then."""
     cast.open(tea, items=1, overlap=1)
-    ann = cast.person("Ann")
     Desk.objects.create(study=tea, annotator=ann, exhausted_at=Now() - timedelta(minutes=14))
     assert queue.claim(tea, ann) is None
     Desk.objects.update(exhausted_at=Now() - timedelta(minutes=16))
     assert queue.claim(tea, ann) is not None
 
 
-def test_who_finds_nothing_ahead_does_not_walk_there_again(cast, tea):
+def test_who_finds_nothing_ahead_does_not_walk_there_again(cast, tea, ann):
     """Slots of somebody else's lie ahead; the next claim begins behind them."""
     cast.open(tea, items=3, overlap=1)
-    ann = cast.person("Ann")
     Slot.objects.update(reserved_for=cast.person("Bo"))
     assert queue.claim(tea, ann) is None
     desk = Desk.objects.get(study=tea, annotator=ann)
@@ -384,11 +370,10 @@ def test_who_finds_nothing_ahead_does_not_walk_there_again(cast, tea):
     assert Slot.objects.get(pk=queue.claim(tea, ann)).reserved_for is None
 
 
-def test_what_lies_behind_is_gone_through_in_steps_and_met_once(cast, tea, monkeypatch):
+def test_what_lies_behind_is_gone_through_in_steps_and_met_once(cast, tea, monkeypatch, ann):
     """Of open slots behind somebody one alone is for them: the claims come to it step by step."""
     monkeypatch.setattr(queue, "LAP_STEP", 2)
     cast.open(tea, items=7, overlap=1)
-    ann = cast.person("Ann")
     slots = list(Slot.objects.order_by("position"))
     Slot.objects.exclude(pk=slots[4].pk).update(reserved_for=cast.person("Bo"))
     Desk.objects.create(study=tea, annotator=ann, cursor=slots[-1].position)

@@ -96,10 +96,7 @@ def test_a_study_of_a_recipe_with_repeats_hands_out_its_first_item(cast, ada):
 @pytest.mark.parametrize(
     "name", [name for name, recipe in recipes.recipes().items() if recipe.tasks]
 )
-def test_the_form_of_a_new_study_shows_its_first_judging_page_and_stores_nothing(
-    name, cast, tea, login
-):
-    carol = login(cast.person("Carol"))
+def test_the_form_of_a_new_study_shows_its_first_judging_page_and_stores_nothing(name, tea, carol):
     assert (
         'data-preview="/studies/new/preview/"'
         in carol.get(f"/studies/new/?recipe={name}").content.decode()

@@ -127,24 +127,21 @@ def test_an_attribute_goes_with_answers_written_from_it_where_nobody_judged_them
     assert Attribute.objects.exists() == Item.objects.filter(pk=item.pk).exists() == judged
 
 
-def test_the_page_says_what_goes_along_and_does_nothing_until_asked(cast, tea, batch, login):
+def test_the_page_says_what_goes_along_and_does_nothing_until_asked(cast, tea, batch, carol):
     queue.claim(Study.objects.get(pk=tea.pk), cast.person("Ann"))
-    client = login(cast.person("Carol"))
     page = f"/studies/tea/remove/batch/{batch.pk}/"
-    text = client.get(page).content.decode()
+    text = carol.get(page).content.decode()
     assert "2 items go along." in text and "1 person has one open now" in text
     assert Item.objects.count() == 2
-    assert client.post(page).url == "/studies/tea/tasks/"
+    assert carol.post(page).url == "/studies/tea/tasks/"
     assert Item.objects.count() == 0
-    assert client.post(page).status_code == 404
+    assert carol.post(page).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["batch/x", "batch/" + "9" * 40, "answer/17", "king/1"])
-def test_nonsense_is_not_there(tea, cast, login, path):
-    client = login(cast.person("Carol"))
-    assert client.get(f"/studies/tea/remove/{path}/").status_code == 404
+def test_nonsense_is_not_there(tea, path, carol):
+    assert carol.get(f"/studies/tea/remove/{path}/").status_code == 404
 
 
-def test_only_an_administrator_deletes_a_study(cast, tea, login):
-    client = login(cast.person("Carol"))
-    assert client.post(f"/studies/tea/remove/study/{tea.pk}/").status_code == 403
+def test_only_an_administrator_deletes_a_study(tea, carol):
+    assert carol.post(f"/studies/tea/remove/study/{tea.pk}/").status_code == 403

@@ -20,10 +20,9 @@ def carol(cast, tea):
 
 
 def test_who_is_paused_reads_the_sentence_keeps_what_they_hold_and_may_be_resumed(
-    cast, tea, login, carol
+    cast, tea, login, carol, ann
 ):
     cast.open(tea, items=3, overlap=1)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     client = login(carol)
     pause = reverse("rater-pause", args=["tea", ann.pk])
@@ -63,9 +62,8 @@ def test_exclusion_takes_the_votes_out_opens_the_items_and_is_for_good(cast, tea
     assert of(tea, ann, also=ann).judgments == 3
 
 
-def test_a_late_answer_of_an_excluded_person_is_refused(cast, tea, carol):
+def test_a_late_answer_of_an_excluded_person_is_refused(cast, tea, carol, ann):
     cast.open(tea, items=1, overlap=1)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     expire_now(slot)
     sanctions.exclude(tea, ann, "a bot", by=carol)
@@ -75,11 +73,10 @@ def test_a_late_answer_of_an_excluded_person_is_refused(cast, tea, carol):
     assert Judgment.objects.count() == 0
 
 
-def test_a_failed_training_is_done_once_more_after_a_reset(cast, tea, carol):
+def test_a_failed_training_is_done_once_more_after_a_reset(cast, tea, carol, ann, bo):
     cast.open(tea, items=2, overlap=2)
     items = add_checks(cast, tea, "training", 2, expected="1")
     rates(tea, pass_mark=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     assert purposes(tea, ann, number=2) == ["training", "training"]
     assert Desk.objects.get(annotator=ann).stopped_at
     assert sanctions.retrain(tea, ann, by=carol) == 2
@@ -90,18 +87,16 @@ def test_a_failed_training_is_done_once_more_after_a_reset(cast, tea, carol):
     assert purposes(tea, bo, number=1) == ["training", "training", "work", "work"]
 
 
-def test_a_curator_may_let_somebody_work_who_failed_the_training(cast, tea, carol):
+def test_a_curator_may_let_somebody_work_who_failed_the_training(cast, tea, carol, ann):
     cast.open(tea, items=1, overlap=2)
     add_checks(cast, tea, "training", 1, expected="1")
     rates(tea, pass_mark=1)
-    ann = cast.person("Ann")
     assert purposes(tea, ann, number=2) == ["training"]
     sanctions.resume(tea, ann, by=carol)
     assert purposes(tea, ann) == ["work"]
 
 
-def test_a_bonus_is_noted_and_shown(cast, tea, login, carol):
-    ann = cast.person("Ann")
+def test_a_bonus_is_noted_and_shown(tea, login, carol, ann):
     client = login(carol)
     address = reverse("rater-bonus", args=["tea", ann.pk])
     page = client.post(address, {"text": "5 euros for the careful reasons"}, follow=True)

@@ -12,10 +12,9 @@ from annotation.judging.work import queue, submit
 
 
 @pytest.fixture
-def held(cast, tea):
+def held(cast, tea, ann):
     """Ann holds a slot of a task that allows a tie and none, and wants a reason."""
     cast.open(tea, items=2, overlap=3, tie=True, none=True, reason="required")
-    ann = cast.person("Ann")
     return tea, queue.claim(tea, ann), ann
 
 

@@ -31,9 +31,8 @@ def counted() -> dict:
     return {pk: (n.total(), dict(n)) for pk, n in found.items()}
 
 
-def test_the_counters_are_taken_back_and_the_rows_stay(cast, tea):
+def test_the_counters_are_taken_back_and_the_rows_stay(cast, tea, ann, bo):
     cast.open(tea, items=3, overlap=3)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     for number in (1, 2, 3):
         judge(tea, ann, number)
         judge(tea, bo, number)
@@ -51,9 +50,8 @@ def test_the_counters_are_taken_back_and_the_rows_stay(cast, tea):
     assert AuditEvent.objects.filter(action="judgments.void").count() == 1
 
 
-def test_a_tie_a_none_and_a_revised_answer_are_taken_back_as_they_stand(cast, tea):
+def test_a_tie_a_none_and_a_revised_answer_are_taken_back_as_they_stand(cast, tea, ann):
     cast.open(tea, items=3, overlap=2, tie=True, none=True)
-    ann = cast.person("Ann")
     slots = []
     for answer in ({"choice": "tie"}, {"choice": "none"}, None):
         slot = queue.claim(tea, ann)
@@ -65,9 +63,8 @@ def test_a_tie_a_none_and_a_revised_answer_are_taken_back_as_they_stand(cast, te
     assert counters() == {}
 
 
-def test_each_gets_a_new_slot_of_its_ordinal_that_goes_out_first(cast, tea):
+def test_each_gets_a_new_slot_of_its_ordinal_that_goes_out_first(cast, tea, ann, bo):
     cast.open(tea, items=3, overlap=1)
-    ann, bo = cast.person("Ann"), cast.person("Bo")
     old = Slot.objects.get(pk=judge(tea, ann))
     queue.claim(tea, bo)
     void(tea, ann, cause="left")
@@ -77,9 +74,8 @@ def test_each_gets_a_new_slot_of_its_ordinal_that_goes_out_first(cast, tea):
     assert Slot.objects.get(pk=old.pk).status == "void"
 
 
-def test_the_voided_person_never_gets_the_items_again_and_others_complete_them(cast, tea):
+def test_the_voided_person_never_gets_the_items_again_and_others_complete_them(cast, tea, ann):
     cast.open(tea, items=2, overlap=2)
-    ann = cast.person("Ann")
     while judge(tea, ann):
         pass
     void(tea, ann, cause="left")
@@ -91,9 +87,8 @@ def test_the_voided_person_never_gets_the_items_again_and_others_complete_them(c
     assert counters() == counted()
 
 
-def test_what_the_person_holds_is_handed_back(cast, tea):
+def test_what_the_person_holds_is_handed_back(cast, tea, ann):
     cast.open(tea, items=2, overlap=1)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     assert void(tea, ann, cause="left") == 0
     assert Slot.objects.get(pk=slot).status == "open"
@@ -102,9 +97,8 @@ def test_what_the_person_holds_is_handed_back(cast, tea):
         queue.hand_back(slot, ann, "released")
 
 
-def test_in_a_closed_batch_the_new_slots_are_closed(cast, tea):
+def test_in_a_closed_batch_the_new_slots_are_closed(cast, tea, ann):
     batch = cast.open(tea, items=2, overlap=1)
-    ann = cast.person("Ann")
     judge(tea, ann)
     held = queue.claim(tea, ann)
     close_batch(batch)
@@ -113,27 +107,24 @@ def test_in_a_closed_batch_the_new_slots_are_closed(cast, tea):
     assert Slot.objects.get(pk=held).status == "closed"
 
 
-def test_the_item_of_an_owner_waits_for_nobody_else(cast, tea):
+def test_the_item_of_an_owner_waits_for_nobody_else(cast, tea, ann):
     batch = cast.open(tea, items=1, overlap=1)
-    ann = cast.person("Ann")
     Slot.objects.update(reserved_for=ann)
     judge(tea, ann)
     void(tea, ann, cause="left")
     assert sorted(batch.items.get().slots.values_list("status", flat=True)) == ["closed", "void"]
 
 
-def test_checks_are_left_as_they_are(cast, tea):
+def test_checks_are_left_as_they_are(cast, tea, ann):
     cast.open(tea, items=1, overlap=1)
-    ann = cast.person("Ann")
     judge(tea, ann)
     Batch.objects.update(purpose="gold")
     assert void(tea, ann, cause="left") == 0
     assert Slot.objects.get().status == "done"
 
 
-def test_a_voided_submit_sent_again_is_answered_and_stores_nothing(cast, tea):
+def test_a_voided_submit_sent_again_is_answered_and_stores_nothing(cast, tea, ann):
     cast.open(tea, items=1, overlap=1)
-    ann = cast.person("Ann")
     slot = queue.claim(tea, ann)
     submit.submit(tea, slot, ann, choose(slot), key="k")
     void(tea, ann, cause="left")
@@ -148,11 +139,10 @@ def test_a_voided_submit_sent_again_is_answered_and_stores_nothing(cast, tea):
     assert Slot.objects.get(pk=slot).status == "void"
 
 
-def test_a_study_keeps_its_hands_off_another(cast, tea):
+def test_a_study_keeps_its_hands_off_another(cast, tea, ann):
     rain = cast.study("rain")
     cast.open(tea, items=1, overlap=1)
     cast.open(rain, items=1, overlap=1)
-    ann = cast.person("Ann")
     judge(tea, ann)
     slot = judge(rain, ann)
     void(tea, ann, cause="left")

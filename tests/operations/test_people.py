@@ -71,8 +71,7 @@ def test_an_erased_account_leaves_no_name_also_after_a_restore_and_keeps_its_jud
     assert User.objects.get(pk=me.pk).email == "ada@example.org"
 
 
-def test_a_password_link_is_shown_once_and_works_once(cast, ada, client):
-    bo = cast.person("Bo")
+def test_a_password_link_is_shown_once_and_works_once(ada, client, bo):
     page = ada.post(f"{ACCOUNTS}{bo.pk}/", {"act": "reset"})
     link = page.context["link"]
     assert link in page.content.decode()
@@ -122,8 +121,7 @@ def test_every_table_that_names_a_person_is_held_or_left_out_by_name():
         assert names <= {field.name for field in apps.get_model(label)._meta.concrete_fields}
 
 
-def test_the_page_counts_and_the_zip_holds_what_is_of_the_person_alone(cast, tea, login):
-    ann, bo = cast.person("Ann"), cast.person("Bo")
+def test_the_page_counts_and_the_zip_holds_what_is_of_the_person_alone(cast, tea, login, ann, bo):
     cast.open(tea, items=2, overlap=2)
     judge(tea, ann)
     judge(tea, bo)

@@ -139,13 +139,12 @@ def test_it_asks_for_itself_again_only_while_something_runs(cast, tea, login):
     assert part.strip().startswith('<section id="steps"')
 
 
-def test_it_takes_as_many_queries_at_three_items_as_at_one(cast, tea, login):
-    client = login(cast.person("Carol"))
+def test_it_takes_as_many_queries_at_three_items_as_at_one(cast, tea, carol):
     counts = []
     for name, items in (("best", 1), ("more", 3)):
         cast.open(tea, items=items, name=name)
         with CaptureQueriesContext(connection) as queries:
-            client.get("/studies/tea/overview/")
+            carol.get("/studies/tea/overview/")
         counts.append(len(queries))
     assert counts[0] == counts[1] <= 6
 

@@ -34,7 +34,7 @@ CLAIMED = {
 
 
 @pytest.fixture
-def blind(cast, tea):
+def blind(cast, tea, bo):
     """An open study in which every trace of an answer's origin carries a canary."""
     cast.open(tea, items=3, reason="optional")
     for number, candidate in enumerate(Candidate.objects.all()):
@@ -46,7 +46,6 @@ def blind(cast, tea):
             urls=["https://canary-url.example"],
             external_id=f"canary-id-{number}",
         )
-    bo = cast.person("Bo")
     slot = Slot.objects.get(pk=queue.claim(tea, bo))
     choice = str(slot.item.options.first().candidate_id)
     data = {"choice": choice, "reason": "canary-reason-of-Bo"}
@@ -66,9 +65,8 @@ def traces(text: str) -> set:
 
 
 def test_no_page_and_no_answer_of_the_api_holds_a_trace_of_origin_or_of_others_votes(
-    blind, cast, login
+    blind, login, ann
 ):
-    ann = cast.person("Ann")
     client = login(ann)
     page = client.get(reverse("judge", args=["tea"]))
     claimed = client.post(reverse("api-claim", args=["tea"]), content_type="application/json")
@@ -147,10 +145,9 @@ def controlled(cast, tea):
 
 
 def test_neither_hidden_fields_nor_the_control_show_on_the_page_in_the_api_or_to_models(
-    controlled, cast, login
+    controlled, login, ann
 ):
     """What is shown stays the same, to the byte, whichever answer is the control."""
-    ann = cast.person("Ann")
     client = login(ann)
     options = list(Item.objects.get().options.values_list("candidate", flat=True))
     shown = set()

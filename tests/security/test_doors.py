@@ -39,11 +39,6 @@ HOSTILE = [
 ]
 
 
-@pytest.fixture
-def ann(cast):
-    return cast.person("Ann")
-
-
 @pytest.fixture(autouse=True)
 def _mail_is_kept(settings):
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"

@@ -66,15 +66,14 @@ def test_an_annotator_writes_to_the_curators_only_whatever_is_asked(login, cast,
     assert bodies("Bo", cast) == []
 
 
-def test_a_curator_writes_to_all_or_to_one_annotator_of_this_study(login, cast, tea):
-    client = login(cast.person("Carol"))
-    client.post(PAGE, {"body": "Hello all."})
-    client.post(PAGE, {"body": "Hello Ann.", "recipient": cast.person("Ann").pk})
+def test_a_curator_writes_to_all_or_to_one_annotator_of_this_study(cast, tea, carol):
+    carol.post(PAGE, {"body": "Hello all."})
+    carol.post(PAGE, {"body": "Hello Ann.", "recipient": cast.person("Ann").pk})
     found = Message.objects.order_by("pk").values_list("audience", "recipient__name")
     assert list(found) == [("annotators", None), ("person", "Ann")]
     cast.member("Zoe", cast.study("rain"), "annotator")
     for wrong in (cast.person("Zoe").pk, cast.person("Rui").pk, "x", "0"):
-        assert client.post(PAGE, {"body": "Psst.", "recipient": wrong}).status_code == 400
+        assert carol.post(PAGE, {"body": "Psst.", "recipient": wrong}).status_code == 400
     assert Message.objects.count() == 2
     with pytest.raises(NotFound):
         messages.send_message(

@@ -79,7 +79,7 @@ def test_adjudication_lists_ties_first_and_no_item_on_which_all_agree(asked, tea
     assert truths == [{"polite": "Yes"}, {"polite": "Yes"}, None]
 
 
-def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, cast, login):
+def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, carol):
     asked(CLEAR, LED, SPLIT)
     result = recompute.recompute(tea, "own")
     assert set(ItemTier.objects.values_list("tier", "winner", "votes")) == {("pending", None, 3)}
@@ -87,15 +87,14 @@ def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, cast, log
     # P = (3 + 1 + 0) / 9, of three classes: (3P - 1) / 2.
     assert everyone["symmetric_kappa"]["value"] == pytest.approx(1 / 6)
     assert result.agreement["criteria"]["polite"]["level"] == "ordinal"
-    client = login(cast.person("Carol"))
-    page = client.get(reverse("results", args=["tea", "own"])).content.decode()
+    page = carol.get(reverse("results", args=["tea", "own"])).content.decode()
     assert "Stop early" in page
     assert "rule kappa-bands, version 1" in page
     assert "?pilot=own" in page
-    listed = client.get(reverse("results", args=["tea", "own"]) + "?tier=pending").content.decode()
+    listed = carol.get(reverse("results", args=["tea", "own"]) + "?tier=pending").content.decode()
     assert "Yes: 2" in listed
     plan = {"goal": "kappa", "votes": 3, "half_width": 0.1, "raters": 9, "pilot": "own"}
-    planned = client.get(reverse("planner", args=["tea"]), plan | {"seconds": 20})
+    planned = carol.get(reverse("planner", args=["tea"]), plan | {"seconds": 20})
     assert planned.status_code == 200
     assert planned.context["plan"]["kappa"] == pytest.approx(1 / 6)
 

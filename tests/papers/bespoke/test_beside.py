@@ -11,9 +11,8 @@ from tests.papers.bespoke.conftest import answered, checked, keep
 
 
 @pytest.fixture
-def shown(cast, bespoke, fake, login):
+def shown(cast, bespoke, fake, login, ann):
     """A function: what stands beside the first item of Ann's query for somebody, as text."""
-    ann = cast.person("Ann")
     ground = keep(ann, "Sleepers", "GROUND-CANARY of a sleeper")
     query = owner_queries.begin(bespoke, ann)
     said = {"text": "Which night train?", "guide": {"want": "Sleep."}, "grounds": [ground.pk]}

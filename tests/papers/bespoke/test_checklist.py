@@ -18,11 +18,6 @@ from annotation.studies.models import Message, Study, items_opened
 from tests.papers.bespoke.conftest import SEND, answered, ask, scores
 
 
-@pytest.fixture
-def ann(cast):
-    return cast.person("Ann")
-
-
 def current(user, study) -> tuple[str, str]:
     step = checklist(user, study).current
     return step.name, step.state

@@ -28,8 +28,7 @@ def test_the_best_scored_answer_comes_first(cast, judged):
     assert found[0]["scores"][0] == ("Need Alignment", 5, "Need Alignment: Because it fits.")
 
 
-def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke, judged, fake):
-    ann = cast.person("Ann")
+def test_claims_are_split_reviewed_and_become_the_gold_information(bespoke, judged, fake, ann):
     response = author.save_response(judged, ann, "Take the night train at ten. It has beds.")
     row = work.request_claims(response, endpoint="fake", by=ann)
     fake.replies = [Reply("Claims:\n1. The night train leaves at ten.\n- It has beds.\n\n* Cheap.")]
@@ -50,9 +49,8 @@ def test_claims_are_split_reviewed_and_become_the_gold_information(cast, bespoke
 
 
 def test_a_model_refines_a_gold_response_in_rounds_that_are_all_kept(
-    cast, bespoke, judged, fake, login
+    bespoke, judged, fake, login, ann
 ):
-    ann = cast.person("Ann")
     address = f"/studies/{bespoke.slug}/my-queries/{judged.external_id}/gold/"
     page = login(ann)
     assert "Save a gold response first" in page.post(address, {"wish": "x"}, follow=True).text
@@ -100,8 +98,7 @@ def decide(study, owner, response, verdict="keep"):
     submit.submit(study, slot, owner, {"claims": said}, key=str(slot))
 
 
-def test_what_was_decided_counts_until_another_split_is_decided_on(cast, bespoke, judged, split):
-    ann = cast.person("Ann")
+def test_what_was_decided_counts_until_another_split_is_decided_on(bespoke, judged, split, ann):
     decide(bespoke, ann, split("It leaves at ten, with beds."))
     second = split("It leaves at ten.", "It has beds.", again=True)
     assert (second.version, second.text) == (2, "Take the night train at ten. It has beds.")
@@ -112,8 +109,7 @@ def test_what_was_decided_counts_until_another_split_is_decided_on(cast, bespoke
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_a_split_that_nobody_decided_on_is_asked_no_more(cast, bespoke, judged, split, held):
-    ann = cast.person("Ann")
+def test_a_split_that_nobody_decided_on_is_asked_no_more(bespoke, judged, split, held, ann):
     first = split("All in one.")
     if held:
         queue.claim(bespoke, ann)
@@ -123,8 +119,7 @@ def test_a_split_that_nobody_decided_on_is_asked_no_more(cast, bespoke, judged, 
     assert queue.claim(bespoke, ann) is None
 
 
-def test_a_review_that_was_begun_is_not_taken_away(cast, bespoke, judged, split):
-    ann = cast.person("Ann")
+def test_a_review_that_was_begun_is_not_taken_away(bespoke, judged, split, ann):
     first = split("All in one.")
     slot = queue.claim(bespoke, ann)
     submit.save_draft(bespoke, slot, ann, {"answer-claims/1": ["keep"]})
@@ -180,8 +175,7 @@ def test_the_page_is_there_while_the_endpoints_are_configured_wrongly(
     assert (page.status_code, page.context["servers"]) == (200, [])
 
 
-def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
-    ann = cast.person("Ann")
+def test_a_claim_without_a_verdict_is_named(bespoke, judged, ann):
     response = author.save_response(judged, ann, "Take it.")
     author.set_claims(response, ["One.", "Two."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
@@ -191,8 +185,7 @@ def test_a_claim_without_a_verdict_is_named(cast, bespoke, judged):
         submit.submit(bespoke, slot, ann, {"claims": said}, key="k")
 
 
-def test_the_rubric_is_written_from_the_judgments_and_edited(cast, judged, fake):
-    ann = cast.person("Ann")
+def test_the_rubric_is_written_from_the_judgments_and_edited(judged, fake, ann):
     row = work.request_rubric(judged, ann, endpoint="fake", by=ann)
     fake.requests.clear()
     fake.replies = [Reply("Tone: calm.")]
@@ -204,8 +197,7 @@ def test_the_rubric_is_written_from_the_judgments_and_edited(cast, judged, fake)
     assert [rubric.version for rubric in judged.rubrics.order_by("version")] == [1, 2]
 
 
-def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(cast, judged, split, fake):
-    ann = cast.person("Ann")
+def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(judged, split, fake, ann):
     rubric = work.request_rubric(judged, ann, endpoint="fake", by=ann)
     fake.replies = [Reply("x" * (author.TEXT_LIMIT + 1))]
     writing.write_one(rubric.pk)
@@ -215,8 +207,7 @@ def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(cast, jud
     assert rubric.error == "A text has at most 50000 characters."
 
 
-def test_what_was_written_for_who_withdrew_is_not_taken_over(cast, bespoke, judged, fake):
-    ann = cast.person("Ann")
+def test_what_was_written_for_who_withdrew_is_not_taken_over(bespoke, judged, fake, ann):
     rows = [
         work.request_rubric(judged, ann, endpoint="fake"),
         work.request_claims(author.save_response(judged, ann, "Take it."), endpoint="fake"),
@@ -247,8 +238,7 @@ def test_the_download_of_ones_data_has_own_questions_and_what_was_made_of_them(c
     assert (other["queries"], other["gold_responses"], other["rubrics"]) == ([], [], [])
 
 
-def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake):
-    ann = cast.person("Ann")
+def test_claims_and_rubrics_are_no_answers_to_judge(bespoke, judged, fake, ann):
     work.request_rubric(judged, ann, endpoint="fake")
     response = author.save_response(judged, ann, "Take it.")
     work.request_claims(response, endpoint="fake")
@@ -257,14 +247,12 @@ def test_claims_and_rubrics_are_no_answers_to_judge(cast, bespoke, judged, fake)
     assert judged.candidates.count() == 2
 
 
-def test_asked_twice_it_is_one_request(cast, judged):
-    ann = cast.person("Ann")
+def test_asked_twice_it_is_one_request(judged, ann):
     first = work.request_rubric(judged, ann, endpoint="fake")
     assert work.request_rubric(judged, ann, endpoint="fake") == first
 
 
-def test_the_page_shows_versions_and_what_changed(cast, bespoke, judged, login):
-    ann = cast.person("Ann")
+def test_the_page_shows_versions_and_what_changed(cast, bespoke, judged, login, ann):
     page = login(ann)
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
     best = work.scored(judged, ann)[0]["candidate"].text
@@ -284,8 +272,7 @@ def test_an_empty_gold_response_is_refused_with_the_page(cast, bespoke, judged, 
     assert "There is no text to save." in answer.content.decode()
 
 
-def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judged, login):
-    ann = cast.person("Ann")
+def test_an_owner_writes_claims_by_hand_and_decides_on_them(bespoke, judged, login, ann):
     author.save_response(judged, ann, "Take the night train.")
     page = login(ann)
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
@@ -303,8 +290,7 @@ def test_an_owner_writes_claims_by_hand_and_decides_on_them(cast, bespoke, judge
     assert (author.newest(judged).version, author.newest(judged).claims.count()) == (2, 1)
 
 
-def test_claims_by_hand_need_a_line(cast, bespoke, judged, login):
-    ann = cast.person("Ann")
+def test_claims_by_hand_need_a_line(bespoke, judged, login, ann):
     author.save_response(judged, ann, "Take the night train.")
     url = f"/studies/tea/my-queries/{judged.external_id}/gold/claims/"
     answer = login(ann).post(url, {"by_hand": "1", "claims": " \n"}, follow=True)
@@ -312,8 +298,7 @@ def test_claims_by_hand_need_a_line(cast, bespoke, judged, login):
     assert not author.newest(judged).claims.exists()
 
 
-def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, login):
-    ann = cast.person("Ann")
+def test_words_that_are_not_in_the_response_are_marked(bespoke, judged, login, ann):
     response = author.save_response(judged, ann, "Take the night train.")
     author.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
@@ -323,8 +308,7 @@ def test_words_that_are_not_in_the_response_are_marked(cast, bespoke, judged, lo
     assert "1 claim has words that are not in the right answer." in text
 
 
-def test_claims_with_other_words_are_dropped_at_once_without_a_script(cast, bespoke, judged, login):
-    ann = cast.person("Ann")
+def test_claims_with_other_words_are_dropped_at_once_without_a_script(bespoke, judged, login, ann):
     response = author.save_response(judged, ann, "Take the night train.")
     author.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))

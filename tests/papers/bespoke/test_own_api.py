@@ -66,8 +66,7 @@ def test_what_does_not_fit_is_refused_and_nothing_is_stored(bespoke, call, body)
     assert not GoldResponse.objects.filter(query__study=bespoke).exists()
 
 
-def test_sessions_are_kept_and_a_use_is_allowed_and_taken_back(cast, bespoke, call):
-    ann = cast.person("Ann")
+def test_sessions_are_kept_and_a_use_is_allowed_and_taken_back(bespoke, call, ann):
     (row,) = call("GET", "histories/sessions/?state=kept").json()["results"]
     assert (row["title"], row["marked"]) == ("Trains", True)
     dropped = call("POST", "histories/sessions/", {"state": "dropped", "ids": [row["id"]]})

@@ -10,11 +10,6 @@ from annotation.queries.models import Query
 from tests.papers.bespoke.conftest import answered, ask, keep
 
 
-@pytest.fixture
-def ann(cast):
-    return cast.person("Ann")
-
-
 def url(study, key="", what=""):
     return f"/studies/{study.slug}/my-queries/" + (f"{key}/" if key else "") + what
 

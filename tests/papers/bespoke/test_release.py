@@ -73,8 +73,7 @@ def test_mlcroissant_reads_every_table_that_has_rows(bespoke, judged, released):
     assert all(read.values())
 
 
-def test_every_published_table_and_column_is_there(cast, bespoke, judged, released):
-    ann = cast.person("Ann")
+def test_every_published_table_and_column_is_there(bespoke, judged, released, ann):
     response = author.save_response(judged, ann, "Take it.")
     author.set_claims(response, ["It leaves at ten."])
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
@@ -124,8 +123,7 @@ def test_a_history_is_published_with_consent_alone(cast, bespoke, judged, releas
     assert "BO-CANARY" not in text_of(folder)
 
 
-def test_who_withdrew_is_absent_from_the_next_release(cast, bespoke, judged, released, tmp_path):
-    ann = cast.person("Ann")
+def test_who_withdrew_is_absent_from_the_next_release(bespoke, judged, released, tmp_path, ann):
     consent.grant(ann, bespoke, "publish")
     assert "NEED-CANARY" in text_of(released())
     leaving.withdraw(bespoke, ann)
@@ -208,8 +206,7 @@ def test_the_published_evaluator_can_open_each_file_of_every_query_it_tests(
     assert len(remarks["without_gold_information"]) == 4
 
 
-def test_the_rubric_knows_the_shots_of_the_release_alone(cast, bespoke, fake, released):
-    ann = cast.person("Ann")
+def test_the_rubric_knows_the_shots_of_the_release_alone(bespoke, fake, released, ann):
     query = ask(bespoke, ann)
     judge_all(bespoke, fake, [ann])
     shown = write_rubric(query, fake)
@@ -220,9 +217,8 @@ def test_the_rubric_knows_the_shots_of_the_release_alone(cast, bespoke, fake, re
 
 
 def test_what_is_judged_or_changed_later_makes_no_shot_of_a_rubric_a_test(
-    cast, bespoke, fake, released
+    bespoke, fake, released, ann
 ):
-    ann = cast.person("Ann")
     query = ask(bespoke, ann)
     offer(query, "Take bus 0.", "Take bus 1.")
     judge_opened(bespoke, ann)
@@ -242,8 +238,7 @@ def test_what_is_judged_or_changed_later_makes_no_shot_of_a_rubric_a_test(
     assert sides(released())[0] == shots
 
 
-def test_fewer_shots_than_a_rubric_knows_would_test_what_it_tells(cast, bespoke, fake, tmp_path):
-    ann = cast.person("Ann")
+def test_fewer_shots_than_a_rubric_knows_would_test_what_it_tells(bespoke, fake, tmp_path, ann):
     query = ask(bespoke, ann)
     judge_all(bespoke, fake, [ann])
     write_rubric(query, fake)
@@ -252,9 +247,8 @@ def test_fewer_shots_than_a_rubric_knows_would_test_what_it_tells(cast, bespoke,
 
 
 def test_a_rubric_of_which_nobody_knows_what_it_saw_is_left_out_beside_tests(
-    cast, bespoke, fake, released
+    bespoke, fake, released, ann
 ):
-    ann = cast.person("Ann")
     query = ask(bespoke, ann)
     judge_all(bespoke, fake, [ann])
     Rubric.objects.create(query=query, text="RUBRIC-CANARY", model="m")
@@ -269,9 +263,8 @@ def test_a_rubric_of_which_nobody_knows_what_it_saw_is_left_out_beside_tests(
 
 
 def test_answers_of_equal_text_are_on_one_side_and_all_come_in_again(
-    cast, bespoke, fake, released, tmp_path
+    bespoke, fake, released, tmp_path, ann
 ):
-    ann = cast.person("Ann")
     query = ask(bespoke, ann)
     offer(query, *["Take a bus."] * 3, *["Take a train."] * 2, *["Take a ship."] * 2, "Walk.")
     judge_opened(bespoke, ann)
@@ -366,13 +359,8 @@ def test_the_same_release_gives_the_same_bytes(bespoke, judged, tmp_path):
 
 
 def test_a_release_imported_and_released_again_says_the_same(
-    cast,
-    bespoke,
-    judged,
-    released,
-    tmp_path,
+    bespoke, judged, released, tmp_path, ann
 ):
-    ann = cast.person("Ann")
     consent.grant(ann, bespoke, "publish")
     response = author.save_response(judged, ann, "Take it.")
     author.set_claims(response, ["It leaves at ten.", "It has beds."])
@@ -488,8 +476,7 @@ def test_an_address_that_no_study_can_have_is_refused(bespoke, judged, released)
         import_release(released(), "Not an/address")
 
 
-def test_withdrawing_erases_ones_own_words_from_the_database(cast, bespoke, judged):
-    ann = cast.person("Ann")
+def test_withdrawing_erases_ones_own_words_from_the_database(bespoke, judged, ann):
     author.set_claims(author.save_response(judged, ann, "GOLD-CANARY"), ["GOLD-CANARY"])
     author.save_rubric(judged, "RUBRIC-CANARY", author=ann)
     leaving.withdraw(bespoke, ann)

@@ -39,11 +39,6 @@ def judge_again(study, owner, score) -> Item:
     return Slot.objects.get(pk=slot).item
 
 
-@pytest.fixture
-def ann(cast):
-    return cast.person("Ann")
-
-
 def test_an_own_item_comes_again_after_the_days_and_to_nobody_else(bespoke, judged, ann, cast):
     ask_again(bespoke, retest_number=1, retest_days=7)
     assert queue.claim(bespoke, ann) is None
@@ -82,10 +77,9 @@ def test_a_number_goes_before_a_share_and_no_more_than_there_is(bespoke, judged,
     assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 0
 
 
-def test_what_everybody_judges_does_not_come_again_as_an_own_item(cast, tea):
+def test_what_everybody_judges_does_not_come_again_as_an_own_item(cast, tea, bo):
     cast.open(tea, items=2, overlap=1)
     ask_again(tea, retest_share=1.0, retest_days=0)
-    bo = cast.person("Bo")
     assert judge(tea, bo)
     assert hidden_checks.retests_due(bo.pk, tea.pk) == 0
 

@@ -52,8 +52,7 @@ def test_a_history_goes_only_to_an_endpoint_that_its_owner_agreed_to(cast, bespo
     assert "ANN-CANARY" not in of_bo[0]
 
 
-def test_consent_withdrawn_after_the_request_stops_the_answer(cast, bespoke, fake):
-    ann = cast.person("Ann")
+def test_consent_withdrawn_after_the_request_stops_the_answer(bespoke, fake, ann):
     ask(bespoke, ann)
     (row,) = generate.request_answers(bespoke, endpoint="fake", strategies=["search-raw"])
     consent.withdraw(ann, bespoke, SEND, "fake")
@@ -102,8 +101,7 @@ def test_an_endpoint_without_a_search_of_its_own_is_not_asked_for_one(cast, besp
     assert generate.request_answers(bespoke, endpoint="fake", strategies=["search-endpoint"]) == []
 
 
-def test_an_erased_history_leaves_prompts_and_sources_too(cast, bespoke, fake):
-    ann = cast.person("Ann")
+def test_an_erased_history_leaves_prompts_and_sources_too(bespoke, fake, ann):
     ask(bespoke, ann)
     answered(bespoke, fake)
     assert "ANN-CANARY" in str(list(Candidate.every.values("prompt", "parameters")))
@@ -114,8 +112,7 @@ def test_an_erased_history_leaves_prompts_and_sources_too(cast, bespoke, fake):
 
 
 @pytest.mark.parametrize("arm", ["search", "search-raw", "search-aware-selected"])
-def test_one_erased_session_leaves_the_answers_it_was_shown_for(cast, bespoke, fake, arm):
-    ann = cast.person("Ann")
+def test_one_erased_session_leaves_the_answers_it_was_shown_for(bespoke, fake, arm, ann):
     ask(bespoke, ann)
     (row,) = answered(bespoke, fake, "A profile.", "The first.", strategies=[arm])
     other = keep(ann, "Bread", "How do I bake bread?")
@@ -135,10 +132,9 @@ def test_a_study_without_sources_asks_no_search_arm(cast, bespoke):
     assert generate.request_answers(bespoke, endpoint="fake", strategies=["search"]) == []
 
 
-def test_a_query_that_is_still_written_is_not_answered(cast, bespoke):
+def test_a_query_that_is_still_written_is_not_answered(bespoke, ann):
     from annotation.queries import owner_queries
 
-    ann = cast.person("Ann")
     owner_queries.write_query(owner_queries.begin(bespoke, ann), ann, text="Half a thought")
     with pytest.raises(DomainError, match="no queries"):
         generate.request_answers(bespoke, endpoint="fake")

@@ -156,8 +156,7 @@ def _taken(item, cast):
         Slot.objects.filter(pk=slot.pk).update(status="held", annotator=cast.person(name))
 
 
-def test_a_program_that_judges_one_slot_gives_the_others_back(matter, tea, cast, login):
-    ann = cast.person("Ann")
+def test_a_program_that_judges_one_slot_gives_the_others_back(matter, tea, login, ann):
     slot = opened(login(ann))["slot"]
     assert Slot.objects.filter(status="held").count() == 3
     submit.submit(tea, slot, ann, {"relevant": "yes"}, key="k-1")
