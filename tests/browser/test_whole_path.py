@@ -1,7 +1,8 @@
-"""A study, end to end, on real parts: `manage.py up` on an empty folder, its pages in Chromium.
+"""Two studies, end to end, on real parts: `manage.py up` on an empty folder, its pages in Chromium.
 
 A new researcher's first study goes from a spreadsheet to a table in `datasets` by keyboard alone;
-what is pressed is counted. demo/three_studies.sh walks studies whose answers are generated.
+what is pressed is counted. In the other the embedded model writes the answers, nine people judge
+them, and what comes out is a release that `check_release` confirms.
 """
 
 import csv
@@ -27,8 +28,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a long enough secret"
 NEWCOMERS = ("ann", "bo", "cho")
 QUESTIONS = [f"Which tea is good at {hour}?" for hour in range(10)]
+PEOPLE = [f"rater{n}@example.org" for n in range(1, 10)]
 EMBEDDED = ("DATABASE_URL", "REDIS_URL", "ATTUNE_ENDPOINTS", "PYTEST_XDIST_WORKER")
 MINUTES = 60_000
+
+PERSONAS = [
+    {"id": "mina", "profile": {"Name": "Mina Park", "Work": "Night-shift nurse in Busan"}},
+    {"id": "joao", "profile": {"Name": "João Prado", "Travel": "Slow trains, never planes"}},
+]
 
 
 class Server:
@@ -45,6 +52,18 @@ class Server:
         )
         assert self.process.stdout.readline() == f"Attune is ready: {self.url}\n"
         self.link_of_the_first_account = self.process.stdout.readline().split(": ", 1)[1].strip()
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """Run a `manage.py` command against this server's services; what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=check,
+        )
+        return done.stdout
 
     def stop(self):
         self.process.terminate()
@@ -251,3 +270,151 @@ def test_a_new_researcher_gets_from_a_spreadsheet_to_a_dataset(ada, person, tmp_
     rows = loaded(release_table(ada, tmp_path))
     assert (rows["judgments"], rows["items"], rows["candidates"]) == (30, 10, 20)
     assert ada.acts <= 30
+
+
+def press(page, name: str):
+    page.locator("main").get_by_role("button", name=name, exact=True).click()
+
+
+def upload(page, path: str, rows: list[dict]):
+    page.goto(path)
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    # The page of personas takes their attributes too, below.
+    form = page.locator("main form", has=page.locator("input[type=file]")).first
+    form.locator("input[type=file]").set_input_files(
+        {"name": "rows.jsonl", "mimeType": "application/jsonl", "buffer": text.encode()}
+    )
+    form.get_by_role("button", name="Import", exact=True).click()
+
+
+def make_study(page):
+    page.goto("/")
+    page.get_by_text("Create a study", exact=True).click()
+    page.get_by_role("link", name="Empty").click()
+    page.get_by_label("Title").fill("A walk through everything")
+    page.get_by_label("Address").fill("walk")
+    page.get_by_label("Consent text").fill("I judge answers for **two people**.")
+    press(page, "Create")
+    upload(page, "/studies/walk/personas/", PERSONAS)
+    expect(page.locator("main")).to_contain_text("2 personas")
+    questions = [
+        {"id": "q1", "persona": "mina", "text": "How do I sleep well after a night shift?"},
+        {"id": "q2", "persona": "joao", "text": "Plan a weekend away for me."},
+    ]
+    upload(page, "/studies/walk/queries/", questions)
+    expect(page.locator("main")).to_contain_text("2 queries")
+
+
+def generate(page):
+    page.goto("/studies/walk/candidates/")
+    press(page, "Start")
+    expect(page.locator("#progress")).to_be_visible()
+    expect(page.locator("#progress tr:last-child td").first).to_have_text("6", timeout=5 * MINUTES)
+    page.reload()
+    expect(page.locator("main")).to_contain_text("6 written answers")
+
+
+def open_task(page, name: str, options: int):
+    page.goto("/studies/walk/tasks/")
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Answers side by side").select_option(str(options))
+    page.get_by_label("Guideline").fill("Choose what fits this person best *and* helps most.")
+    press(page, "Save")
+    page.locator("article", has_text=name).get_by_role("button", name="Open a batch").click()
+    press(page, "Open 2 items")
+    expect(page.locator("main")).to_contain_text("2 items are open.")
+
+
+def invite(page, study: str = "walk") -> str:
+    page.goto(f"/studies/{study}/people/")
+    press(page, "Make an invitation link")
+    return page.locator(".secret").inner_text()
+
+
+def join(page, link: str, email: str):
+    page.goto(link)
+    page.get_by_text("Create an account", exact=True).click()
+    page.get_by_label("Email").fill(email)
+    page.get_by_label("Password").fill(PASSWORD)
+    press(page, "Create the account")
+    press(page, "Join")
+    page.get_by_label("I have read this and agree.").check()
+    press(page, "Agree and begin")
+
+
+def judge_all(page) -> int:
+    """Judge with the keys until nothing is left: always the first answer by its text."""
+    page.goto("/studies/walk/judge/")
+    # A further task of the study has its example alone.
+    tour = page.get_by_role("dialog").get_by_role(
+        "button", name=re.compile("^(Next|Start judging)$")
+    )
+    while tour.filter(visible=True).first.inner_text() == "Next":
+        tour.filter(visible=True).first.click()
+    tour.filter(visible=True).first.click()
+    judged = 0
+    while page.locator("form.judge").count():
+        slot = page.locator("input[name=slot]").get_attribute("value")
+        html = page.content()
+        assert not re.search(r"SmolLM|smollm|\bA[123]\b|strategy", html)
+        texts = page.locator(".pane .text").all_inner_texts()
+        page.keyboard.press(str(texts.index(min(texts)) + 1))
+        page.keyboard.press("Control+Enter")
+        expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
+        judged += 1
+    expect(page.locator("main")).to_contain_text("Nothing is waiting for you")
+    return judged
+
+
+def release(page, server, layout: str, folder: Path, study: str = "walk") -> Path:
+    """Make a release in the browser, download it, and have it checked; its folder."""
+    page.goto(f"/studies/{study}/releases/")
+    page.get_by_label("Layout").select_option(layout)
+    press(page, "Freeze and write")
+    row = page.locator("tr", has_text=layout)
+    link = row.get_by_role("link", name="Download release")
+    expect(link).to_be_visible(timeout=2 * MINUTES)
+    with page.expect_download() as download:
+        link.click()
+    path = folder / f"{study}-{layout}.zip"
+    download.value.save_as(path)
+    zipfile.ZipFile(path).extractall(folder / path.stem)
+    root = next((folder / path.stem).rglob("manifest.json")).parent
+    assert json.loads(server.run("check_release", str(root), "--json")) == {"ok": True}
+    return root
+
+
+def rows(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+@pytest.mark.proof
+def test_from_generated_answers_to_a_released_benchmark(ada, person, server, tmp_path):
+    ada = ada.page
+    make_study(ada)
+    generate(ada)
+    open_task(ada, "best", 3)
+    raters = [person() for _ in PEOPLE]
+    for page, email in zip(raters, PEOPLE, strict=True):
+        join(page, invite(ada), email)
+    assert [judge_all(page) for page in raters] == [2] * 9
+    open_task(ada, "better", 2)
+    assert [judge_all(page) for page in raters] == [2] * 9
+
+    ada.goto("/studies/walk/")
+    for task in ("best", "better"):
+        section = ada.locator("section", has=ada.locator(f"#task-{task}"))
+        expect(section).to_contain_text("18 votes of 9 annotators", timeout=MINUTES)
+
+    benchmark = release(ada, server, "personafeedback", tmp_path)
+    assert len(rows(benchmark / "persona/all_personas.jsonl")) == 2
+    medium = rows(benchmark / "data/specific/medium.jsonl")
+    assert [list(row)[:4] for row in medium] == [["user_id", "question", "chosen", "reject"]] * 2
+    assert all(row["chosen"].split() <= row["reject"].split() for row in medium)
+
+    table = release(ada, server, "long", tmp_path)
+    judgments = rows(table / "judgments.jsonl")
+    assert len(judgments) == 36
+    assert not any("example.org" in file.read_text() for file in table.rglob("*.jsonl"))
+    report = json.loads(server.run("agreement", "--votes", str(table / "votes.csv"), "--json"))
+    assert (report["votes"], report["workers"], report["percent_agreement"]["value"]) == (36, 9, 1)
