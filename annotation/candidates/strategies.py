@@ -9,9 +9,11 @@ chose at random. The Brief is all that a strategy can see; the gold need is in i
 import hashlib
 import json
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
@@ -94,96 +96,20 @@ def _filled(text: str, values: dict[str, str]) -> str:
     return _PLACE.sub(lambda place: values.get(place.group(1), place.group()), text)
 
 
-_ABOUT = (
-    "Describe the person who had these conversations in a few short lines: what they know, do "
-    "and care about, and how they like to be answered. State only what the texts show."
-)
-_BEARS = (
-    "From the conversations of a person, write down in a few short lines what bears on their "
-    "new question: what they know already, what they prefer, in which form they like answers. "
-    "State only what the texts show, and do not answer the question."
-)
-_IMPROVE = (
-    "Rewrite the answer so that it meets the question more precisely and reads more naturally; "
-    "smooth out details about the person that were forced in."
-)
-_DEGRADE = (
-    "Rewrite the answer so that it serves the person a little less well, in one of two ways: "
-    "turn something personal into what would do for anybody, or make a piece of advice vaguer. "
-    "It must stay coherent and keep its structure."
-)
-_REWRITES = "Keep the length: the answer has {length} words, and so must yours. {form} {language}"
-_REWRITTEN = "The question:\n{question}\n\nThe answer:\n{answer}"
-_SEARCHED = "{language}{about}{need}\n\nSearch results:\n{sources}"
-_OF_HISTORY = "The conversations:\n{history}\n\nThe new question:\n{question}"
-# The wordings of answers that a study can replace by its own.
-WORDINGS = {
-    "plain": Wording(
-        "plain/1",
-        "You are a helpful assistant. Answer the question precisely and naturally, so that the "
-        "answer can be used as it stands. {language}",
-        "{question}",
-    ),
-    "personal": Wording(
-        "personal/1",
-        "You are the assistant of the person described below and answer their question.\n"
-        "- Solve exactly what was asked; that comes first.\n"
-        "- Let what you know of the person decide what you choose, stress and leave out. Use only "
-        "what bears on the question.\n"
-        "- Never recite the description and never force a detail of it into the answer: the person "
-        "should feel understood, not watched.\n"
-        "- Friendly, competent, natural. No preamble about how you reached the answer.\n"
-        "{language}\n\nThe person:\n{person}",
-        "{question}",
-        needs=("person",),
-    ),
-    "profiler": Wording(
-        "profiler/1",
-        "From what is known of a person, infer which of their preferences bear on their question. "
-        "Write at most five short lines, each one preference and what follows from it for a good "
-        "answer. Leave out whatever has nothing to do with the question; write 'none' where "
-        "nothing has. Do not answer the question. {language}",
-        "The person:\n{person}{memories}\n\nTheir question:\n{question}",
-    ),
-    "searched": Wording(
-        "searched/1",
-        "You answer a question with the help of search results. Rely on the results where they "
-        "bear on the question and on what you know where they do not; say so where they "
-        "contradict each other. Write for the person who asks: as much detail, the tone and "
-        "the organisation that suit them, without listing what you know of them. Begin with "
-        f"the answer, use headings or lists only where they help, end without offers. {_SEARCHED}",
-        "{question}",
-        needs=("about", "need", "sources"),
-    ),
-    "static-profile": Wording("static-profile/1", _ABOUT, "{history}"),
-    "aware-profile": Wording("aware-profile/1", _BEARS, _OF_HISTORY),
-    "improve": Wording("improve/1", f"{_IMPROVE} {_REWRITES}", _REWRITTEN, needs=("form",)),
-    "degrade": Wording("degrade/1", f"{_DEGRADE} {_REWRITES}", _REWRITTEN, needs=("form",)),
-}
-# Long instructions cost a small model more than they tell it.
-_SMALL = {
-    "plain": Wording("plain-small/1", "Answer the question. {language}", "{question}"),
-    "personal": Wording(
-        "personal-small/1",
-        "Answer the question so that it suits this person. Do not list what you know of them. "
-        "{language}\n\nThe person:\n{person}",
-        "{question}",
-    ),
-    "profiler": Wording(
-        "profiler-small/1",
-        "List at most three likes of this person that help with the question. {language}",
-        WORDINGS["profiler"].user,
-    ),
-    "searched": Wording(
-        "searched-small/1",
-        f"Answer the question from the search results below. {_SEARCHED}",
-        "{question}",
-    ),
-    "static-profile": Wording("static-profile-small/1", _ABOUT, "{history}"),
-    "aware-profile": Wording("aware-profile-small/1", _BEARS, _OF_HISTORY),
-    "improve": Wording("improve-small/1", f"{_IMPROVE.split('; ')[0]} {{form}}", _REWRITTEN),
-    "degrade": Wording("degrade-small/1", f"{_DEGRADE.split('; ')[0]} {{form}}", _REWRITTEN),
-}
+_FILE = Path(__file__).with_name("prompts.toml")
+
+
+def _wordings(group: str) -> dict[str, Wording]:
+    """The wordings of one part of the file, by name."""
+    texts = tomllib.loads(_FILE.read_text(encoding="utf-8"))[group]
+    return {
+        name: Wording(**text | {"needs": tuple(text.get("needs", ()))})
+        for name, text in texts.items()
+    }
+
+
+# Of answers, which a study can replace by its own; of answers of small models; of steps.
+WORDINGS, _SMALL, OF_STEPS = map(_wordings, ("answers", "small", "steps"))
 
 
 @dataclass(frozen=True)
