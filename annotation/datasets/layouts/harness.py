@@ -9,6 +9,7 @@ import inspect
 import json
 from collections.abc import Iterable, Sequence
 from functools import partial
+from pathlib import Path
 
 import yaml
 
@@ -226,72 +227,4 @@ TEXT = """\
         id=row["id"],
         input=f"{row['text']}\\n\\nASKED",\
 """
-INSPECT = '''\
-"""The pairs of this release as a task for Inspect: inspect eval harness/inspect_task.py."""
-
-import runpy
-from pathlib import Path
-
-from inspect_ai import Task, task
-from inspect_ai.dataset import MemoryDataset, Sample, json_dataset
-from inspect_ai.scorer import (
-    CORRECT,
-    INCORRECT,
-    Metric,
-    SampleScore,
-    Score,
-    Scorer,
-    Target,
-    accuracy,
-    grouped,
-    metric,
-    scorer,
-    stderr,
-)
-from inspect_ai.solver import TaskState, generate
-
-HERE = Path(__file__).parent
-READER = runpy.run_path(str(HERE / "lm_eval/verdict.py"))
-LETTERS, read = READER["LETTERS"], READER["read"]
-
-
-def sample(row: dict) -> Sample:
-    """One pair in one order."""
-SHOWN
-        target=LETTERS[row["answer"]],
-        metadata={name: row[name] for name in ("pair", "half", "tier")},
-    )
-
-
-@metric
-def unparsed_share() -> Metric:
-    """Replies whose verdict cannot be read; they are not right."""
-
-    def share(scores: list[SampleScore]) -> float:
-        return sum(one.score.answer is None for one in scores) / max(len(scores), 1)
-
-    return share
-
-
-@scorer(
-    metrics=[accuracy(), stderr(cluster="pair"), grouped(accuracy(), "tier"), unparsed_share()]
-)
-def verdict() -> Scorer:
-    """Whether the reply ends up choosing the answer that people chose."""
-
-    async def score(state: TaskState, target: Target) -> Score:
-        named = read(state.output.completion, LETTERS)
-        right = CORRECT if named == target.text else INCORRECT
-        return Score(value=right, answer=named, explanation=state.output.completion)
-
-    return score
-
-
-@task
-def attune(half: str = "", tier: str = "") -> Task:
-    """All pairs in both orders, or those of one half or tier."""
-    paths = sorted((HERE / "choices").glob(f"{half or '*'}-{tier or '*'}.jsonl"))
-    rows = [one for path in paths if path.stat().st_size for one in json_dataset(str(path), sample)]
-    dataset = MemoryDataset(rows, name="attune")
-    return Task(dataset=dataset, solver=generate(), scorer=verdict())
-'''
+INSPECT = Path(__file__).with_name("inspect_task.txt").read_text(encoding="utf-8")
