@@ -1,19 +1,20 @@
-"""Mappings for what people have. A recipe is data: the columns of each target.
+"""Mappings for what people have. A recipe is data: the columns of each target (``recipes.yaml``).
 
 A target has alternatives, of which the first that the file has is taken; a list is all of its
-columns together. ``?`` marks a target that may be missing.
+columns together.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.records import number_of
 from annotation.imports.mapping import Mapping, MappingError, checked, has_type, value_at
-from annotation.imports.trees import JOINED
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -26,8 +27,8 @@ class Recipe:
     """``required`` and ``optional`` targets, each with its alternatives."""
 
     title: "StrOrPromise"
-    required: dict[str, tuple[Columns, ...]]
-    optional: dict[str, tuple[Columns, ...]] = field(default_factory=dict)
+    required: dict[str, Sequence[Columns]]
+    optional: dict[str, Sequence[Columns]] = field(default_factory=dict)
     # Words in labels and scores, and what they stand for.
     values: dict[str, str] = field(default_factory=dict)
     # What is published of where such files come from (studies.Provenance.ASKED).
@@ -38,232 +39,34 @@ class Recipe:
     depth: int = 0
 
 
-_PROMPT: tuple[Columns, ...] = (
-    *("prompt", "question", ["instruction", "input"], "instruction"),
-    *("query", "input", "turns"),
-)
-_WORKER = ("annotator", "worker", "rater", "annotator_id", "rater_id", "judge", "slot")
-_ID = ("id", "item_id", "item", "task", "question_id", "idx")
-
-_PRISM: dict[str, str | list[str]] = {
-    "source": "PRISM, HannahRoseKirk/prism-alignment",
-    "citation": "Kirk et al. 2024, arXiv:2404.16019",
-    "licence": "CC-BY-4.0 (people), CC-BY-NC-4.0 (models)",
-    "languages": ["en"],
+_TITLES = {
+    "arena": gettext_lazy("Chatbot Arena battles"),
+    "pandalm": gettext_lazy("PandaLM test set"),
+    "mtbench": gettext_lazy("MT-bench human judgments"),
+    "preferences": gettext_lazy("Preference pairs: prompt, chosen, rejected"),
+    "prompts": gettext_lazy("Questions or prompts"),
+    "answers": gettext_lazy("Answers: prompt, answer, model"),
+    "ratings": gettext_lazy("Ratings: item, annotator, criterion or one column a criterion"),
+    "personas": gettext_lazy("Personas"),
+    "conversations": gettext_lazy(
+        "Conversations of many people: WildChat, LMSYS-Chat-1M, ShareGPT"
+    ),
+    "prism": gettext_lazy("PRISM utterances of opening turns: later ones need their conversation"),
+    "prism-conversations": gettext_lazy(
+        "PRISM conversations: every turn, and the answer that was chosen"
+    ),
+    "oasst": gettext_lazy("OpenAssistant trees: every message with its answers"),
+    "prefeval": gettext_lazy("PrefEval: a stated preference, a question, options"),
+    "prefeval-conversations": gettext_lazy(
+        "PrefEval conversations: a persona, a preference in it, a question at the end"
+    ),
+    "personamem": gettext_lazy(
+        "PersonaMem questions, with the conversations where they are joined"
+    ),
+    "lamp": gettext_lazy("LaMP questions"),
 }
-_PREFEVAL: dict[str, str | list[str]] = {
-    "source": "PrefEval, amazon-science/PrefEval",
-    "citation": "Zhao et al. 2025, ICLR",
-    "licence": "CC-BY-NC-4.0",
-    "languages": ["en"],
-}
-GENERAL = {
-    "arena": Recipe(
-        gettext_lazy("Chatbot Arena battles"),
-        {
-            "prompt": ("conversation_a",),
-            "answer_a": ("conversation_a",),
-            "answer_b": ("conversation_b",),
-        },
-        {
-            "id": ("question_id",),
-            "model_a": ("model_a",),
-            "model_b": ("model_b",),
-            "label": ("winner",),
-            "worker": ("judge",),
-            "language": ("language",),
-            "submitted_at": ("tstamp",),
-        },
-        provenance={
-            "source": "Chatbot Arena conversations, lmsys/chatbot_arena_conversations",
-            "citation": "Zheng et al. 2023, arXiv:2306.05685",
-            "licence": "CC-BY-4.0 (prompts), CC-BY-NC-4.0 (answers)",
-        },
-    ),
-    "pandalm": Recipe(
-        gettext_lazy("PandaLM test set"),
-        {
-            "prompt": (["instruction", "input"], "instruction"),
-            "answer_a": ("response1", "output1"),
-            "answer_b": ("response2", "output2"),
-        },
-        {
-            "id": ("idx", "id"),
-            "label": (["annotator1", "annotator2", "annotator3"],),
-        },
-        {"0": "tie"},
-        provenance={
-            "source": "PandaLM test set",
-            "citation": "Wang et al. 2023, arXiv:2306.05087",
-            "languages": ["en"],
-        },
-    ),
-    "mtbench": Recipe(
-        gettext_lazy("MT-bench human judgments"),
-        {
-            "prompt": ("conversation_a",),
-            "answer_a": ("conversation_a",),
-            "answer_b": ("conversation_b",),
-        },
-        {
-            "model_a": ("model_a",),
-            "model_b": ("model_b",),
-            "turn": ("turn",),
-            "label": ("winner",),
-            "worker": ("judge",),
-        },
-        provenance={
-            "source": "MT-bench human judgments, lmsys/mt_bench_human_judgments",
-            "citation": "Zheng et al. 2023, arXiv:2306.05685",
-            "licence": "CC-BY-4.0",
-            "languages": ["en"],
-        },
-    ),
-    "preferences": Recipe(
-        gettext_lazy("Preference pairs: prompt, chosen, rejected"),
-        {"answer_a": ("chosen",), "answer_b": ("rejected", "reject")},
-        {
-            "prompt": (*_PROMPT, "chosen"),
-            "id": _ID,
-            "model_a": ("chosen_model", "chosen-model"),
-            "model_b": ("rejected_model", "rejected-model"),
-            "persona": ("persona", "user_id"),
-        },
-    ),
-    "prompts": Recipe(
-        gettext_lazy("Questions or prompts"),
-        {"prompt": _PROMPT},
-        {
-            "id": _ID,
-            "persona": ("persona",),
-            "need": ("need", "preference"),
-            "type": ("type",),
-            "scenario": ("scenario", "topic", "category"),
-            "language": ("language",),
-        },
-    ),
-    "answers": Recipe(
-        gettext_lazy("Answers: prompt, answer, model"),
-        {
-            "prompt": (*_PROMPT, "context", "source", "id", "item_id"),
-            "answer": ("answer", "response", "output", "completion", "text", "candidates[].text"),
-        },
-        {
-            "id": _ID,
-            "model": ("model", "generator", "system", "candidates[].system"),
-            "candidate": ("candidates[].id",),
-            "strategy": ("strategy",),
-            "persona": ("persona",),
-            "need": ("need",),
-            "language": ("language",),
-        },
-    ),
-    "ratings": Recipe(
-        gettext_lazy("Ratings: item, annotator, criterion or one column a criterion"),
-        {"id": _ID, "worker": _WORKER},
-        {
-            "criterion": ("criterion", "aspect", "dimension"),
-            "label": ("label", "choice", "winner", "verdict", "is_safe"),
-            "score": ("score", "rating", "ratings", "scores"),
-            "model": ("model",),
-            "prompt": ("prompt", "question", ["instruction", "input"], "instruction"),
-            "answer": ("answer", "response", "output"),
-            "reason": ("reason", "comment", "rationale"),
-            "seconds": ("seconds",),
-            "submitted_at": ("submitted_at", "timestamp"),
-        },
-        criteria=True,
-    ),
-    "personas": Recipe(
-        gettext_lazy("Personas"),
-        {"persona": ("profile", "persona", "input persona", "statements", "user 1 personas", "")},
-        {"id": ("id", "persona_id", "user_id"), "memory": ("memory",)},
-    ),
-    "conversations": Recipe(
-        gettext_lazy("Conversations of many people: WildChat, LMSYS-Chat-1M, ShareGPT"),
-        {"conversation": ("conversation", "conversations")},
-    ),
-    "prism": Recipe(
-        gettext_lazy("PRISM utterances of opening turns: later ones need their conversation"),
-        {"prompt": ("user_prompt",), "answer": ("model_response",)},
-        {"model": ("model_name",), "persona": ("user_id",), "scenario": ("conversation_type",)},
-        provenance=_PRISM,
-        depth=1,
-    ),
-    "prism-conversations": Recipe(
-        gettext_lazy("PRISM conversations: every turn, and the answer that was chosen"),
-        {"prompt": ("messages",), "answer": ("answers[].text",), "label": ("chosen",)},
-        {
-            "id": ("id",),
-            "candidate": ("answers[].id",),
-            "model": ("answers[].model",),
-            "worker": ("user_id",),
-            "scenario": ("conversation_type",),
-            "submitted_at": ("generated_datetime",),
-        },
-        provenance=_PRISM,
-    ),
-    "oasst": Recipe(
-        gettext_lazy("OpenAssistant trees: every message with its answers"),
-        {"prompt": ("messages",), "answer": ("answers[].text",), "key": ("ranking",)},
-        {"id": ("id",), "candidate": ("answers[].id",), "language": ("language",)},
-        provenance={
-            "source": "OpenAssistant Conversations, OpenAssistant/oasst1",
-            "citation": "Köpf et al. 2023, arXiv:2304.07327",
-            "licence": "Apache-2.0",
-        },
-    ),
-    "prefeval": Recipe(
-        gettext_lazy("PrefEval: a stated preference, a question, options"),
-        {"prompt": ("question",), "persona": ("preference",)},
-        {
-            "id": ("id",),
-            "answer": ("options[]", "classification_task_options[]"),
-            "scenario": ("topic",),
-        },
-        provenance=_PREFEVAL,
-    ),
-    # A preference that the conversation only shows: an attribute, which no question's card names.
-    "prefeval-conversations": Recipe(
-        gettext_lazy(
-            "PrefEval conversations: a persona, a preference in it, a question at the end"
-        ),
-        {
-            "prompt": (["messages", "question"],),
-            "persona": ("persona",),
-            "attribute": ("preference",),
-        },
-        {"id": ("id",), "turn": ("turn",), "scenario": ("topic",)},
-        provenance=_PREFEVAL,
-    ),
-    "personamem": Recipe(
-        gettext_lazy("PersonaMem questions, with the conversations where they are joined"),
-        {
-            "prompt": (
-                *([JOINED, "user_question_or_message"], [JOINED, "question"]),
-                *("user_question_or_message", "question"),
-            ),
-            "answer": ("options[].text",),
-            "candidate": ("options[].id",),
-            "key": ("correct_answer",),
-        },
-        {
-            "id": ("question_id",),
-            "persona": ("persona_id", "shared_context_id"),
-            "scenario": ("topic",),
-        },
-        provenance={
-            "source": "PersonaMem, bowen-upenn/PersonaMem",
-            "citation": "Jiang et al. 2025, arXiv:2504.14225",
-            "languages": ["en"],
-        },
-    ),
-    "lamp": Recipe(
-        gettext_lazy("LaMP questions"),
-        {"prompt": ("input",)},
-        {"id": ("id",), "persona": ("profile",)},
-    ),
-}
+_COLUMNS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+GENERAL = {name: Recipe(title, **_COLUMNS[name]) for name, title in _TITLES.items()}
 
 
 # Further recipes by name: those of papers' published tables.
