@@ -1,6 +1,6 @@
 """The study's pages of results: progress, agreement of annotators, and results of the votes."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urlencode
@@ -29,7 +29,7 @@ from annotation.agreement.statistics import kappas, sample_size
 from annotation.agreement.summary import Figure, tier_rows
 from annotation.agreement.tiers import collection, rules
 from annotation.agreement.wording import translated
-from annotation.core import downloads, refusals
+from annotation.core import downloads, refusals, text
 from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.core.jobs import worker_alive
 from annotation.core.models import AuditEvent
@@ -272,16 +272,40 @@ def _vote(judgment: Judgment, answer: Answer, task: TaskDefinition) -> dict:
         "place": overview.place_of(judgment, number) if number else None,
         "first": judgment.shown[0] if judgment.shown else None,
         "answers": kind.words(answer, config),
+        "passages": [(row.option, each) for row in answer.rows for each in row.passages],
         "reasons": [*filter(None, [judgment.reason]), *kind.remarks(answer, config)],
         "remarks": [*judgment.chips, *judgment.flags],
     }
 
 
 def _options(item: Item, votes: list[dict]) -> list[dict]:
-    """The item's answers in canonical order, each with how many chose it."""
+    """The item's answers in canonical order, each with how many chose it, and its text with the
+    passages that people ``marked``.
+    """
     counts = Counter(row["number"] for row in votes)
+    spans: dict[int, list] = defaultdict(list)
+    for row in votes:
+        for number, each in row["passages"]:
+            spans[number].append((each.start, each.end, row["worker"]))
     options = item.options.select_related("candidate").order_by("number")
-    return [{"option": row, "votes": counts[row.number]} for row in options]
+    return [
+        {
+            "option": row,
+            "votes": counts[row.number],
+            "marked": _marked(row.candidate.text, spans[row.number], len(votes)),
+        }
+        for row in options
+    ]
+
+
+def _marked(words: str, spans: list[tuple[int, int, str]], judged: int) -> str:
+    """A text with who marked what in it, and how many of those who ``judged``; "" without marks."""
+    pieces: list[tuple[str, ...]] = []
+    for piece, names in text.covered(words, spans) if spans else ():
+        people = list(dict.fromkeys(names))
+        who = _("Marked by %(names)s") % {"names": ", ".join(people)} if people else ""
+        pieces.append((piece, who, f"{len(people)}/{judged}"))
+    return text.render_marked(pieces) if pieces else ""
 
 
 def _handbacks(study: Study, item: Item) -> list[tuple]:
@@ -578,14 +602,14 @@ def _row(study: Study, slot: Slot, thread: list) -> dict:
     item, task = slot.item, slot.item.batch.task
     # An owner's own question is shown to nobody else, also not beside their comment on it.
     is_private = task.config.get("owner_only", False)
-    asked = item.query or item.attribute
+    asked = item.query.asked if item.query else item.attribute and item.attribute.text
     annotator = cast(User, slot.annotator)
     has_page = not is_private and item.batch.purpose == item.batch.Purpose.WORK
     return {
         "slot": str(slot.pk),
         "task": task.name,
         "worker": counting.worker_name(annotator.pk, annotator.worker),
-        "question": "" if is_private or not asked else asked.text,
+        "question": "" if is_private or not asked else asked,
         "page": has_page and reverse("result-item", args=[study.slug, task.name, item.pk]),
         "thread": thread,
     }

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from django.db import transaction
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,6 +24,7 @@ from annotation.live import settings
 from annotation.live.settings import Live
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
+from annotation.votes import counting
 
 NEWEST = 200
 
@@ -126,6 +126,10 @@ class Estimated(serializers.Serializer):
     task = serializers.CharField()
     question = serializers.CharField()
     questions = serializers.ListField(child=serializers.CharField())
+    proposals = serializers.JSONField(
+        help_text="How many judgments began from a proposal, and whether they are left_out; null "
+        "where no form began from one."
+    )
     capped = serializers.BooleanField(help_text="Only the first items' votes were read.")
     quantities = serializers.ListField(
         child=serializers.JSONField(),
@@ -148,28 +152,30 @@ class DrawStatus(serializers.ModelSerializer):
         exclude = ("study", "by")
 
 
-OF_QUESTION = [
-    OpenApiParameter("task", str, required=True),
-    OpenApiParameter("question", str, description="by default the task's first"),
-]
+class OfQuestion(serializers.Serializer):
+    task = serializers.CharField()
+    question = serializers.CharField(default="", help_text="By default the task's first.")
+    without_proposals = serializers.BooleanField(
+        default=False, help_text="Leave out judgments that began from a proposal."
+    )
 
 
 class Estimates(StudyView):
-    @call(policies.run.may_read, name="estimates", parameters=OF_QUESTION, answer=Estimated)
-    def get(self, request: Request, study: Study) -> Any:
+    @call(policies.run.may_read, name="estimates", takes=OfQuestion, answer=Estimated)
+    def get(self, request: Request, study: Study, of: dict) -> Any:
         """Shares, means, strengths and accuracy by people, by people and model, by the model."""
-        asked = request.query_params
-        result = estimates.estimates(study, asked.get("task", ""), asked.get("question", ""), CAP)
-        return estimates.as_json(result)
+        named, proposed = (of["task"], of["question"], CAP), not of["without_proposals"]
+        return estimates.as_json(estimates.estimates(study, *named, proposed=proposed))
 
 
 class Groups(StudyView):
-    @call(policies.result.may_read, name="groups", parameters=OF_QUESTION, answer=dict)
-    def get(self, request: Request, study: Study) -> Any:
+    @call(policies.result.may_read, name="groups", takes=OfQuestion, answer=dict)
+    def get(self, request: Request, study: Study, of: dict) -> Any:
         """Agreement, preferences and scores by what people said of themselves."""
-        asked = request.query_params
-        result = estimates.groups(study, asked.get("task", ""), asked.get("question", ""), CAP)
-        return {"results": [asdict(group) for group in result]}
+        task, left_out = of["task"], of["without_proposals"]
+        result = estimates.groups(study, task, of["question"], CAP, proposed=not left_out)
+        began = counting.proposals(study, task, left_out=left_out)
+        return {"results": [asdict(group) for group in result], "proposals": began}
 
 
 class Draws(StudyView):

@@ -315,6 +315,40 @@ class ClaimSlot(StudyView):
         return Response(SlotSerializer(held, context={"begun": begun}).data)
 
 
+class SetSerializer(serializers.Serializer):
+    """Items of one person and type of question that follow one another."""
+
+    id = serializers.IntegerField()
+    size = serializers.IntegerField()
+    type = serializers.CharField(allow_blank=True)
+    persona = serializers.JSONField(
+        source="person.profile", default=None, help_text="The profile as its tasks show it."
+    )
+
+
+class ChosenSet(serializers.Serializer):
+    set = serializers.IntegerField(allow_null=True, help_text="null: of all persons again.")
+
+
+class Sets(StudyView):
+    """Whose items the caller judges next."""
+
+    scope = "judge"
+
+    @call(policies.judgment.may_give, name="set_list", answer=SetSerializer, many=True)
+    def get(self, request: Request, study: Study) -> Any:
+        """The next set of each person and type of question."""
+        _refuse_without_consent(study)
+        return present.open_sets(study, request.user)
+
+    @call(policies.judgment.may_give, name="choose_set", takes=ChosenSet, answer=ChosenSet)
+    def post(self, request: Request, study: Study, chosen: dict) -> Any:
+        """Be handed the items of one set until it has none for you; you keep what you hold."""
+        _refuse_without_consent(study)
+        queue.choose(study, request.user, chosen["set"])
+        return chosen
+
+
 class SubmitJudgment(StudyView):
     scope = "judge"
     slug_of = staticmethod(slug_of_slot)

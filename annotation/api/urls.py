@@ -73,6 +73,7 @@ OF_STUDY = [
     ("own-queries/<slug:key>/claims/", owner_queries.OwnClaims, "api-own-claims"),
     ("own-queries/<slug:key>/rubric/", owner_queries.OwnRubric, "api-own-rubric"),
     ("claim/", judging.ClaimSlot, "api-claim"),
+    ("sets/", judging.Sets, "api-sets"),
     ("judgments/", judging.Judgments, "api-judgments"),
     ("releases/", releases.ReleasesOfStudy, "api-releases"),
 ]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.core.errors import DomainError
 
@@ -16,6 +16,15 @@ class RefusingCommand(BaseCommand):
             return super().execute(*args, **options)
         except DomainError as refusal:
             raise CommandError(refusal.sentence) from refusal
+
+
+def add_without_proposals(parser: CommandParser) -> None:
+    """The option of commands that count votes."""
+    parser.add_argument(
+        "--without-proposals",
+        action="store_true",
+        help="leave out judgments that began from a pre-filled answer",
+    )
 
 
 def aligned_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

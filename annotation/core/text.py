@@ -7,10 +7,11 @@ that nothing in the markup tells strategies apart and no text can act in the rea
 import functools
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from html import unescape
+from itertools import pairwise
 from urllib.parse import unquote, urlsplit
 
 import nh3
@@ -145,26 +146,50 @@ def as_stored(text: str) -> SafeString:
     return mark_safe(escape(text).replace("\r", "&#13;"))  # noqa: S308 - escaped
 
 
-def render_marked(pieces: list[tuple[str, str]]) -> SafeString:
+def render_marked(pieces: Iterable[tuple[str, ...]]) -> SafeString:
     """``render`` the joined pieces (words, label), with those that have a label in ``<mark>``.
+
+    A third part of a piece is a note that stands raised behind its words.
 
     Signs of private use stand for the labelled words while the rest is rendered, so that a mark
     never changes what is markup. Where such a sign ends up in an address, it stays encoded there.
     """
-    marked = [(words, label) for words, label in pieces if label]
+    pieces = list(pieces)
+    marked = [piece for piece in pieces if piece[1]]
     joined, number = "", 0
-    for words, label in pieces:
+    for words, label, *_note in pieces:
         if label:
             joined, number = f"{joined}\ue000{number}\ue001", number + 1
         else:
             joined += _PLACEHOLDERS.sub("", words)
 
     def highlight(match: re.Match) -> str:
-        words, label = marked[int(match[1])]
-        return f'<mark title="{escape(label)}">{escape(clean(words))}</mark>'
+        words, label, *note = marked[int(match[1])]
+        raised = "".join(f"<sup>{escape(each)}</sup>" for each in note)
+        return f'<mark title="{escape(label)}">{escape(clean(words))}{raised}</mark>'
 
     html = re.sub("\ue000(\\d+)\ue001", highlight, render(joined))
     return mark_safe(html)  # noqa: S308 - rendered above, and the words are escaped
+
+
+# The end of a line, and what makes the next one a heading, a quote or an entry of a list.
+_LINE_STARTS = re.compile(r"(?:\A|\n+)[ \t]*(?:(?:[-*+>]|#{1,6}|\d+[.)])[ \t]+)*")
+
+
+def covered(text: str, spans: Sequence[tuple[int, int, str]]) -> list[tuple[str, list[str]]]:
+    """``text`` in pieces, each with the names of the ``spans`` (start, end, name) that it lies in.
+
+    What begins a line is a piece of its own, without names: a mark never changes what is markup.
+    """
+    starts = [match.span() for match in _LINE_STARTS.finditer(text)]
+    within = {place for start, end, _name in spans for place in (start, end)}
+    cuts = {0, len(text), *within, *(place for start in starts for place in start)}
+    pieces = []
+    for begin, end in pairwise(sorted(place for place in cuts if place <= len(text))):
+        names = [name for start, stop, name in spans if start <= begin and end <= stop]
+        plain = any(start <= begin and end <= stop for start, stop in starts)
+        pieces.append((text[begin:end], [] if plain else names))
+    return pieces
 
 
 _cached = functools.lru_cache(maxsize=1024)(_render)
@@ -188,8 +213,11 @@ def split_heads(rows: SafeString) -> tuple[tuple[str, ...], SafeString]:
 
 
 def numeric_columns(rows: str, count: int) -> list[bool]:
-    """Whether each of ``count`` columns holds numbers (class ``n``), as the first row says."""
-    cells = _CELLS.split(rows.partition("</tr>")[0])[1:]
+    """Whether each of ``count`` columns holds numbers (class ``n``), as the first row says that is
+    no heading of a group.
+    """
+    row = next((row for row in rows.split("</tr>") if "colspan" not in row), "")
+    cells = _CELLS.split(row)[1:]
     return ['class="n"' in cell.partition(">")[0] for cell in (cells + [""] * count)[:count]]
 
 

@@ -1,14 +1,18 @@
 """What commands that ask models share."""
 
 import json
+from typing import Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import CommandError, CommandParser
 
-from annotation.core.commands import RefusingCommand
+from annotation.core.commands import RefusingCommand, add_without_proposals
 from annotation.core.jobs import TakenOver
 from annotation.core.records import bar
 from annotation.evaluation import runs
 from annotation.evaluation.models import Run
+from annotation.studies.commands import StudyCommand
+from annotation.studies.models import Study
+from annotation.votes import counting
 
 
 class RunCommand(RefusingCommand):
@@ -32,3 +36,19 @@ class RunCommand(RefusingCommand):
     def report(self, run: Run, words: str, as_json: bool) -> None:
         """Print the result as ``words`` or JSON."""
         self.stdout.write(json.dumps(run.result, ensure_ascii=False) if as_json else words)
+
+
+class VotedCommand(StudyCommand):
+    """Figures of one question of a task, with or without what began from a proposal."""
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument("--task", metavar="NAME", required=True)
+        parser.add_argument("--question", metavar="NAME", default="")
+        add_without_proposals(parser)
+
+    def say_proposals(self, study: Study, options: dict[str, Any]) -> None:
+        """How many judgments began from a proposal, on the error stream."""
+        left_out = options["without_proposals"]
+        if said := counting.said_of_proposals(study, options["task"], left_out=left_out):
+            self.stderr.write(said)

@@ -29,6 +29,8 @@ from annotation.votes import counting, stored
 # What is judged: an item, with the option's number where it is one of its answers.
 Unit = tuple[str, int | None]
 NOT_NAMED = "not named"
+# What ``as_json`` gives as it is.
+HEAD = ("task", "question", "questions", "proposals", "capped")
 
 
 @dataclass(frozen=True)
@@ -115,12 +117,17 @@ class Material:
         return np.array([self.chances.get(item, 1.0) for item, _option in units])
 
 
-def estimates(study: Study, task: str, question: str = "", most: int | None = None) -> dict:
+def estimates(
+    study: Study, task: str, question: str = "", most: int | None = None, *, proposed: bool = True
+) -> dict:
     """The quantities of a task on one of its questions, by default its first, for each model.
 
+    ``proposed``: also of judgments that began from a proposal.
+
     Returns ``task``, ``question``, ``questions`` (all names), ``quantities`` (Quantity),
-    ``alternatives`` ({model: Alternative}), ``agreements`` (Agreement) and ``capped``: whether only
-    the first items' votes were read, ``most`` of them.
+    ``alternatives`` ({model: Alternative}), ``agreements`` (Agreement), ``proposals``
+    (``counting.proposals``) and ``capped``: whether only the first items' votes were read, ``most``
+    of them.
     Raises DomainError where there is no such task or question, or no model judged its items.
     """
     definition = study.tasks.filter(name=task).order_by("-version").first()
@@ -132,7 +139,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
         last = counting.last_position(study, task, most, definition.kind)
     quantities, alternatives, agreements = [], {}, []
     for one in chosen:
-        material = material_of(study, definition, one, last)
+        material = material_of(study, definition, one, last, proposed=proposed)
         for judge in sorted(material.verdicts):
             quantities += _quantities(material, judge)
             alternatives.setdefault(judge, _alternative(material, judge))
@@ -140,7 +147,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
     if not alternatives:
         raise DomainError("No model has judged items of this task.", code="verdicts")
     if not chosen[0].measure.name and not chosen[0].of_options:
-        quantities += _gold(study, definition, alternatives)
+        quantities += _gold(study, definition, alternatives, proposed)
     return {
         "task": task,
         "question": chosen[0].measure.question,
@@ -148,6 +155,7 @@ def estimates(study: Study, task: str, question: str = "", most: int | None = No
         "quantities": quantities,
         "alternatives": alternatives,
         "agreements": agreements,
+        "proposals": counting.proposals(study, task, left_out=not proposed),
         "capped": last is not None,
     }
 
@@ -160,7 +168,7 @@ def as_json(found: dict) -> dict:
          "raters": len(test.raters)} | ({"reason": test.reason} if test.reason else {})
         for judge, test in found["alternatives"].items()
     ]  # fmt: skip
-    head = {name: found[name] for name in ("task", "question", "questions", "capped")}
+    head = {name: found[name] for name in HEAD}
     agreements = [each.as_json() for each in found["agreements"]]
     return head | {"quantities": quantities, "alternatives": tests, "agreements": agreements}
 
@@ -187,7 +195,12 @@ def measures_of(definition: TaskDefinition, question: str) -> list[Asked]:
 
 
 def material_of(
-    study: Study, definition: TaskDefinition, one: Asked, last: int | None = None
+    study: Study,
+    definition: TaskDefinition,
+    one: Asked,
+    last: int | None = None,
+    *,
+    proposed: bool = True,
 ) -> Material:
     items = Item.objects.filter(
         study=study, batch__task__name=definition.name, batch__task__kind=definition.kind,
@@ -209,7 +222,7 @@ def material_of(
         verdicts[judge][item, option] = label
         if sure is not None:
             confidences[judge, (item, option)] = sure
-    read = stored.read(definition, one.measure, last=last)
+    read = stored.read(definition, one.measure, last=last, proposed=proposed)
     columns = (read.item, read.option, read.rater, read.label, read.at)
     votes, ended = [], {}
     for place, option, rater, label, at in zip(*(c.tolist() for c in columns), strict=True):
@@ -369,7 +382,9 @@ def _strength(fit: bradley_terry.BradleyTerry, place: int) -> Coefficient:
     return Coefficient(value, se, low, high)
 
 
-def _gold(study: Study, definition: TaskDefinition, judges: dict) -> Iterator[Quantity]:
+def _gold(
+    study: Study, definition: TaskDefinition, judges: dict, proposed: bool
+) -> Iterator[Quantity]:
     """How often people and models say what is expected of hidden checks."""
     gold = Item.objects.filter(
         study=study, batch__task__name=definition.name, batch__task__kind=definition.kind,
@@ -380,6 +395,8 @@ def _gold(study: Study, definition: TaskDefinition, judges: dict) -> Iterator[Qu
     verdicts = Verdict.objects.filter(item__in=list(code), question="")
     rows = Judgment.objects.standing().filter(slot__item__in=list(code))
     rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
+    if not proposed:
+        rows = rows.filter(proposal__isnull=True)
     read = stored.read_judgments(rows, counting.measures_of(definition)[0])
     if not items or not (len(read) or verdicts.exists()):
         return
@@ -463,12 +480,14 @@ class Group:
     figures: dict[str, dict]
 
 
-def groups(study: Study, task: str, question: str = "", most: int | None = None) -> list[Group]:
+def groups(
+    study: Study, task: str, question: str = "", most: int | None = None, *, proposed: bool = True
+) -> list[Group]:
     """What each group says to one question of a task, by default its first.
 
     Of people with votes on it; who shares an answer with fewer than ``survey.LEAST`` of them is in
-    no group. ``most`` votes are read. Raises DomainError where there is no such task or question,
-    and where people are asked nothing.
+    no group. ``most`` votes are read, with ``proposed`` also those that began from a proposal.
+    Raises DomainError where there is no such task or question, and where people are asked nothing.
     """
     definition = study.tasks.filter(name=task).order_by("-version").first()
     if definition is None:
@@ -480,7 +499,7 @@ def groups(study: Study, task: str, question: str = "", most: int | None = None)
     last = None
     if most is not None:
         last = counting.last_position(study, task, most, definition.kind)
-    votes = stored.read(definition, asked.measure, last=last)
+    votes = stored.read(definition, asked.measure, last=last, proposed=proposed)
     raters = set(votes.rater.tolist())
     answers = {user: row for user, row in surveys.answers_of(survey).items() if user in raters}
     released, _lost = surveys.coarsened(survey.questions, answers)

@@ -14,14 +14,6 @@ from annotation.evaluation import draws, judges, pairs, raters, runs, systems
 # Of answers on a page: a form may hold two megabytes.
 PAGE_BYTES = 1_500_000
 
-# What a model is shown that chooses between pairs (``pairs.SETTINGS``).
-OF_PERSON = {
-    "persona": _("the profile"),
-    "rag": _("the five nearest memories"),
-    "rag-filter": _("memories that the model picks"),
-    "none": _("nothing of the person"),
-}
-
 
 class ModelForm(SchemaForm):
     """Which model is asked; ``confirmed`` once the cost was shown."""
@@ -47,7 +39,7 @@ class EvaluationForm(
     def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         judge = judges.of_layout(layout)
-        words = judge.ARMS if judge else OF_PERSON
+        words = judge.ARMS if judge else pairs.SETTINGS
         # Any other layout is refused in words when the form is sent.
         names = runs.settings(layout) or pairs.SETTINGS
         self.offer("setting", [(name, words[name]) for name in names])

@@ -37,6 +37,11 @@ class Standing:
     def name(self) -> str:
         return f"{self.run.model} ({self.run.setting})"
 
+    @property
+    def sees(self) -> str:
+        """What the model was shown of the person, in words."""
+        return str(pairs.SETTINGS[self.run.setting])
+
 
 def standings(benchmark: Benchmark) -> list[Standing]:
     """The newest finished run of each model and setting on all it was asked, best first, those on

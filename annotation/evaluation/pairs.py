@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from annotation.core import records
 from annotation.core.errors import DomainError
@@ -35,7 +36,12 @@ ALONE = "dpo"  # one file of pairs, each with its persona
 ALONE_TABLE = "pairs"
 ALONE_SETTINGS = ("persona", "none")
 # What a model may be shown of a person who has memories, too.
-SETTINGS = ("persona", "rag", "rag-filter", "none")
+SETTINGS = {
+    "persona": _("the profile"),
+    "rag": _("the five nearest memories"),
+    "rag-filter": _("memories that the model picks"),
+    "none": _("nothing of the person"),
+}
 PERSONAS = "persona/all_personas.jsonl"
 MEMORIES = "persona/memories.jsonl"
 TEXTS = ("user_id", "question", "chosen", "reject")

@@ -33,6 +33,7 @@ from annotation.evaluation.models import Run
 from annotation.studies.access import member_of, study_for, study_page
 from annotation.studies.models import Study
 from annotation.studies.survey import LEAST
+from annotation.votes import counting
 from annotation.votes.table import VotesError
 
 log = logging.getLogger(__name__)
@@ -97,12 +98,12 @@ def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
             words = _("%(items)d items are drawn, for %(slots)d votes.")
             messages.success(request, words % {"items": drawn.items, "slots": drawn.slots})
             return redirect("estimates", slug, task)
-    question = request.GET.get("question", "")
+    question, left_out = request.GET.get("question", ""), "without_proposals" in request.GET
     context: dict[str, Any] = {"study": study, "task": task, "question": question, "cap": CAP}
     context |= {"form": form, "half_width": draws.PLANNED} | draws.state(study, task)
     context["may_draw"] = policies.batch.may_change(member_of(request.user, study))
     try:
-        context |= estimates.estimates(study, task, question, CAP)
+        context |= estimates.estimates(study, task, question, CAP, proposed=not left_out)
         context["planned"] = draws.planned(context["quantities"])
     except DomainError as refusal:
         if refusal.code == "task":
@@ -114,10 +115,12 @@ def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
 @study_page(policies.result.may_read, "GET")
 def by_group(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What people say to a task by what they said of themselves."""
-    question = request.GET.get("question", "")
-    context: dict[str, Any] = {"study": study, "task": task, "least": LEAST}
+    question, left_out = request.GET.get("question", ""), "without_proposals" in request.GET
+    context: dict[str, Any] = {"study": study, "task": task, "question": question, "least": LEAST}
+    context["proposals"] = counting.proposals(study, task, left_out=left_out)
     try:
-        context["groups"] = found = estimates.groups(study, task, question, CAP)
+        found = estimates.groups(study, task, question, CAP, proposed=not left_out)
+        context["groups"] = found
         context["heads"] = [name.replace("_", " ") for name in found[0].figures] if found else []
     except DomainError as refusal:
         if refusal.code == "task":

@@ -1,6 +1,8 @@
 from django.conf import settings
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from annotation.histories.models import Session
@@ -63,6 +65,17 @@ class Query(models.Model):
 
     def __str__(self) -> str:
         return f"{self.external_id}: {self.text[:60]}"
+
+    @property
+    def asked(self) -> str:
+        """The question, or the last message of the conversation that the answers go on with."""
+        return self.messages[-1]["content"] if self.messages else self.text
+
+
+def asked_of(item: str) -> Coalesce:
+    """What the item at this path asks about: its query's ``asked``, or its attribute."""
+    last = KeyTextTransform("content", KeyTransform("-1", f"{item}__query__messages"))
+    return Coalesce(last, F(f"{item}__query__text"), F(f"{item}__attribute__text"))
 
 
 class Example(models.Model):

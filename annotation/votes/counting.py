@@ -66,12 +66,24 @@ def proposes(study: Study, task: str = "") -> bool:
     return (tasks.filter(name=task) if task else tasks).exists()
 
 
-def began(study: Study, task: str) -> int:
-    """How many judgments that count on a task began from a proposal."""
+def proposals(study: Study, task: str, *, left_out: bool) -> dict | None:
+    """How many "judgments" that count on a task began from a proposal, and whether figures leave
+    them out ("left_out"); None where no form began from one.
+    """
     if not proposes(study, task):
-        return 0
-    definition, *_others = newest(study, [task]) or newest_judged(study, task)
-    return votes_of(definition).exclude(proposal__isnull=True).count()
+        return None
+    found = newest(study, [task]) or newest_judged(study, task)
+    judgments = sum(votes_of(each).exclude(proposal__isnull=True).count() for each in found[:1])
+    return {"judgments": judgments, "left_out": left_out}
+
+
+def said_of_proposals(study: Study, task: str, *, left_out: bool) -> str:
+    """``proposals`` as a command's line, with its option; empty where there are none."""
+    found = proposals(study, task, left_out=left_out)
+    if not (found and found["judgments"]):
+        return ""
+    what = "are left out" if left_out else "are among them (--without-proposals)"
+    return f"{found['judgments']} judgments began from a proposal: they {what}."
 
 
 def counted_measure(task: TaskDefinition) -> Measure | None:

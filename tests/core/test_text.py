@@ -84,6 +84,19 @@ def test_an_image_stays_the_text_it_was_written_as():
     )
 
 
+def test_marked_words_say_who_marked_them_and_leave_lists_and_headings_what_they_are():
+    words = "# Tea\n\n- green tea\n- black"
+    spans = [(0, 5, "Ann"), (9, 20, "Ann"), (15, 25, "Bo")]
+    pieces = [(part, ",".join(who), str(len(who))) for part, who in text.covered(words, spans)]
+    assert "".join(part for part, *_ in pieces) == words
+    assert text.covered("", []) == []
+    assert text.render_marked(pieces).replace("\n", "") == (
+        '<h1><mark title="Ann">Tea<sup>1</sup></mark></h1><ul><li>'
+        '<mark title="Ann">green <sup>1</sup></mark><mark title="Ann,Bo">tea<sup>2</sup></mark>'
+        '</li><li><mark title="Bo">blac<sup>1</sup></mark>k</li></ul>'
+    )
+
+
 def test_links_open_without_a_referrer_and_keep_nothing_else():
     assert text.render('[x](https://a.example "title")') == (
         '<p><a href="https://a.example" rel="noopener noreferrer nofollow">x</a></p>\n'

@@ -11,7 +11,7 @@ from annotation.agreement.statistics.prediction_powered import confidence_sequen
 from annotation.core.errors import DomainError
 from annotation.evaluation.estimates import as_json, estimates, groups, side_of
 from annotation.evaluation.raters import Asked, import_verdicts
-from annotation.judging.models import ItemOption
+from annotation.judging.models import ItemOption, Judgment
 from annotation.questions.base import Measure
 from annotation.studies import survey
 from annotation.studies.models import Study
@@ -264,6 +264,30 @@ def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login, 
         groups(tea, "nowhere")
     text = browser.get(reverse("groups", args=["tea", "better"])).content.decode()
     assert "asks people nothing" in text
+
+
+def test_groups_are_told_with_and_without_what_began_from_a_proposal(
+    cast, tea, asked, login, capsys
+):
+    tea.tasks.update(config=tea.tasks.get().config | {"proposal": "earlier"})
+    began = Judgment.objects.filter(slot__item__position=2, annotator__name__in=("P0", "P1", "P9"))
+    assert began.update(proposal={"from": "earlier"}) == 3
+    browser = login(cast.member("Rea", tea, "researcher"))
+    page = reverse("groups", args=["tea", "better"])
+    for left_out, votes, words in ((False, 10, "are among them"), (True, 8, "are left out")):
+        young, _old = groups(tea, "better", proposed=not left_out)
+        assert young.votes == votes
+        query = {"task": "better", "without_proposals": str(left_out).lower()}
+        answer = browser.get("/api/v1/studies/tea/groups/", query).json()
+        assert answer["proposals"] == {"judgments": 3, "left_out": left_out}
+        assert answer["results"][0]["votes"] == votes
+        call_command("groups", "tea", task="better", without_proposals=left_out)
+        assert f"3 judgments began from a proposal: they {words}" in capsys.readouterr().err
+        text = browser.get(page, {"without_proposals": 1} if left_out else {}).content.decode()
+        assert "3 judgments began from" in text
+        assert ("They are left out." in text) == left_out
+    wrong = browser.get("/api/v1/studies/tea/groups/", {"task": "better", "without_proposals": "x"})
+    assert wrong.status_code == 400
 
 
 def test_scores_have_a_mean_and_labels_a_share_each(mix, monkeypatch):

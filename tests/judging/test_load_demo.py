@@ -37,8 +37,8 @@ def test_the_demos_answers_say_who_wrote_them_and_its_votes_are_all_there():
     votes = Slot.objects.filter(study__slug="demo-votes", status="done")
     assert (votes.count(), votes.values("annotator").distinct().count()) == (750, 201)
     for study in Study.objects.exclude(slug="demo-votes"):
-        assert set(study.consent_text.translations) == {"zh", "ko"}
-        assert all(set(task.translations) == {"zh", "ko"} for task in study.tasks.all())
+        assert set(study.consent_text.translations) == {"zh", "ko", "es"}
+        assert all(set(task.translations) == {"zh", "ko", "es"} for task in study.tasks.all())
     own = Study.objects.get(slug="demo-own")
     assert own.retrieval.sources == ["history"]
 

@@ -1,6 +1,7 @@
 """Passages in a study: sent, shown, told, exported, imported, and erased."""
 
 import json
+import re
 
 import pytest
 from django.core.management import call_command
@@ -49,6 +50,12 @@ def test_the_item_page_has_the_words_of_each_passage_with_its_class_and_remark(m
     page = login(cast.person("Rui")).get(f"/studies/mix/results/own/items/{item.pk}/")
     assert "Answer 1, odd: Fact “Repot your”" in " ".join(page.content.decode().split())
     assert "Answer 2, odd: Why?" in page.content.decode()
+    # Three judged it: Ann marked "Repot", Bo "Repot your", and a word of the other answer.
+    ann, bo = (f"user-{cast.person(name).pk}" for name in ("Ann", "Bo"))
+    pattern = 'title="Marked by (.*?)">(.*?)<sup>(.*?)</sup>'
+    assert re.findall(pattern, page.content.decode()) == [
+        (f"{ann}, {bo}", "Repot", "2/3"), (bo, " your", "1/3"), (bo, "a", "1/3")
+    ]  # fmt: skip
 
 
 def test_who_withdraws_takes_their_words_along(mix, mine, cast):

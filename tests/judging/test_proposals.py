@@ -191,6 +191,12 @@ def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_
         printed = capsys.readouterr()
         assert f"3 judgments began from a proposal: they {said}" in printed.err
         assert json.loads(printed.out)["votes"] == (3 if option else 6)
+        call_command("estimates", "tea", "--task", task.name, "--json", *option)
+        printed = capsys.readouterr()
+        assert f"3 judgments began from a proposal: they {said}" in printed.err
+        found = json.loads(printed.out)
+        assert found["proposals"] == {"judgments": 3, "left_out": bool(option)}
+        assert {each["people"]["n"] for each in found["quantities"]} == {3 if option else 6}
     for without, judgments, said in ((False, 6, "among them"), (True, 3, "left out")):
         release = freeze.request_release(
             tea, "long", "jsonl", None, without_proposals=without, start=True

@@ -14,6 +14,7 @@ from annotation.core.errors import Conflict, NotFound
 from annotation.judging.batches.open import close_batch, open_batch
 from annotation.judging.models import Desk, Handback, Item, ItemSet, Judgment, Slot
 from annotation.judging.work import queue, submit
+from tests.api.caller import Caller
 from tests.at_once import race
 from tests.judging.conftest import choose, judge
 
@@ -136,6 +137,22 @@ def test_whoever_chose_a_set_gets_its_items_alone_until_it_has_none_for_them(cas
     items = Item.objects.annotate(n=Count("slots__judgments"))
     assert set(items.values_list("n", "done", "overlap")) == {(2, 2, 2)}
     assert queue.open_sets(tea, ann) == queue.open_sets(tea, cast.person("Cy")) == []
+
+
+def test_a_program_lists_sets_and_chooses_one(cast, tea, in_sets, client):
+    call = Caller(client, cast.person("Ann"))
+    listed = call("GET", "studies/tea/sets/").json()
+    assert [(row["id"], row["size"], row["persona"]["Name"]) for row in listed] == [
+        (in_sets[0].pk, 3, "Ada"), (in_sets[1].pk, 3, "Ben")
+    ]  # fmt: skip
+    assert {row["type"] for row in listed} == {"general"}
+    chosen = {"set": in_sets[1].pk}
+    assert call("POST", "studies/tea/sets/", chosen).json() == chosen
+    assert call("POST", "studies/tea/claim/").json()["persona"]["Name"] == "Ben"
+    for wrong, status in (({"set": in_sets[-1].pk + 1}, 404), ({"set": "x"}, 400), ({}, 400)):
+        assert call("POST", "studies/tea/sets/", wrong).status_code == status
+    assert call("POST", "studies/tea/sets/", {"set": None}).status_code == 200
+    assert Desk.objects.get(annotator__name="Ann").chosen is None
 
 
 def test_a_person_is_chosen_on_the_page_and_the_end_of_a_set_leads_back_to_it(

@@ -1001,6 +1001,14 @@ TABLE = {
         may=dict.fromkeys(("PATCH", "DELETE"), study.may_administer),
     ),
     "api-claim": api(judgment.may_give, POST=200, but=_fresh("POST")),
+    "api-sets": api(
+        judgment.may_give,
+        {"set": None},
+        SAFE=200,
+        POST=200,
+        inert={"POST"},
+        but=_fresh("GET", "HEAD", "POST"),
+    ),
     "api-own-queries": api(
         query.may_write_own,
         {"text": "What now?"},

@@ -6,7 +6,7 @@ Everything is derived from rows: nobody ticks a step off.
 from dataclasses import dataclass
 from math import ceil
 
-from django.db.models import Avg, Count, Exists, OuterRef, Q
+from django.db.models import Avg, Count, Exists, OuterRef, Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -42,10 +42,10 @@ STEPS = {
     "judge": (gettext_lazy("Judge the answers"), gettext_lazy("Judge")),
     "gold": (
         gettext_lazy("Write the answer you would have wanted"),
-        gettext_lazy("Choose a query"),
+        gettext_lazy("Write it"),
     ),
     "claims": (gettext_lazy("Decide on its claims"), gettext_lazy("Go to the claims")),
-    "rubric": (gettext_lazy("Settle your rubric"), gettext_lazy("Choose a query")),
+    "rubric": (gettext_lazy("Settle your rubric"), gettext_lazy("Go to the rubric")),
 }
 
 
@@ -77,6 +77,8 @@ class Progress:
     claims_waiting: int
     # Own items to judge once more.
     retests: int
+    # {step of judged queries: the oldest query that still lacks it}.
+    lacking: dict[str, str]
 
     @property
     def opened(self) -> int:
@@ -155,8 +157,12 @@ def checklist(user: User, study: Study) -> Checklist:
         "decide": f"{reverse('history')}?state=pending",
         "allow": reverse("history-consent"),
         "judge": judge,
-        "claims": judge if p.claims_waiting else queries,
     }
+    for name, key in p.lacking.items():
+        section = "" if name == "gold" else f"#{name}-of-it"
+        urls[name] = reverse("gold", args=[study.slug, key]) + section
+    if p.claims_waiting:
+        urls["claims"] = judge
     steps = []
     for name, (title, action) in STEPS.items():
         state = "done" if passed[name] else "later"
@@ -191,6 +197,7 @@ def _progress(user: User, study: Study) -> Progress:
         missing=sum(len(each.missing) for each in collected),
         automatic=study.automatic,
         retests=hidden_checks.retests_due(user.pk, study.pk),
+        lacking=_lacking(queries),
         **queries.aggregate(
             drafts=Count("pk", Q(ready=False)),
             ready=Count("pk", Q(ready=True)),
@@ -211,6 +218,17 @@ def _progress(user: User, study: Study) -> Progress:
             claims_waiting=Count("pk", ~of_answers & served),
         ),
     )
+
+
+def _lacking(queries: QuerySet[Query]) -> dict[str, str]:
+    of_steps = {"gold": "has_gold", "claims": "has_review", "rubric": "has_rubric"}
+    judged = list(queries.filter(is_judged=True).order_by("-pk"))
+    return {
+        step: query.external_id
+        for step, made in of_steps.items()
+        for query in judged
+        if not getattr(query, made)
+    }
 
 
 def _passed(p: Progress) -> dict[str, bool]:

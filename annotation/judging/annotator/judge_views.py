@@ -22,7 +22,7 @@ from annotation.core.pages import is_seen, whole_or_part
 from annotation.core.records import clean
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
-from annotation.judging.kinds import config_of_task, kind_of, label_words
+from annotation.judging.kinds import kind_of, label_words
 from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Judgment, Slot
 from annotation.judging.work import comments, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
@@ -81,12 +81,7 @@ def sets(request: UserRequest, study: Study) -> HttpResponse:
         except NotFound as none:
             raise Http404 from none
         return redirect("judge", study.slug)
-    rows = queue.open_sets(study, request.user)
-    hidden = {field for task in study.tasks.all() for field in config_of_task(task)["hidden"]}
-    for row in rows:
-        row["words"] = Query.Type(row["type"]).label if row["type"] else ""
-        if row["profile"]:
-            row["person"] = present.Person(row["profile"], study.card_first, tuple(hidden))
+    rows = present.open_sets(study, request.user)
     context = {"study": study, "rows": rows, "held": queue.in_hand(study, request.user)}
     return render(request, "judging/sets.html", context)
 

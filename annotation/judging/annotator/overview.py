@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection
 from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
-from django.db.models.functions import Coalesce, Greatest, Left
+from django.db.models.functions import Greatest, Left
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -22,6 +22,7 @@ from annotation.accounts.models import User
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
 from annotation.judging.models import Batch, Desk, Judgment, Slot
 from annotation.judging.work import comments, queue
+from annotation.queries.models import asked_of
 from annotation.studies import messages
 from annotation.studies.access import member_of, study_for
 from annotation.studies.models import Membership, Role, Study
@@ -319,12 +320,9 @@ def judgments(study: Study, user: User) -> QuerySet[Judgment]:
     """
     until = places(user, [study])[study.pk].out_until
     first = Judgment.objects.filter(slot=OuterRef("slot"), revision=1)
-    item = "slot__item"
     newest = Judgment.objects.filter(slot__study=study, annotator=user, replaced_by=None)
     newest = newest.select_related("slot__item__batch__task").annotate(
-        question=Left(
-            Coalesce(F(f"{item}__query__text"), F(f"{item}__attribute__text")), BEGINNING + 1
-        ),
+        question=Left(asked_of("slot__item"), BEGINNING + 1),
         first_at=Subquery(first.values("submitted_at")),
         out=Q(submitted_at__lte=until) if until else Value(False),
     )

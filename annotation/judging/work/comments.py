@@ -9,13 +9,14 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Left, Now
+from django.db.models.functions import Left, Now
 from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.core import audit, records
 from annotation.core.errors import DomainError, NotFound
 from annotation.judging.models import ItemComment, Slot
+from annotation.queries.models import asked_of
 from annotation.studies.models import Study
 
 LIMIT = 5_000
@@ -79,8 +80,7 @@ def unread(user: User, studies: list[Study]) -> dict[int, list[tuple[UUID, str]]
         _IS_ANSWER, slot__annotator=user, slot__study__in=studies, read_at=None
     )
     of_study = defaultdict(list)
-    item = "slot__item"
-    asked = Left(Coalesce(F(f"{item}__query__text"), F(f"{item}__attribute__text")), BEGINNING)
+    asked = Left(asked_of("slot__item"), BEGINNING)
     rows = rows.annotate(asked=asked).order_by("slot", "pk").distinct("slot")
     for study, slot, question in rows.values_list("slot__study", "slot", "asked"):
         of_study[study].append((slot, question or ""))

@@ -17,13 +17,14 @@ from annotation.accounts.models import User
 from annotation.core import sql
 from annotation.core.errors import NotFound
 from annotation.judging import ordering
-from annotation.judging.kinds import Kind, config_of, kind_of
+from annotation.judging.kinds import Kind, config_of, config_of_task, kind_of
 from annotation.judging.kinds.kind import Label
 from annotation.judging.kinds.settings import TAGS
 from annotation.judging.models import Draft, Item, Judgment
 from annotation.judging.work import queue
 from annotation.personas import schema
 from annotation.queries import owner_queries, scenarios
+from annotation.queries.models import Query
 from annotation.questions.base import Question
 from annotation.studies.models import Study
 from annotation.studies.wording import localized
@@ -282,6 +283,17 @@ def form(shown: Shown, typed: QueryDict) -> dict:
         "strengths": json.dumps([("+", _("Strength")), ("-", _("Weakness"))], ensure_ascii=False),
         **shown.kind.page(shown, typed),
     }
+
+
+def open_sets(study: Study, annotator: User) -> list[dict]:
+    """``queue.open_sets``, each with ``person`` (Person or None) and its type in ``words``."""
+    rows = queue.open_sets(study, annotator)
+    hidden = {field for task in study.tasks.all() for field in config_of_task(task)["hidden"]}
+    for row in rows:
+        profile = row.pop("profile")
+        row["words"] = Query.Type(row["type"]).label if row["type"] else ""
+        row["person"] = profile and Person(profile, study.card_first, tuple(hidden))
+    return rows
 
 
 def proposals(shown: Shown, annotator: User) -> dict[UUID, dict]:

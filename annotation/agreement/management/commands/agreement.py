@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.agreement.report import RESAMPLES, agreement_report
 from annotation.agreement.statistics.kappas import LEVELS
-from annotation.core.commands import aligned_table, shown
+from annotation.core.commands import add_without_proposals, aligned_table, shown
 from annotation.votes.table import Votes, VotesError, number, read_votes
 
 if TYPE_CHECKING:
@@ -52,11 +52,7 @@ class VotesCommand(BaseCommand, ABC):
             default="",
             help="a study's task (default: its pairs, or else its triples); scores: NAME:CRITERION",
         )
-        parser.add_argument(
-            "--without-proposals",
-            action="store_true",
-            help="leave out judgments that began from a pre-filled answer",
-        )
+        add_without_proposals(parser)
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -87,9 +83,9 @@ class VotesCommand(BaseCommand, ABC):
         tiered = not self.every_kind
         study = study_votes(options["study"], options["task"], tiered=tiered, proposed=not without)
         self.stderr.write(f"The votes of task {study.task}; --task names another.")
-        if began := counting.began(study.study, study.task.partition(":")[0]):
-            what = "are left out" if without else "are among them (--without-proposals)"
-            self.stderr.write(f"{began} judgments began from a proposal: they {what}.")
+        name = study.task.partition(":")[0]
+        if said := counting.said_of_proposals(study.study, name, left_out=without):
+            self.stderr.write(said)
         return study.votes, study
 
     @abstractmethod

@@ -3,28 +3,23 @@
 import json
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from annotation.core.commands import aligned_table, shown
 from annotation.evaluation import estimates
-from annotation.studies.commands import StudyCommand
+from annotation.evaluation.commands import VotedCommand
 from annotation.studies.models import Study
 
 
-class Command(StudyCommand):
+class Command(VotedCommand):
     help = (
         "Print shares, mean scores, strengths and accuracy on gold of a task that models judged: "
         "by people, by people and model, by the model alone."
     )
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--task", metavar="NAME", required=True)
-        parser.add_argument("--question", metavar="NAME", default="")
-
-    def handle(self, *args: Any, study: Study, task: str, question: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, **options: Any) -> None:
         """Exit 1 where there is no such task or question, or no model judged its items."""
-        result = estimates.estimates(study, task, question)
+        named, left_out = (options["task"], options["question"]), options["without_proposals"]
+        result = estimates.estimates(study, *named, proposed=not left_out)
+        self.say_proposals(study, options)
         if options["json"]:
             self.stdout.write(json.dumps(estimates.as_json(result), ensure_ascii=False))
             return

@@ -4,25 +4,20 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from django.core.management.base import CommandParser
-
 from annotation.core.commands import aligned_table, shown
 from annotation.evaluation import estimates
-from annotation.studies.commands import StudyCommand
+from annotation.evaluation.commands import VotedCommand
 from annotation.studies.models import Study
 
 
-class Command(StudyCommand):
+class Command(VotedCommand):
     help = "Print agreement, preferences and scores by what people said of themselves."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--task", metavar="NAME", required=True)
-        parser.add_argument("--question", metavar="NAME", default="")
-
-    def handle(self, *args: Any, study: Study, task: str, question: str, **options: Any) -> None:
+    def handle(self, *args: Any, study: Study, **options: Any) -> None:
         """Exit 1 where there is no such task or question, or people are asked nothing."""
-        result = estimates.groups(study, task, question)
+        named, left_out = (options["task"], options["question"]), options["without_proposals"]
+        result = estimates.groups(study, *named, proposed=not left_out)
+        self.say_proposals(study, options)
         if options["json"]:
             self.stdout.write(json.dumps([asdict(group) for group in result], ensure_ascii=False))
             return
