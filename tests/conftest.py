@@ -18,6 +18,7 @@ examples.register_profile("drawn", deadline=None)
 examples.register_profile("suite", deadline=None, derandomize=True)
 examples.load_profile("suite")
 
+HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 # Of a table with more rows, deleting them takes longer than a TRUNCATE of all tables.
 MANY = 1000
 
@@ -87,7 +88,7 @@ def _settings_of_the_suite(settings):
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
     # Dozens of people log in: the real hash is meant to be slow.
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.PASSWORD_HASHERS = HASHERS
     # Counters of log-in attempts and the like are never those of another test.
     settings.CACHES = {"default": settings.CACHES["default"] | {"KEY_PREFIX": uuid4().hex}}
 
@@ -210,6 +211,27 @@ class Cast:
 @pytest.fixture
 def cast(db):
     return Cast()
+
+
+def kept(make):
+    """A fixture of what ``make(folder)`` returns: rows for all tests of a file.
+
+    What a test does to them is undone. None of the file's tests may commit.
+    """
+
+    @pytest.fixture(scope="module")
+    def rows(django_db_setup, django_db_blocker, tmp_path_factory):
+        from django.db import transaction
+        from django.test import override_settings
+
+        quick = override_settings(PASSWORD_HASHERS=HASHERS)
+        with django_db_blocker.unblock(), transaction.atomic():
+            with quick:
+                made = make(tmp_path_factory.mktemp("kept"))
+            yield made
+            transaction.set_rollback(True)
+
+    return rows
 
 
 @pytest.fixture

@@ -139,13 +139,13 @@ def write(folder, slug: str = "mix"):
     return folder
 
 
-def study(folder):
-    """The study "mix" of these files, written below ``folder``."""
+def study(folder, slug: str = "mix"):
+    """The study of these files, written below ``folder``."""
     from annotation.judging.imports import bundles
     from annotation.studies.models import Study
 
-    bundles.import_study(write(folder / "mix"))
-    return Study.objects.get(slug="mix")
+    bundles.import_study(write(folder / slug, slug))
+    return Study.objects.get(slug=slug)
 
 
 def judged(cast, folder):

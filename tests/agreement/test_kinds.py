@@ -17,7 +17,6 @@ from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.statistics.correlation import concordance
 from annotation.agreement.tasks import recompute_due
 from annotation.core.errors import DomainError
-from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Judgment, Slot
 from annotation.judging.work import comments, queue
@@ -27,19 +26,23 @@ from annotation.votes.counting import newest_judged
 from annotation.votes.table import VotesError
 from tests import everykind
 from tests.browser.kinds import open_kind
+from tests.conftest import Cast, kept
 
 pytestmark = pytest.mark.usefixtures("without_rests")
 
-NAMES = ("Ann", "Bo", "Chen")
 OTHERS = ("feel", "matter", "order", "own", "rate", "traits")
 
 
+@kept
+def judged_mix(folder):
+    study = everykind.judged(Cast(), folder)
+    Cast().member("Rui", study, "researcher")
+    return study.pk
+
+
 @pytest.fixture
-def mix(cast, tmp_path):
-    study = everykind.study(tmp_path)
-    cast.member("Rui", study, "researcher")
-    everykind.judge(study, [cast.member(name, study, "annotator") for name in NAMES])
-    return study
+def mix(judged_mix, db):
+    return Study.objects.get(pk=judged_mix)
 
 
 @pytest.fixture
@@ -52,8 +55,8 @@ def computed(mix):
 def page(login, cast):
     client = login(cast.person("Rui"))
 
-    def open_(path, **headers):
-        return client.get(f"/studies/mix/{path}", headers=headers)
+    def open_(path, study="mix", **headers):
+        return client.get(f"/studies/{study}/{path}", headers=headers)
 
     return open_
 
@@ -187,9 +190,8 @@ def test_the_answers_of_a_scale_have_a_row_each(computed):
 
 @pytest.mark.parametrize("task", OTHERS)
 def test_a_task_nobody_judged_says_so_on_its_page(cast, tmp_path, page, task):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
-    cast.member("Rui", Study.objects.get(slug="mix"), "researcher")
-    text = page(f"results/{task}/").content.decode()
+    cast.member("Rui", everykind.study(tmp_path, "fresh"), "researcher")
+    text = page(f"results/{task}/", "fresh").content.decode()
     assert "There are no votes yet." in text
     assert "No item has two votes yet." in text
 
@@ -256,7 +258,7 @@ def test_what_only_its_owner_judges_is_on_no_page_of_others(computed, page):
 
 
 def test_claims_have_their_progress_alone(cast, login):
-    study = cast.study("mix")
+    study = cast.study("gold")
     cast.member("Rui", study, "researcher")
     ann = cast.member("Ann", study, "annotator")
     open_kind(cast, study, "claims", items=1, overlap=1)
@@ -273,11 +275,11 @@ def test_claims_have_their_progress_alone(cast, login):
     recompute_due()
     assert study.agreement_results.get().agreement == {"items": 1, "votes": 1, "workers": 1}
     client = login(cast.person("Rui"))
-    answer = client.get("/studies/mix/results/claims/")
+    answer = client.get("/studies/gold/results/claims/")
     assert [one.key for one in answer.context["figures"]] == ["days"]
     assert answer.context["figures"][0].rows == [("2026-05-01", 1, 1)]
-    assert "Progress of claims" in client.get("/studies/mix/").content.decode()
-    item = client.get(f"/studies/mix/results/claims/items/{slot.item_id}/").content.decode()
+    assert "Progress of claims" in client.get("/studies/gold/").content.decode()
+    item = client.get(f"/studies/gold/results/claims/items/{slot.item_id}/").content.decode()
     assert "Claim 2: edit" in item
     assert "Claim 2: It is near." in item
 
@@ -347,15 +349,15 @@ def test_tiers_are_of_selections_alone(mix):
 
 
 def test_a_task_nobody_judged_says_so(cast, tmp_path):
-    bundles.import_study(everykind.write(tmp_path / "mix"))
+    everykind.study(tmp_path, "fresh")
     with pytest.raises(CommandError, match="has no votes in a task “matter”"):
-        call_command("agreement", "mix", "--task", "matter")
+        call_command("agreement", "fresh", "--task", "matter")
 
 
 @pytest.fixture
 def ordered(cast, tmp_path):
     """A study in which three people put three answers in order."""
-    study = everykind.study(tmp_path)
+    study = everykind.study(tmp_path, "ordered")
     people = [cast.member(name, study, "annotator") for name in ("Ann", "Bo", "Chen")]
     everykind.judge(study, people, only=["i-order"])
     return study
@@ -369,7 +371,7 @@ def test_the_report_has_w_and_the_page_shows_it(ordered, cast, login):
     assert (result.agreement["items"], result.agreement["workers"], result.votes) == (1, 3, 3)
     assert result.tiers == {}
     cast.member("Rui", ordered, "researcher")
-    page = login(cast.person("Rui")).get("/studies/mix/results/order/").content.decode()
+    page = login(cast.person("Rui")).get("/studies/ordered/results/order/").content.decode()
     assert "Kendall&#x27;s W" in page and f"{w:.3f}" in page
     assert "1-3-2, 1-2-3, 1-2-2" in page
 
@@ -386,7 +388,7 @@ def test_strategies_have_mean_places_and_strengths(ordered):
 
 def test_rankings_have_no_single_labels_for_the_command(ordered):
     with pytest.raises(VotesError, match="Rankings have no single labels"):
-        stored.study_votes("mix", "order")
+        stored.study_votes("ordered", "order")
 
 
 @pytest.mark.parametrize(

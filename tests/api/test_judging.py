@@ -6,17 +6,22 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Judgment, Slot
 from annotation.judging.work.submit import revise
 from annotation.queries.models import GoldResponse
-from annotation.studies.models import TaskDefinition
+from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
 from tests.api.caller import Caller
+from tests.conftest import Cast, kept
+
+
+@kept
+def open_mix(folder):
+    study = everykind.study(folder)
+    Cast().members(study, {"Ann": "annotator", "Rui": "researcher"})
+    return study.pk
 
 
 @pytest.fixture
-def mix(cast, tmp_path):
-    study = everykind.study(tmp_path)
-    cast.member("Ann", study, "annotator")
-    cast.member("Rui", study, "researcher")
-    return study
+def mix(open_mix, db):
+    return Study.objects.get(pk=open_mix)
 
 
 @pytest.fixture

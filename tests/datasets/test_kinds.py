@@ -13,14 +13,21 @@ from annotation.datasets.release_import import import_release
 from annotation.evaluation import training
 from annotation.judging.models import Adjudication, Item, Slot
 from annotation.judging.work.submit import revise
+from annotation.studies.models import Study
 from tests import everykind
+from tests.conftest import Cast, kept
 from tests.datasets.conftest import lines
 from tests.datasets.test_opening import load, read_everywhere
 
 
+@kept
+def judged_mix(folder):
+    return everykind.judged(Cast(), folder).pk
+
+
 @pytest.fixture
-def mix(cast, tmp_path):
-    return everykind.judged(cast, tmp_path)
+def mix(judged_mix, db):
+    return Study.objects.get(pk=judged_mix)
 
 
 @pytest.fixture

@@ -13,7 +13,9 @@ from pyarrow import parquet
 
 from annotation.datasets import folders
 from annotation.datasets.models import Release
+from annotation.studies.models import Study
 from tests import everykind
+from tests.conftest import Cast, kept
 from tests.scripted_endpoint import GARBAGE, ScriptedEndpoint, prompt_of
 
 # How the scripted model answers on a pair, by a mark in its question.
@@ -149,11 +151,16 @@ def measured(release, server, settings):
     return release
 
 
+@kept
+def judged_mix(folder):
+    study = everykind.judged(Cast(), folder)
+    Cast().member("Rui", study, "researcher")
+    return study.pk
+
+
 @pytest.fixture
-def mix(cast, tmp_path):
-    study = everykind.judged(cast, tmp_path)
-    cast.member("Rui", study, "researcher")
-    return study
+def mix(judged_mix, db):
+    return Study.objects.get(pk=judged_mix)
 
 
 ROWS = [

@@ -312,7 +312,8 @@ def test_a_visitor_finds_an_item_to_try_and_both_ways_in(client, db):
     assert 'href="/accounts/login/"' in html
 
 
-def test_thirty_one_studies_are_one_screen_ordered_by_what_needs_the_person(cast, login, ann):
+def test_thirty_one_studies_are_one_screen_ordered_by_what_needs_the_person(cast, login):
+    ann = cast.person("Ann")
     for number in range(31):
         study = cast.study(f"study-{number:02}")
         cast.members(study, {"Ann": "annotator"})
