@@ -136,7 +136,7 @@ def documents(study: Study, text: str, limit: int) -> list[Source]:
     text = text[: search.QUERY_LIMIT]
     words = search.query(text).replace(" & ", " | ")
     passages = DocumentPassage.objects.filter(study=study)
-    scores = search.scored(passages, text, words, 4 * limit)
+    scores = search.relevance(passages, text, words, 4 * limit)
     best = sorted(scores, key=lambda key: (-scores[key], key))[:limit]
     part = Substr("document__text", F("start") + 1, cast(Any, F("length")))
     rows = DocumentPassage.objects.annotate(part=part).select_related("document").in_bulk(best)

@@ -21,7 +21,7 @@ from annotation.core import logs, uploads, views
 from annotation.core.errors import DomainError
 
 log = logging.getLogger(__name__)
-Answer = Callable[[HttpRequest], HttpResponseBase]
+Handler = Callable[[HttpRequest], HttpResponseBase]
 REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
 
@@ -68,7 +68,7 @@ class Refusals:
         return None
 
 
-def private_by_default(get_response: Answer) -> Answer:
+def private_by_default(get_response: Handler) -> Handler:
     """Keep every answer out of caches, unless its view or WhiteNoise set another policy."""
 
     def middleware(request: HttpRequest) -> HttpResponseBase:

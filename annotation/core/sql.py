@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor
 
-Row = TypeVar("Row", bound=models.Model)
+Stored = TypeVar("Stored", bound=models.Model)
 
 
 def first(statement: str, values: dict) -> tuple | None:
@@ -34,7 +34,7 @@ def columns(model: type[models.Model], alias: str) -> str:
     return ", ".join(f"{alias}.{field.column}" for field in model._meta.concrete_fields)
 
 
-def instance(model: type[Row], row: tuple) -> Row:
+def instance(model: type[Stored], row: tuple) -> Stored:
     """The model's instance of a row that begins with ``columns``."""
     fields = model._meta.concrete_fields
     values = [

@@ -163,7 +163,7 @@ class Scored:
         return figures(run, self.asked, of_scores(self.chosen, self.reject), more)
 
 
-def scored(benchmark: Benchmark, scores: dict[str, float], limit: int | None) -> Scored:
+def by_scores(benchmark: Benchmark, scores: dict[str, float], limit: int | None) -> Scored:
     """A run of ``scores`` by the answer's id. Raises ScoresError where no pair has both."""
     asked = sample(benchmark.pairs, limit)
     return Scored(Run.Kind.SCORES, asked, *of_pairs(asked, scores))

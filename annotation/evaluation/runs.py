@@ -112,7 +112,7 @@ def measured(
     return Wanted(plan, row | fields, expected, subject)
 
 
-def scored(folder: Path, plan: Plan, subject: pairs.Benchmark, **fields: Any) -> Run:
+def of_scores(folder: Path, plan: Plan, subject: pairs.Benchmark, **fields: Any) -> Run:
     """A finished run of answers' scores that are there already."""
     wanted = Wanted(plan, {"folder": str(folder.resolve())} | fields, subject=subject)
     return work(start(wanted), plan)

@@ -76,7 +76,7 @@ class _Matches(Func):
     output_field = BooleanField()
 
 
-def scored(passages: QuerySet, text: str, words: str, depth: int) -> dict[int, float]:
+def relevance(passages: QuerySet, text: str, words: str, depth: int) -> dict[int, float]:
     """{key: score} of the ``depth`` passages that fit ``words`` best, and as many near in meaning.
 
     ``words`` is a ``tsquery``; the meaning is that of ``text``.
@@ -111,7 +111,7 @@ def find(
     if only is not None:
         # Narrowed before the best are taken: what fits beside much that is not wanted is found.
         passages = passages.filter(session__in=only.order_by().values("pk"))
-    scores = scored(passages, text, query(text), 4 * limit)
+    scores = relevance(passages, text, query(text), 4 * limit)
     whole = Coalesce("message__text", "session__title")
     rows = Passage.objects.filter(pk__in=scores).select_related("session")
     rows = rows.annotate(text=Substr(whole, F("start") + 1, PASSAGE)).order_by("pk")

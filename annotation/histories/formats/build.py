@@ -51,7 +51,7 @@ def role_of(value: object) -> str:
     return _ROLE_OF.get(value.strip().casefold(), "") if isinstance(value, str) else ""
 
 
-def digest(*parts: str) -> str:
+def made_id(*parts: str) -> str:
     """An id for what has none: the same for the same parts."""
     whole = hashlib.sha256()
     for part in parts:
@@ -171,7 +171,7 @@ class Draft:
         begun = self._created.isoformat() if self._created else self._title
         return Conversation(
             provider=self._provider,
-            id=self._id or digest(self._provider, begun, *words),
+            id=self._id or made_id(self._provider, begun, *words),
             title=self._title,
             messages=tuple(self._messages),
             created_at=self._created or (dates[0] if dates else None),

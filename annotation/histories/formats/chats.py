@@ -11,11 +11,11 @@ from annotation.histories.formats.build import (
     Entry,
     Layout,
     Spill,
-    digest,
     each,
     fields,
     identifier,
     items,
+    made_id,
     names,
     objects,
     role_of,
@@ -421,7 +421,7 @@ def read_copilot(table: Table) -> Iterator[Record]:
         where.setdefault(title, entry.where)
         turns.setdefault(title, []).append(spill.put(*message))
     for title, keys in turns.items():
-        draft = Draft("copilot", where[title], id=digest("copilot", title), title=title)
+        draft = Draft("copilot", where[title], id=made_id("copilot", title), title=title)
         for key in reversed(keys):
             time, author, text = spill.get(key)
             draft.add(author, text, time)

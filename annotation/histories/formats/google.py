@@ -13,10 +13,10 @@ from annotation.histories.formats.build import (
     Entry,
     Layout,
     Spill,
-    digest,
     each,
     fields,
     items,
+    made_id,
     names,
     objects,
     place,
@@ -141,7 +141,7 @@ class Prompts:
 
     def _conversation(self, keys: list[int], chat: str) -> Record:
         first = self._spill.get(keys[0])
-        name = chat or digest("gemini", str(first[3]), first[1])
+        name = chat or made_id("gemini", str(first[3]), first[1])
         draft = Draft("gemini", first[0], id=name)
         if not chat:
             draft.flags.add("grouped_by_time")

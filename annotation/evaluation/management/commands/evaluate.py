@@ -48,10 +48,10 @@ class Command(RunCommand):
             about = {"model": source.stem[:200], "setting": setting, "limit": limit} | fields
             benchmark = runs.opened(release)
             if options["scores"]:
-                plan = choices.scored(benchmark, pairs.read_scores(source), limit)
+                plan = choices.by_scores(benchmark, pairs.read_scores(source), limit)
             else:
                 plan = training.rated(benchmark, source, setting, limit)
-            run = runs.scored(release, plan, benchmark, **about)
+            run = runs.of_scores(release, plan, benchmark, **about)
         else:
             wanted = runs.measured(release, options["endpoint"], setting, limit, **fields)
             if options["estimate"]:

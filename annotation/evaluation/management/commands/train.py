@@ -113,7 +113,7 @@ class Command(RunCommand):
                 learned.save_model(path, *training.reward(benchmark))
             tested = runs.opened(test)
             plan = training.rated(tested, path, "persona", None)
-            run = runs.scored(test, plan, tested, model=name, setting="persona")
+            run = runs.of_scores(test, plan, tested, model=name, setting="persona")
             left_out = run.result["left_out"]
             shown = f"without {left_out} pairs of persons of the training" if left_out else ""
             measured.append(tables.Measured(name, run.result, shown))
