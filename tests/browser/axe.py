@@ -32,10 +32,7 @@ _WIDER = """() => {
 def violations(page, *schemes: str, **media) -> list:
     """What axe finds in the page, in each colour scheme (light and dark); media: emulate_media."""
     found = []
-    if not page.evaluate("'axe' in window"):
-        # Pages that are opened later have it from the start.
-        page.add_init_script(SCRIPT)
-        page.evaluate(SCRIPT)
+    page.evaluate(SCRIPT)
     for number, scheme in enumerate(schemes or ("light", "dark")):
         # Colours in the middle of a transition are nobody's: there are none.
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce", **media)
