@@ -222,7 +222,7 @@ def _progress(user: User, study: Study) -> Progress:
 
 def _lacking(queries: QuerySet[Query]) -> dict[str, str]:
     of_steps = {"gold": "has_gold", "claims": "has_review", "rubric": "has_rubric"}
-    judged = list(queries.filter(is_judged=True).order_by("-pk"))
+    judged = list(queries.filter(Q(is_judged=True)).order_by("-pk"))
     return {
         step: query.external_id
         for step, made in of_steps.items()

@@ -210,9 +210,9 @@ def _open(study: Study) -> None:
     shown = Q(candidates__status="done", candidates__review__in=("", Candidate.Review.ACCEPTED))
     asked = Q(candidates__status__in=(Candidate.Status.REQUESTED, Candidate.Status.RUNNING))
     queries = Query.objects.filter(OWNED, study=study, items=None).annotate(
-        shown=Count("candidates", shown), asked=Count("candidates", asked)
+        shown=Count("candidates", shown), unwritten=Count("candidates", asked)
     )
-    names = list(queries.filter(shown__gt=0, asked=0).values_list("external_id", flat=True))
+    names = list(queries.filter(Q(shown__gt=0, unwritten=0)).values_list("external_id", flat=True))
     tasks = study.tasks.filter(config__owner_only=True).order_by("name", "-version")
     for task in tasks.distinct("name") if names else ():
         if "gold" not in KINDS[task.kind].shows:
