@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.tiers.rules import DEFAULT, STOPS, TierRule
+from annotation.agreement.statistics.tiers import DEFAULT, STOPS, TierRule
 from annotation.agreement.wording import translated
 from annotation.core.schema import FractionField
 

@@ -20,8 +20,8 @@ from annotation.agreement.models import (
 )
 from annotation.agreement.report import CONTENTS, agreement_report
 from annotation.agreement.statistics import correlation
+from annotation.agreement.statistics.tiers import DEFAULT, Judged, TierRule, report_of
 from annotation.agreement.tiers import collection, rules
-from annotation.agreement.tiers.rules import DEFAULT, TierRule
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
 from annotation.questions.base import Measure
@@ -196,7 +196,7 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
         agreement = _report(definition, state.withdrawn)
     agreement |= _proposals(definition, state.withdrawn)
     judged = rules.judge(votes, k, rule, collecting=collecting, topped=topped)
-    tiers = rules.report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
+    tiers = report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
     collection.stop(study, task, judged, k, rule)
     _store_tiers(study, task, judged, options=measure.chooses)
     values = {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
@@ -283,9 +283,7 @@ def _alone(study: Study, task: str) -> bool:
         return cursor.fetchone()[0]
 
 
-def _store_tiers(
-    study: Study, task: str, judged: list[rules.Judged], *, options: bool = False
-) -> None:
+def _store_tiers(study: Study, task: str, judged: list[Judged], *, options: bool = False) -> None:
     """Write the tiers that are new or have changed, mostly a few of very many; drop the others'.
 
     ``options``: labels are numbers of options, of which one may have won.

@@ -28,8 +28,8 @@ from annotation.agreement.statistics.coefficient import (
     with_resamples,
 )
 from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.tiers import TIERS
 from annotation.agreement.summary import Figure
-from annotation.agreement.tiers.rules import TIERS
 from annotation.agreement.wording import tier_name, translated
 from annotation.candidates.models import AspectScore
 from annotation.core import charts

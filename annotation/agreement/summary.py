@@ -18,7 +18,7 @@ from annotation.agreement.models import AgreementResult
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics import raters as rater_signs
 from annotation.agreement.statistics.coefficient import clopper_pearson
-from annotation.agreement.tiers.rules import TIERS
+from annotation.agreement.statistics.tiers import TIERS
 from annotation.agreement.wording import FORMULAS_OF, tier_name, translated
 from annotation.core import charts
 from annotation.core.charts import Dot

@@ -26,6 +26,7 @@ from annotation.agreement.figures import figure_names, figure_of
 from annotation.agreement.forms import PlanForm, RuleForm
 from annotation.agreement.scoring import rating_figures
 from annotation.agreement.statistics import kappas, sample_size
+from annotation.agreement.statistics.tiers import DEFAULT, TIERS
 from annotation.agreement.summary import Figure, tier_rows
 from annotation.agreement.tiers import collection, rules
 from annotation.agreement.wording import translated
@@ -96,7 +97,7 @@ def _figures_context(study: Study, board: Board) -> dict[str, Any]:
         "study": study,
         "task": board.task,
         "board": board,
-        "rule": ((board.result and board.result.tiers) or {}).get("rule", rules.DEFAULT.as_json()),
+        "rule": ((board.result and board.result.tiers) or {}).get("rule", DEFAULT.as_json()),
         "figures": [figure_of(board, key) for key in figure_names(board)],
         "headline": summary.headline(board),
         "has_scores": board.kind.chooses and scoring.any_scores(study),
@@ -114,7 +115,7 @@ def _disputed_context(
 ) -> dict[str, Any]:
     """Disputed items or those of a tier, and what can be done about the votes of items."""
     tier, number, rows = request.GET.get("tier", ""), request.GET.get("page"), None
-    tier = tier if board.has_tiers and tier in rules.TIERS else ""
+    tier = tier if board.has_tiers and tier in TIERS else ""
     if tier:
         rows = page_of(cast(Any, board.disputed(tier)), PAGE, number)
     elif board.measures:
@@ -126,7 +127,7 @@ def _disputed_context(
     return {
         "tier": tier,
         "reserve": collection.reserve(study, board.task).count() if tops_up else 0,
-        "top_up": rules.DEFAULT.top_up,
+        "top_up": DEFAULT.top_up,
         "early": collection.stop_state(study, board.task) if stops else None,
         "address": reverse("results", args=[study.slug, board.task]),
         "shown": urlencode(shown | ({"tier": tier} if tier else {})),
@@ -211,7 +212,7 @@ def audit(request: UserRequest, study: Study) -> HttpResponse:
         "audit": seen,
         "page": Paginator(seen.drawn, PAGE).get_page(request.GET.get("page")),
         "task": AUDIT_TASK,
-        "overlap": rules.DEFAULT.panel,
+        "overlap": DEFAULT.panel,
         "manages": policies.batch.may_change(member_of(request.user, study)),
         "votes": sum(pair.truth + pair.against for pair in seen.drawn),
         "complete": sum(pair.complete for pair in seen.drawn),
@@ -342,7 +343,7 @@ def rule(request: UserRequest, study: Study, task: str) -> HttpResponse:
         seen = rules.preview_rule(
             read.votes,
             len(read.declared),
-            rules.DEFAULT,
+            DEFAULT,
             form.rule,
             collecting=collection.collecting(study, task),
             topped=collection.topped(study, task),

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 
 from annotation import policies
 from annotation.accounts.models import User
+from annotation.agreement.statistics.tiers import STOPS
 from annotation.agreement.tiers import collection
-from annotation.agreement.tiers.rules import STOPS
 from annotation.api.base import StudyView, call, validated
 from annotation.candidates import attributes, documents, retrieve, review
 from annotation.candidates.attributes import Thresholds

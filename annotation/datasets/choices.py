@@ -9,7 +9,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from pydantic.dataclasses import dataclass as schema
 
-from annotation.agreement.tiers.rules import TierRule
+from annotation.agreement.statistics.tiers import TierRule
 from annotation.agreement.wording import translated
 from annotation.core.errors import DomainError
 from annotation.core.pages import in_groups

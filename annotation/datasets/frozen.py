@@ -18,7 +18,7 @@ import numpy as np
 from django.db.models import Exists, F, Model, OuterRef, Q
 
 from annotation.accounts.models import User
-from annotation.agreement.tiers.rules import is_closed
+from annotation.agreement.statistics.tiers import is_closed
 from annotation.candidates.models import Candidate
 from annotation.core.records import chunks
 from annotation.core.sql import among

@@ -16,7 +16,15 @@ import numpy as np
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
 from annotation.agreement.statistics.raters import dawid_skene
-from annotation.agreement.tiers import rules
+from annotation.agreement.statistics.tiers import (
+    Judged,
+    TierRule,
+    fill_hard,
+    group_kappa,
+    is_topped_up,
+    tier_of,
+    tier_report,
+)
 from annotation.candidates.strategies import GENERIC, MISMATCH, QUESTION_ALONE
 from annotation.core.errors import DomainError
 from annotation.datasets.records import Answer, Item, Pair, Verdict
@@ -25,10 +33,10 @@ from annotation.queries import scenarios
 from annotation.questions.base import Measure
 from annotation.votes.counting import AUDIT_TASK
 
-RULE = rules.TierRule()
+RULE = TierRule()
 
 
-def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
+def verdict(item: Item, rule: TierRule = RULE) -> Verdict:
     """Count a selection's first ``rule.panel`` votes and judge them by the tier rule.
 
     A borderline item that was topped up is judged by its first ``rule.top_up`` votes. K is the
@@ -41,14 +49,14 @@ def verdict(item: Item, rule: rules.TierRule = RULE) -> Verdict:
     if item.stop_below:
         rule = replace(rule, stop_below=item.stop_below)
     by_panel = _by_panel(item, rule.panel, rule)
-    if item.topped and rules.is_topped_up(by_panel.tier, len(item.votes), rule):
+    if item.topped and is_topped_up(by_panel.tier, len(item.votes), rule):
         return _by_panel(item, rule.top_up, rule)
     return by_panel
 
 
-def _by_panel(item: Item, panel: int, rule: rules.TierRule) -> Verdict:
+def _by_panel(item: Item, panel: int, rule: TierRule) -> Verdict:
     counts = _counted(item, panel)
-    tier = rules.tier_of(counts.values(), len(counts), rule, closed=item.closed)
+    tier = tier_of(counts.values(), len(counts), rule, closed=item.closed)
     if tier in ("pending", "ambiguous_tie"):
         return Verdict(tuple(counts.values()), None, None, tier)
     winner = max(counts, key=lambda label: counts[label])
@@ -207,7 +215,7 @@ def _easy(chosen: Answer, others: Iterable[Answer]) -> tuple[Pair | None, str]:
     return Pair("easy", chosen, reject), ""
 
 
-def filled(items: Iterable[Item], rule: rules.TierRule) -> frozenset[str]:
+def filled(items: Iterable[Item], rule: TierRule) -> frozenset[str]:
     """Ids of the borderline items that a release by ``rule`` takes for hard (``tiers.fill_hard``).
 
     Each version of a task has a hard tier of its own; the order among equal items is by the
@@ -229,7 +237,7 @@ class _Task:
     """The items of one version of a task, and all their used votes as codes."""
 
     options: int
-    judged: list[rules.Judged] = field(default_factory=list)
+    judged: list[Judged] = field(default_factory=list)
     votes: list[tuple[int, str, int]] = field(default_factory=list)
 
     def add(self, item: Item, verdict: Verdict) -> None:
@@ -243,9 +251,9 @@ class _Task:
         counts = {str(code): count for code, count in enumerate(verdict.counts) if count}
         winner = None if verdict.winner is None else str(place[verdict.winner])
         share = Fraction(max(verdict.counts), verdict.n)
-        self.judged.append(rules.Judged(item.id, counts, verdict.n, winner, share, verdict.tier))
+        self.judged.append(Judged(item.id, counts, verdict.n, winner, share, verdict.tier))
 
-    def filled(self, rule: rules.TierRule) -> Iterator[str]:
+    def filled(self, rule: TierRule) -> Iterator[str]:
         if not any(judged_item.tier == "borderline" for judged_item in self.judged):
             return
         item, worker, category = zip(*self.votes, strict=True)
@@ -257,7 +265,7 @@ class _Task:
             for row, judged_item in enumerate(self.judged)
             if judged_item.tier == "borderline"
         }
-        joined, _reserve = rules.fill_hard(self.judged, self.options, rule, sure)
+        joined, _reserve = fill_hard(self.judged, self.options, rule, sure)
         yield from (judged_item.task for judged_item in joined)
 
 
@@ -418,7 +426,7 @@ class _Measured:
         every = Counter({counts: n for counts, n in every.items() if any(counts)})
         out = {"level": self.level, "all": self._report(every), "tiers": {}}
         if self.tiered:
-            pool = rules.group_kappa(_judged(every, "")[0], len(self.categories))
+            pool = group_kappa(_judged(every, "")[0], len(self.categories))
             out["tiers"] = {tier: self._tier(tier, pool) for tier in CHECKED}
         return out
 
@@ -436,14 +444,14 @@ class _Measured:
 
     def _tier(self, tier: str, pool: Fraction | None) -> dict:
         items, table = _judged(self.patterns[tier], tier)
-        return rules.tier_report(tier, items, len(self.categories), pool, table)
+        return tier_report(tier, items, len(self.categories), pool, table)
 
 
-def _judged(patterns: Counter, tier: str) -> tuple[list[rules.Judged], np.ndarray]:
+def _judged(patterns: Counter, tier: str) -> tuple[list[Judged], np.ndarray]:
     """The items of ``patterns`` as the rule wants them, equal ones as one, and as a table."""
     items, table = [], []
     for counts, weight in sorted(patterns.items()):
         votes = {str(place): count for place, count in enumerate(counts) if count}
-        items.append(rules.Judged("", votes, sum(counts), None, Fraction(0), tier, weight))
+        items.append(Judged("", votes, sum(counts), None, Fraction(0), tier, weight))
         table.append(counts)
     return items, np.array(table, dtype=np.int64)

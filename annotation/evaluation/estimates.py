@@ -15,7 +15,7 @@ from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.prediction_powered import confidence_sequence
 from annotation.agreement.statistics.raters import Alternative, alternative_test
-from annotation.agreement.tiers import rules
+from annotation.agreement.statistics.tiers import DEFAULT, TIERS, tier_of
 from annotation.agreement.wording import tier_name
 from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
@@ -429,9 +429,9 @@ def _agreements(material: Material, judge: str) -> Iterator[Agreement]:
         by_tier["all"].append(vote)
         if measure.is_one_label:
             options = len(measure.labels)
-            tier = rules.tier_of(counts[unit].values(), options, rules.DEFAULT, closed=True)
+            tier = tier_of(counts[unit].values(), options, DEFAULT, closed=True)
             by_tier.setdefault(tier, []).append(vote)
-    for tier in ("all", *rules.TIERS):
+    for tier in ("all", *TIERS):
         votes = by_tier.get(tier, [])
         if not votes:
             continue

@@ -25,7 +25,7 @@ from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
-from annotation.agreement.tiers.rules import DEFAULT
+from annotation.agreement.statistics.tiers import DEFAULT
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import Listing

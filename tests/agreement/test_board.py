@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.agreement.board import Board
-from annotation.agreement.tiers.rules import item_kappa
+from annotation.agreement.statistics.tiers import item_kappa
 from annotation.judging.models import Item
 
 ITEMS = 7

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from annotation.agreement import recompute
 from annotation.agreement.models import ItemTier, StoppedItem
+from annotation.agreement.statistics.tiers import DEFAULT, TierRule, may_stop, tier_of
 from annotation.agreement.tasks import recompute_due
 from annotation.agreement.tiers import collection
-from annotation.agreement.tiers.rules import DEFAULT, TierRule, may_stop, tier_of
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.datasets import freeze
@@ -292,7 +292,7 @@ def test_a_pair_whose_ground_truth_is_not_clear_is_dropped(triples, people):
 
 
 def test_the_draw_is_seeded_and_takes_a_tenth(triples, monkeypatch):
-    monkeypatch.setattr(collection.rules, "audit_size", lambda n: 2)
+    monkeypatch.setattr(collection, "audit_size", lambda n: 2)
     collection.open_audit(triples)
     drawn = sorted(audits(triples).values_list("external_id", flat=True))
     names = sorted(pair.name for pair in collection._pairs(triples))

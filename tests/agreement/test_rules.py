@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from annotation.agreement.tiers.rules import (
+from annotation.agreement.statistics.tiers import (
     TierRule,
     audit_easy,
     audit_size,
@@ -13,14 +13,16 @@ from annotation.agreement.tiers.rules import (
     group_kappa,
     is_topped_up,
     item_kappa,
-    judge,
     may_stop,
     new_panel_kappa,
+    tier_of,
+    unbiased_votes,
+)
+from annotation.agreement.tiers.rules import (
+    judge,
     pool_kappa,
     preview_rule,
-    tier_of,
     tiers_report,
-    unbiased_votes,
     used_rows,
 )
 from annotation.votes.table import VotesError, votes_from_columns

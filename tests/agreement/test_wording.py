@@ -12,7 +12,7 @@ FOLDER = Path(agreement.__path__[0])
 # The pure modules whose sentences a page may show.
 PURE = (
     *(f"statistics.{path.stem}" for path in sorted((FOLDER / "statistics").glob("[a-z]*.py"))),
-    *("tiers.rules", "tiers.collection", "scoring", "report"),
+    *("tiers.collection", "scoring", "report"),
 )
 
 
@@ -65,7 +65,7 @@ def test_every_sentence_of_a_pure_module_is_marked(module):
 
 def test_the_scan_finds_the_sentences_it_looks_for():
     assert "no item has two votes" in set(sentences("statistics.kappas"))
-    assert "7 items are too few to check" in set(sentences("tiers.rules"))
+    assert "7 items are too few to check" in set(sentences("statistics.tiers"))
     assert "7 votes an item need 7 raters or more" in set(sentences("statistics.sample_size"))
 
 

@@ -7,7 +7,7 @@ about which more people may be asked.
 
 The easy tier is not voted into being: its pairs are of a ground truth and a generic answer. Whether
 it is easy is audited: nine people judge a sample of its pairs in a task of its own, whose votes are
-read by ``rules.audit_easy`` and give no pairs themselves.
+read by ``audit_easy`` and give no pairs themselves.
 """
 
 import hashlib
@@ -21,8 +21,18 @@ from django.utils.translation import gettext as _
 
 from annotation.accounts.models import User
 from annotation.agreement.models import EarlyStop, ItemTier, StoppedItem, TopUp
+from annotation.agreement.statistics.tiers import (
+    COEFFICIENTS,
+    DEFAULT,
+    STOPS,
+    Judged,
+    TierRule,
+    audit_easy,
+    audit_size,
+    is_closed,
+    may_stop,
+)
 from annotation.agreement.tiers import rules
-from annotation.agreement.tiers.rules import DEFAULT, STOPS, Judged, TierRule, is_closed, may_stop
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import chunks
@@ -173,7 +183,7 @@ def easy_tier(study: Study) -> dict:
     return {
         "items": sum(_count(study, definition) for definition in _triples(study)),
         "votes_per_item": dict.fromkeys(("min", "median", "max")),
-        **dict.fromkeys(rules.COEFFICIENTS, nothing),
+        **dict.fromkeys(COEFFICIENTS, nothing),
         "band": None,
         "in_band": None,
         "note": REASON,
@@ -253,9 +263,7 @@ def audit_of(study: Study) -> Audit:
     drawn = [pair for pair in pairs if pair.audited]
     prefetch_related_objects([pair.item for pair in drawn], "query")
     done = {p.item.external_id: (p.truth, p.against) for p in drawn if p.complete}
-    return Audit(
-        len(pairs), rules.audit_size(len(pairs)), drawn, rules.audit_easy(done, len(pairs))
-    )
+    return Audit(len(pairs), audit_size(len(pairs)), drawn, audit_easy(done, len(pairs)))
 
 
 @transaction.atomic

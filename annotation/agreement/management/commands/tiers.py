@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from django.core.management.base import CommandParser
 
 from annotation.agreement.management.commands.agreement import VotesCommand
-from annotation.agreement.tiers.rules import COEFFICIENTS, tiers_report
+from annotation.agreement.statistics.tiers import COEFFICIENTS
+from annotation.agreement.tiers.rules import tiers_report
 from annotation.core.commands import aligned_table, shown
 from annotation.votes.table import Votes
 
