@@ -20,6 +20,8 @@ from annotation.core.foreign import Limits
 TEXT_LIMIT = 2_000_000
 TITLE_LIMIT = 300
 PDF_PAGES = 2_000
+# Lines without a text, from the first on, after which a file is taken to have none.
+BLANK = 10_000
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,10 @@ def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[dict]:
     title of a file that is one document may be "".
     """
     empty = True
-    for entry in _entries(path.read_bytes()):
+    for number, entry in enumerate(_entries(path.read_bytes())):
         empty &= not isinstance(entry, Text)
+        if empty and number == BLANK:
+            break
         yield asdict(entry) if isinstance(entry, Text) else entry
     if empty:
         raise DomainError(_("There is no readable text in this file."), code="no_text")
