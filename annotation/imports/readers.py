@@ -10,6 +10,7 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import re
 import shutil
 import zipfile
@@ -34,6 +35,8 @@ SAMPLE = 65_536
 ROW_CELLS = 16
 # Few: one word of a dictionary may be a megabyte in each.
 PARQUET_ROWS = 16
+# Bytes that say where the columns lie: Arrow unfolds them to thirty times as much.
+FOOTER_LIMIT = 4 * 2**20
 # Levels of a JSON file; those of a record are fewer (core.records).
 NESTED_LIMIT = 100
 # How many times its own size a compressed file may unfold to, from 10 MB on.
@@ -318,6 +321,11 @@ def _parquet(path: Path, scratch: Scratch) -> Source:
                     number += 1
                     yield number, {key: _plain(value) for key, value in row.items()}
 
+    with broken(), path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        end = file.read()
+        if end[4:] == b"PAR1" and int.from_bytes(end[:4], "little") > FOOTER_LIMIT:
+            raise ForeignFileError(_("The Parquet file has too many columns or row groups."))
     with broken():
         pq.ParquetFile(path).close()
     return Source("parquet", rows)
