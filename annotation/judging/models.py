@@ -172,14 +172,6 @@ class Leaders(Func):
     output_field = models.IntegerField()
 
 
-class PairsAlike(Func):
-    """Σ v(v-1) over an item's labels with v votes: ordered pairs of equal votes."""
-
-    template = """(SELECT coalesce(sum(n::int * (n::int - 1)), 0)::int
-        FROM jsonb_each_text(%(expressions)s) AS votes (label, n))"""
-    output_field = models.IntegerField()
-
-
 def recounted(steps: Mapping[str, int]) -> Combinable:
     """An item's counts with ``steps``, {label: votes to add}."""
     counts: Combinable = F("counts")

@@ -6,26 +6,13 @@ from typing import Any
 
 from django import forms
 from django.db import transaction
-from django.db.models import (
-    Case,
-    Exists,
-    F,
-    FloatField,
-    IntegerField,
-    OuterRef,
-    Q,
-    QuerySet,
-    Value,
-    When,
-)
-from django.db.models.functions import Cast
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.http import QueryDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.accounts.models import User
-from annotation.agreement.statistics.tiers import DEFAULT
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import Listing
@@ -40,11 +27,9 @@ from annotation.judging.models import (
     ItemComment,
     ItemOption,
     Judgment,
-    PairsAlike,
     Slot,
 )
 from annotation.studies.models import Study
-from annotation.votes.counting import counted_measure, tiered
 
 MOST = 10_000
 SORTS = {
@@ -101,12 +86,7 @@ class Filter:
     votes: str = asked(gettext_lazy("Judgments"), "", choices=VOTES)
     label: str = asked(gettext_lazy("Label or class that somebody gave"), "", max_length=100)
     agreement: str = asked(gettext_lazy("Agreement"), "", choices=AGREEMENTS)
-    tier: str = asked(
-        gettext_lazy("Tier"),
-        "",
-        gettext_lazy("Of items with 7 to 9 votes."),
-        choices=TIERS,
-    )
+    tier: str = asked(gettext_lazy("Tier"), "", choices=TIERS)
     rater: str = asked(gettext_lazy("Annotator (name or e-mail)"), "", max_length=254)
     flag: str = asked(gettext_lazy("Flag"), "", max_length=40)
     comment: bool = asked(gettext_lazy("With comments"), False)
@@ -175,31 +155,7 @@ def _agreement(rows: QuerySet, study: Study, value: str) -> QuerySet:
 
 
 def _tier(rows: QuerySet, study: Study, value: str) -> QuerySet:
-    """Items whose own kappa (tiers.rules) lies in the tier; a shared first place is none."""
-    measures = {task.pk: counted_measure(task) for task in tiered(study)}
-    labels = {pk: len(measure.labels) for pk, measure in measures.items() if measure}
-    if not labels:
-        return rows.none()
-    count = Case(
-        *(When(batch__task=pk, then=Value(n)) for pk, n in labels.items()),
-        output_field=IntegerField(),
-    )
-    pairs = F("done") * (F("done") - 1)
-    kappa = Cast(count * PairsAlike("counts") - pairs, FloatField()) / ((count - 1) * pairs)
-    bounds: dict[str, tuple[Any, Any]] = {
-        "medium": (DEFAULT.medium_above, 1),
-        "hard": (DEFAULT.hard_above, DEFAULT.medium_above),
-        "borderline": (DEFAULT.borderline_above, DEFAULT.hard_above),
-        "ambiguous": (-1, DEFAULT.borderline_above),
-    }
-    low, high = (float(bound) for bound in bounds[value])
-    within = Q(done__gte=DEFAULT.minimum, done__lte=DEFAULT.panel, batch__task__in=labels)
-    # Fractions of small whole numbers: they are at least this far apart.
-    return (
-        rows.filter(within)
-        .annotate(kappa=kappa)
-        .filter(kappa__gt=low + 1e-9, kappa__lte=high + 1e-9)
-    )
+    return rows.filter(tier__tier=value)
 
 
 def _rater(rows: QuerySet, study: Study, value: str) -> QuerySet:

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.accounts.models import User
+from annotation.agreement.recompute import recompute
 from annotation.core.errors import DomainError
 from annotation.judging.models import Item, ItemComment, Judgment, Slot
 from annotation.overview import items
@@ -33,6 +34,7 @@ def voted(cast, tea, tmp_path):
     file = tmp_path / "votes.csv"
     file.write_text("\n".join(["task,worker,label", *rows]))
     call_command("import_votes", "tea", str(file))
+    recompute(tea, "best")
     return ids
 
 
