@@ -19,11 +19,14 @@ from annotation.core.errors import DomainError
 
 LINE_LIMIT = 5_000_000
 DEPTH_LIMIT = 20
+# Of one JSON value: decoding a million takes seconds.
+VALUES_LIMIT = 300_000
 SAMPLE = 65_536
 BOM = codecs.BOM_UTF8
 # Longer than Python's default: an answer may fill a field. It bounds what an open quote can read.
 csv.field_size_limit(LINE_LIMIT)
 
+_STRING = re.compile(r'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _OVERRIDES = re.compile("[\u202d\u202e\u2066-\u2069]")
 
@@ -179,9 +182,10 @@ def _csv_lists(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list 
 def parse(raw: bytes) -> dict:
     """The JSON object of these bytes; BrokenRecordError with the reason where they are none."""
     try:
-        value = json.loads(
-            raw.decode(), parse_constant=_no_number, parse_float=_finite, parse_int=_integer
-        )
+        text = raw.decode()
+        if holds_many(text):
+            raise ValueError(f"holds more than {VALUES_LIMIT:,} values")
+        value = json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_integer)
         # Only an escape can bring in what UTF-8 text cannot hold.
         if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT:
             check_json(value)
@@ -198,6 +202,15 @@ def parse(raw: bytes) -> dict:
     if not isinstance(value, dict):
         raise BrokenRecordError("not a JSON object")
     return value
+
+
+def holds_many(text: str) -> bool:
+    """Whether a JSON text holds more than VALUES_LIMIT keys and values."""
+    return _marks(text) > VALUES_LIMIT and _marks(_STRING.sub("", text)) > VALUES_LIMIT
+
+
+def _marks(text: str) -> int:
+    return text.count(",") + text.count(":")
 
 
 def check_json(value: object, depth: int = 0) -> None:

@@ -22,7 +22,7 @@ from annotation.histories import texts
 from annotation.histories.records import Refused
 
 CHUNK = 1 << 16
-MEMBERS = 30_000
+MEMBERS = 20_000
 DIRECTORY = 6 << 20  # bytes of a zip's table of contents, which is held in memory
 TOTAL = 16 << 30  # bytes that come out of one archive
 RATIO, RATIO_FROM = 200, 16 << 20  # exports pack 5 to 20 to 1; only small files pack better

@@ -33,6 +33,8 @@ from annotation.core.foreign import line as written
 SAMPLE = 65_536
 # A row is as long as several cells.
 ROW_CELLS = 16
+# Rows, from the first on, of which none can be read: then none is taken to follow.
+UNREADABLE = 10_000
 # Few: one word of a dictionary may be a megabyte in each.
 PARQUET_ROWS = 16
 # Bytes that say where the columns lie: Arrow unfolds them to thirty times as much.
@@ -68,16 +70,16 @@ class Source:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A folder that archives are unpacked into, and how many bytes they may unfold to."""
+    """A folder that archives are unpacked into, and the limits of the file."""
 
     folder: Path
-    unpacked: int
+    limits: Limits
 
 
 def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[dict | bytes]:
     """The table in the file ``path``; ForeignFileError where it is none, or exceeds a limit."""
     try:
-        source = _open(path, Scratch(scratch, limits.unpacked))
+        source = _open(path, Scratch(scratch, limits))
         folder = source.folder and str(source.folder)
         yield {"format": source.format, "notes": source.notes, "folder": folder}
         yield from _rows(source.rows(), limits)
@@ -90,16 +92,21 @@ def _rows(rows: records.Rows, limits: Limits) -> Iterator[bytes]:
     columns: list[str] = []
     names: set[str] = set()
     cells = text = 0
-    for line, row in rows:
+    for number, (line, row) in enumerate(rows, start=1):
         if isinstance(row, str):
+            if number > UNREADABLE and not columns:
+                words = {"n": f"{UNREADABLE:,}", "reason": row}
+                sentence = _(
+                    "None of the first %(n)s rows can be read, the last since: %(reason)s."
+                )
+                raise ForeignFileError(sentence % words)
             yield written([line, row])
             continue
         if list(row) != columns:
             columns = list(row)
             names.update(columns)
             if len(names) > limits.columns:
-                sentence = _("The table has more than %(n)s columns, the limit.")
-                raise too_large(sentence, limits.columns)
+                raise _too_wide(limits)
             text += len(head := written({"columns": columns}))
             yield head
         cells += len(row)
@@ -110,6 +117,10 @@ def _rows(rows: records.Rows, limits: Limits) -> Iterator[bytes]:
         if text > limits.text:
             raise bomb()
         yield body
+
+
+def _too_wide(limits: Limits) -> ForeignFileError:
+    return too_large(_("The table has more than %(n)s columns, the limit."), limits.columns)
 
 
 def _row(line: int, row: dict, limit: int) -> bytes:
@@ -260,10 +271,11 @@ def _list_in(path: Path) -> str:
 
 def _json_list(path: Path, prefix: str) -> records.Rows:
     """Objects of a JSON list, counted from 1."""
+    level = prefix.count(".") + bool(prefix)
     with _broken_json(), path.open("rb") as stream:
         if stream.read(3) != records.BOM:
             stream.seek(0)
-        values = ijson.items(ijson.parse(_shallow(stream)), prefix)
+        values = ijson.items(ijson.parse(_shallow(stream, level)), prefix)
         for number, value in enumerate(values, start=1):
             try:
                 records.check_json(value)
@@ -273,14 +285,20 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
             yield number, value if isinstance(value, dict) else "not a JSON object"
 
 
-def _shallow(stream: IO[bytes]) -> Iterator[tuple[str, Any]]:
-    """The events of a stream of JSON; ForeignFileError where it is nested deeper than tables are.
+def _shallow(stream: IO[bytes], level: int = 0) -> Iterator[tuple[str, Any]]:
+    """The events of a stream of JSON whose records lie below ``level`` brackets.
 
-    ijson holds the whole path of each open level: 100,000 brackets would take 25 GB of memory.
+    ForeignFileError where it is nested deeper than tables are, since ijson holds the whole path of
+    each open level (100,000 brackets would take 25 GB of memory), or a record holds too much.
     """
-    depth = 0
+    depth = held = 0
     for event, value in ijson.basic_parse(stream, use_float=True):
         depth += event.startswith("start") - event.startswith("end")
+        is_over = event.startswith("end") and depth == level
+        held = 0 if is_over else held + 1
+        if held > records.VALUES_LIMIT:
+            sentence = _("A record of the file holds more than %(n)s values, the limit.")
+            raise too_large(sentence, records.VALUES_LIMIT)
         if depth > NESTED_LIMIT:
             raise ForeignFileError(_("The file is nested too deeply to be a table."))
         yield event, value
@@ -326,8 +344,9 @@ def _parquet(path: Path, scratch: Scratch) -> Source:
         end = file.read()
         if end[4:] == b"PAR1" and int.from_bytes(end[:4], "little") > FOOTER_LIMIT:
             raise ForeignFileError(_("The Parquet file has too many columns or row groups."))
-    with broken():
-        pq.ParquetFile(path).close()
+    with broken(), pq.ParquetFile(path) as table:
+        if len(table.schema_arrow) > scratch.limits.columns:
+            raise _too_wide(scratch.limits)
     return Source("parquet", rows)
 
 
@@ -439,7 +458,7 @@ def _zip(path: Path, scratch: Scratch) -> Source:
             names = {entry.filename for entry in entries}
             if "xl/workbook.xml" in names:
                 return _excel(path, scratch)
-            _check_size(path, entries, scratch.unpacked)
+            _check_size(path, entries, scratch.limits.unpacked)
             return _unzipped(archive, entries, scratch)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
         raise ForeignFileError(_("The zip file is broken: %s") % str(error)[:160]) from error
@@ -466,7 +485,7 @@ def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Sour
     for number, entry in enumerate(tables):
         inner = scratch.folder / f"table{number}"
         with archive.open(entry) as source, inner.open("wb") as sink:
-            _copy(source, sink, scratch.unpacked)
+            _copy(source, sink, scratch.limits.unpacked)
         shards.append(_open(inner, scratch))
     return shards[0] if len(shards) == 1 else _joined(shards)
 
@@ -515,7 +534,7 @@ def _gzip(path: Path, scratch: Scratch) -> Source:
     limit = max(RATIO_FROM, path.stat().st_size * RATIO_LIMIT)
     try:
         with gzip.open(path) as source, inner.open("wb") as sink:
-            _copy(source, sink, min(limit, scratch.unpacked))
+            _copy(source, sink, min(limit, scratch.limits.unpacked))
     except (OSError, EOFError) as error:
         raise ForeignFileError(_("The gzip file is broken: %s") % str(error)[:160]) from error
     return _open(inner, scratch)

@@ -122,10 +122,16 @@ def sheet(*places: str, shared: str = "prompt") -> bytes:
     return excel("".join(cells), shared)
 
 
-def parquet(**columns) -> bytes:
+def parquet(size: int | None = None, **columns) -> bytes:
+    """A table of these columns, in row groups of ``size`` rows."""
     data = io.BytesIO()
-    pq.write_table(pa.table(columns), data, compression="zstd")
+    pq.write_table(pa.table(columns), data, compression="zstd", row_group_size=size)
     return data.getvalue()
+
+
+def json_keys(count: int = 1_000_000) -> bytes:
+    """A JSON object of so many keys."""
+    return ("{" + ",".join(f'"k{n}":1' for n in range(count)) + "}").encode()
 
 
 def pdf(*objects: bytes, root: str = "/Root 1 0 R", catalogue: bytes = b"/Pages 2 0 R") -> bytes:
@@ -232,6 +238,14 @@ def tables() -> Iterator[Case]:
             f"Parquet of {count:,} columns",
             lambda n=count: parquet(**{c: [1] for c in names(n)}),
         )
+    yield "Parquet of 50,000 row groups", lambda: parquet(size=1, a=50_000 * [1], b=50_000 * [1])
+    keys = json_keys
+    yield "JSON of a million keys", keys
+    yield "JSON list of a million keys", lambda: b"[" + keys() + b"]"
+    yield "JSON cell of a million keys", lambda: b'[{"a":' + keys() + b"}]"
+    yield "JSON of a million keys after the list", lambda: b'{"rows":[],' + keys()[1:]
+    yield "JSON line of a million lists", lambda: b'{"a":[' + 1_000_000 * b"[]," + b"1]}"
+    yield "JSON list of a million lists", lambda: b"[" + 1_000_000 * b"[]," + b"1]"
     yield (
         "JSON lines with a new key each",
         lambda: "\n".join(f'{{"{name}": 1}}' for name in names(2_000)).encode(),
@@ -283,13 +297,14 @@ def histories() -> Iterator[Case]:
     yield "zip in a zip", lambda: zipped(**{"a.zip": zipped(**{"a.json": "[]"})})
     for kind, name in ((tarfile.SYMTYPE, "link"), (tarfile.LNKTYPE, "hard link")):
         yield f"tar with a {name}", lambda k=kind: tarred("a.json", kind=k)
-    yield "tar of 31,000 files", lambda: tarred(*(f"{n}.json" for n in range(31_000)))
+    yield "tar of 21,000 files", lambda: tarred(*(f"{n}.json" for n in range(21_000)))
     yield "JSON of one text of 60 MB", lambda: b'["' + 60 * MB * b"x" + b'"]'
     yield "JSON of a million numbers", lambda: b"[" + 1_000_000 * b"1," + b"1]"
-    yield (
-        "JSON of 100,000 keys",
-        lambda: ("{" + ",".join(f'"k{n}":1' for n in range(100_000)) + "}").encode(),
-    )
+    yield "JSON of 100,000 keys", lambda: json_keys(100_000)
+    yield "JSON of a million keys", json_keys
+    yield "JSON list of a million keys", lambda: b"[" + json_keys() + b"]"
+    yield "chat of a million keys", lambda: b'[{"mapping":' + json_keys() + b"}]"
+    yield "chat of a million lists", lambda: b'[{"mapping":[' + 1_000_000 * b"[]," + b"1]}]"
     yield "JSON cut in the middle", lambda: b'[{"title": "Trip", "mapping": {"a'
     yield "number of a million digits", lambda: b"[" + MB * b"9" + b"]"
     yield "page of open tags", lambda: 1_000_000 * b"<b>"
@@ -331,10 +346,7 @@ def documents() -> Iterator[Case]:
     yield "page of scripts", lambda: b"<html><script>" + MB * b"x" + b"</script></html>"
     yield "page of a head", lambda: b"<html><head>" + 100_000 * b"<meta a=b>" + b"</head>"
     yield "JSON lines without text", lambda: 100_000 * b'{"id": "a"}\n'
-    yield (
-        "JSON line of a million keys",
-        lambda: ("{" + ",".join(f'"k{n}":1' for n in range(1_000_000)) + "}").encode(),
-    )
+    yield "JSON line of a million keys", json_keys
 
 
 def models() -> Iterator[Case]:

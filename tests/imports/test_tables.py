@@ -104,7 +104,7 @@ LONG = b'[{"prompt": "' + 70_000 * b'[\\"{' + b'"}]'
 
 @pytest.mark.parametrize(
     "content",
-    [1000 * BRACKETS, b'{"data": ' + BRACKETS, b"[" + 70_000 * b"1, " + BRACKETS],
+    [1000 * BRACKETS, b'{"data": ' + BRACKETS, b"[" + 70_000 * b'{"a": 1}, ' + BRACKETS],
     ids=["list", "object", "late"],
 )
 def test_brackets_without_end_are_refused_before_they_take_all_memory(file, content):

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from annotation.core.records import holds_many
 from annotation.histories.archives import CHUNK, Stream
 from annotation.histories.formats.build import Entry, objects, place
 from annotation.histories.records import Refused, Skipped, skipped
@@ -169,6 +170,9 @@ class Document:
         _Unfit where it is too large or too deep, which is stepped over too, or broken.
         """
         text = self._value(of_lines)
+        if holds_many(text):
+            self._move(self._at + len(text))
+            raise _Unfit("too_large")
         try:
             value = _decoded(text)
         except json.JSONDecodeError:
