@@ -110,7 +110,7 @@ class Task:
     def as_json(self) -> dict:
         """Its name, version, kind and settings, by which an import makes it again."""
         about = {"name": self.name, "version": self.version, "kind": self.kind.code}
-        return about | {"config": self.config}
+        return about | {"kind_version": self.kind.version, "config": self.config}
 
 
 class Reading:

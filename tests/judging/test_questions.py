@@ -1,11 +1,12 @@
 """Tasks with questions of their own: what files say to them, and what is asked of whom."""
 
 import json
+from hashlib import sha256
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.judging.kinds import kind_of
+from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.models import Answer, Judgment
 from annotation.studies.models import Study, TaskDefinition
 
@@ -120,3 +121,27 @@ def test_what_no_question_takes_is_refused_and_nothing_is_stored(
     capsys.readouterr()
     (fault,) = bring(*whole, "--skip-faulty")["rejected"]
     assert fault["line"] == 2 and words in fault["reason"]
+
+
+# {preset: its version, and the digest of its settings and of what it asks by default}.
+PRESETS = {
+    "selection": ("1", "d2b6eb8a1d08"),
+    "preference": ("1", "7745acf75c5e"),
+    "feedback": ("1", "3cccb02fa92b"),
+    "attribute": ("1", "7f58f4981f71"),
+    "relevance": ("1", "56d30bdca6ba"),
+    "claims": ("1", "eb101551bb84"),
+    "ranking": ("1", "e59261d93bd4"),
+    "questions": ("1", "9375d77f706c"),
+}
+
+
+@pytest.mark.parametrize("code", KINDS)
+def test_a_preset_that_asks_something_else_has_another_version(code):
+    kind = KINDS[code]
+    asked = {
+        "settings": kind.settings.model_json_schema(),
+        "questions": kind.asks_for(kind.defaults),
+    }
+    digest = sha256(json.dumps(asked | {"shows": kind.shows}, default=str, sort_keys=True).encode())
+    assert (kind.version, digest.hexdigest()[:12]) == PRESETS[code]

@@ -117,6 +117,8 @@ class Kind:
     # What plans the items of a task of these settings.
     planner: Callable[[Config], Planner]
     files: files.Files
+    # What it asks; a change of it is another version, which releases name.
+    version: str = "1"
     primary: str = ""
     # The question whose label says more about the primary one.
     detail_question: str = ""
