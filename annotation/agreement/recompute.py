@@ -297,7 +297,7 @@ def _store_tiers(study: Study, task: str, judged: list[Judged], *, options: bool
     fresh = []
     for item in judged:
         pk, old = stored.pop(item.task)
-        winner = _winner_of(item.winner) if options else None
+        winner = int(item.winner) if options and (item.winner or "").isdigit() else None
         tier = (item.tier, winner, float(item.share), item.n)
         if tier != old:
             fresh.append(ItemTier(item_id=pk, **dict(zip(fields, tier, strict=True))))
@@ -310,8 +310,3 @@ def _store_tiers(study: Study, task: str, judged: list[Judged], *, options: bool
         unique_fields=["item"],
         update_fields=fields,
     )
-
-
-def _winner_of(label: str | None) -> int | None:
-    """The canonical number of the option that won; None for none of them."""
-    return int(label) if label and label.isdigit() else None

@@ -212,11 +212,8 @@ def _shown(run: Run, counts: dict) -> dict:
         (label, counts["actual"][name], run.planned.get(name, 0), places.get(name, 0))
         for name, label in names.items()
     ]
-    return {"run": run, "label": _label(run.step), "compared": compared, **counts}
-
-
-def _label(step: str) -> str:
-    return str(STEPS[step].label if step in STEPS else _("Answers"))
+    label = str(STEPS[run.step].label if run.step in STEPS else _("Answers"))
+    return {"run": run, "label": label, "compared": compared, **counts}
 
 
 @study_page(policies.generation.may_run, "GET", "POST")

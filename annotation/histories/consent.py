@@ -77,7 +77,8 @@ def grant(user: User, study: Study, purpose: str, endpoint: str = "") -> History
     Raises DomainError for a purpose or model server that there is not, and where the user is no
     member of the study who agreed to it.
     """
-    _check(purpose, endpoint)
+    if (purpose, endpoint) not in _purposes():
+        raise DomainError(_("There is no such purpose or model server."))
     if not Membership.objects.filter(study=study, user=user, left_at=None).exists():
         raise DomainError(_("You are not part of this study."))
     if not texts.stands(user, study.consent_text):
@@ -160,11 +161,6 @@ def text_of(purpose: str) -> ConsentText:
 def _purposes() -> list[tuple[str, str]]:
     sent = [(Purpose.SEND, name) for name in endpoints()]
     return [(Purpose.SHOW, ""), *sent, (Purpose.PUBLISH, "")]
-
-
-def _check(purpose: str, endpoint: str) -> None:
-    if (purpose, endpoint) not in _purposes():
-        raise DomainError(_("There is no such purpose or model server."))
 
 
 def _standing(user: User, study: Study, purpose: str, endpoint: str) -> QuerySet[HistoryConsent]:

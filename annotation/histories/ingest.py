@@ -314,7 +314,7 @@ def _mark(upload: Upload, lease: Lease) -> None:
     while True:
         lease.check()
         with changing(upload.owner, patiently=True):
-            sessions = _next_unmarked(upload)
+            sessions = _portion(upload.sessions.filter(marked_at=None).order_by("pk"))
             if not sessions:
                 _end(upload, Status.DONE)
                 return
@@ -354,10 +354,6 @@ def _rows(sessions: list[Session]) -> list[marks.Row]:
     titles = [(row.pk, None, row.title) for row in sessions if row.title]
     messages = Message.objects.filter(session__in=sessions).order_by("pk")
     return titles + list(messages.values_list("session_id", "pk", "text"))
-
-
-def _next_unmarked(upload: Upload) -> list[Session]:
-    return _portion(Session.objects.filter(upload=upload, marked_at=None).order_by("pk"))
 
 
 def _portion(waiting: QuerySet[Session]) -> list[Session]:

@@ -163,7 +163,7 @@ class _Conversations:
         replaced: list[tuple[Session, Conversation]] = []
         for key, chat in self.waiting.items():
             session = here.get(key)
-            if session and _age(chat) <= _age_of(session):
+            if session and _age(chat) <= (session.updated_at or EARLIEST, session.length):
                 self._stays(session, key, chat)
                 continue
             (replaced if session else fresh).append((session or _session(self.upload, chat), chat))
@@ -196,10 +196,6 @@ def _age(chat: Conversation) -> tuple:
     """What decides between two copies: the provider's time of change, then their length."""
     times = [message.at for message in chat.messages if message.at]
     return (chat.updated_at or max(times, default=EARLIEST), len(chat.messages))
-
-
-def _age_of(session: Session) -> tuple:
-    return (session.updated_at or EARLIEST, session.length)
 
 
 def _session(upload: Upload, chat: Conversation) -> Session:

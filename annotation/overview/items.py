@@ -110,14 +110,6 @@ def _task(rows: QuerySet, study: Study, name: str) -> QuerySet:
     return rows.filter(batch__in=list(batches))
 
 
-def _batch(rows: QuerySet, study: Study, pk: int) -> QuerySet:
-    return rows.filter(batch=pk)
-
-
-def _sort(rows: QuerySet, study: Study, value: str) -> QuerySet:
-    return rows.exclude(agreement=None) if value == "split" else rows
-
-
 def _search(rows: QuerySet, study: Study, words: str) -> QuerySet:
     queries = study.queries.filter(text__icontains=words).values("pk")
     return rows.filter(Q(external_id__icontains=words) | Q(query__in=queries))
@@ -154,10 +146,6 @@ def _agreement(rows: QuerySet, study: Study, value: str) -> QuerySet:
     return rows.filter(above, done__gt=1)
 
 
-def _tier(rows: QuerySet, study: Study, value: str) -> QuerySet:
-    return rows.filter(tier__tier=value)
-
-
 def _rater(rows: QuerySet, study: Study, value: str) -> QuerySet:
     people = User.objects.filter(
         Q(email__iexact=value) | Q(name__iexact=value) | Q(worker=f"{study.slug}:{value}")
@@ -168,17 +156,9 @@ def _rater(rows: QuerySet, study: Study, value: str) -> QuerySet:
     return rows.filter(pk__in=slots.values("item"))
 
 
-def _flag(rows: QuerySet, study: Study, value: str) -> QuerySet:
-    return rows.filter(_judged(flags__contains=[value]))
-
-
 def _comment(rows: QuerySet, study: Study, value: bool) -> QuerySet:
     comments = ItemComment.objects.filter(slot__study=study)
     return rows.filter(pk__in=comments.values("slot__item"))
-
-
-def _origin(rows: QuerySet, study: Study, value: str) -> QuerySet:
-    return rows.filter(_judged(imported=value == "imported"))
 
 
 def _state(rows: QuerySet, study: Study, value: str) -> QuerySet:
@@ -232,17 +212,19 @@ LIST = Listing(
         "q": _search,
         "answers": _answers,
         "task": _task,
-        "batch": _batch,
+        "batch": lambda rows, _study, pk: rows.filter(batch=pk),
         "votes": _votes,
         "label": _label,
         "agreement": _agreement,
-        "tier": _tier,
+        "tier": lambda rows, _study, tier: rows.filter(tier__tier=tier),
         "rater": _rater,
-        "flag": _flag,
+        "flag": lambda rows, _study, flag: rows.filter(_judged(flags__contains=[flag])),
         "comment": _comment,
-        "origin": _origin,
+        "origin": lambda rows, _study, value: rows.filter(_judged(imported=value == "imported")),
         "state": _state,
-        "sort": _sort,
+        "sort": lambda rows, _study, value: (
+            rows.exclude(agreement=None) if value == "split" else rows
+        ),
     },
     orders=ORDERS,
     model=Filter,

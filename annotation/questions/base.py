@@ -28,17 +28,13 @@ FIELD = "answer-"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-def _in_languages(value: Any) -> Any:
-    return {"": value} if isinstance(value, str) else value
-
-
 # A text by language (BCP 47); "" is the study's own.
 Texts = Annotated[
     dict[
         Annotated[str, Field(max_length=20)],
         Annotated[str, Field(max_length=TITLE_LIMIT)],
     ],
-    BeforeValidator(_in_languages),
+    BeforeValidator(lambda value: {"": value} if isinstance(value, str) else value),
 ]
 
 

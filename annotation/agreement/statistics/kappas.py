@@ -329,7 +329,7 @@ def _counted_pairs(code: np.ndarray, size: np.ndarray, base: int) -> tuple[np.nd
     for begin, n in _begins(size):
         # In parts: the keys of all pairs at once would take most of the memory, and more time.
         for part in np.array_split(begin, math.ceil(len(begin) * n**2 / KEYS_AT_ONCE)):
-            of_part = _pair_keys(_table(code, part, n), base)
+            of_part = _pair_keys(code[part + np.arange(n)[:, None]], base)
             if len(counts):
                 np.add.at(counts, of_part, 1)
             else:
@@ -351,11 +351,6 @@ def _begins(size: np.ndarray) -> list[tuple[np.ndarray, int]]:
     begin = np.cumsum(size) - size
     sizes = np.flatnonzero(np.bincount(size)).tolist()
     return [(begin[size == n], n) for n in sizes if n > 1]
-
-
-def _table(code: np.ndarray, begin: np.ndarray, n: int) -> np.ndarray:
-    """The codes of items with n votes each, (n, items)."""
-    return code[begin + np.arange(n)[:, None]]
 
 
 def _pair_keys(votes: np.ndarray, base: int) -> np.ndarray:

@@ -1,7 +1,7 @@
 """How many items, votes and hours an interval of a wanted width takes."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 import scipy
@@ -31,7 +31,7 @@ def assumed_kappa_spread(kappa: float, votes: int, options: int) -> float:
     if votes < 2 or options < 2:
         raise ValueError("two votes and two options are needed")
     a = (1 / kappa - 1) / options
-    splits = [_counts(split, options) for split in _partitions(votes, options)]
+    splits = [[*split, *[0] * (options - len(split))] for split in _partitions(votes, options)]
     counts = np.array(splits)
     repeats = [
         math.factorial(options) / math.prod(map(math.factorial, np.bincount(split).tolist()))
@@ -57,10 +57,6 @@ def _partitions(votes: int, options: int, most: int | None = None) -> Iterator[t
     for top in range(min(votes, most), 0, -1):
         for rest in _partitions(votes - top, options - 1, top):
             yield (top, *rest)
-
-
-def _counts(split: Sequence[int], options: int) -> list[int]:
-    return [*split, *[0] * (options - len(split))]
 
 
 def items_for_kappa(half_width: float, spread: float) -> int:

@@ -42,17 +42,13 @@ def is_chatgpt(entry: dict) -> bool:
 @each(is_chatgpt)
 def read_chatgpt(entry: Entry) -> Iterator[Record]:
     """One conversation: the path from its current node up to the root."""
-    if any(_is_unknown(message) for message in _path(entry.value)):
+    if any(message and _kind(message) not in (*_SHOWN, *_UNSEEN) for message in _path(entry.value)):
         yield skipped(entry.where, "unknown_content")
     yield from CHATGPT.read(entry)
 
 
 def _kind(message: dict) -> object:
     return fields(message.get("content")).get("content_type", "text")
-
-
-def _is_unknown(message: dict) -> bool:
-    return bool(message) and _kind(message) not in (*_SHOWN, *_UNSEEN)
 
 
 def _chatgpt_turns(value: dict) -> Iterator[dict]:

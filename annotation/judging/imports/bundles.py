@@ -69,7 +69,12 @@ COMPARED = {
 
 def load_bundle(path: Path | str) -> Bundle:
     """Read and check the bundle folder ``path``; BundleError names what is wrong, file and line."""
-    return read_bundle(path, check_slug=check_slug, check_task=_check_task, check_item=check_item)
+    return read_bundle(
+        path,
+        check_slug=check_slug,
+        check_task=lambda kind, config: kind_of(kind).check_config(config),
+        check_item=check_item,
+    )
 
 
 def import_study(path: Path | str, by: User | None = None) -> dict:
@@ -123,10 +128,6 @@ def check_slug(slug: str) -> None:
         raise DomainError(f"the slug “{slug}” is the name of a page: choose another")
     if not re.fullmatch(SLUG, slug):
         raise DomainError(f"the slug “{slug}” is not allowed: use a-z, 0-9 and hyphens")
-
-
-def _check_task(kind: str, config: dict) -> dict:
-    return kind_of(kind).check_config(config)
 
 
 def store_study(bundle: Bundle, by: User | None) -> Study:

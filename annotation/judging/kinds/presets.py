@@ -220,10 +220,6 @@ FEEDBACK = Kind(
 # Does an attribute hold that a model extracted from a conversation?
 
 
-def _conversations(shown: Any, typed: Data) -> dict[str, Any]:
-    return {"chats": [folded(messages) for messages in shown.evidence]}
-
-
 def folded(messages: list[dict]) -> list[tuple[bool, list[dict]]]:
     """A conversation in runs of turns: (whether it is context to unfold, turns).
 
@@ -252,7 +248,7 @@ ATTRIBUTE = Kind(
     planner=_planned_by(planning.attributes),
     primary="verdict",
     detail_question=CAUSE,
-    context=_conversations,
+    context=lambda shown, typed: {"chats": [folded(each) for each in shown.evidence]},
     files=Files(
         config=lambda file: {} if file.has("attribute") and not file.has("prompt") else None,
         imported=files.classes_imported(ACCEPTED, ("uncertain", "rejected"), "other"),
@@ -310,10 +306,6 @@ RELEVANCE = Kind(
 # Keep, edit or drop each atomic claim of a gold response; what is left is the gold information.
 
 
-def _ungrounded(shown: Any, typed: Data) -> dict[str, Any]:
-    return {"ungrounded": sum(1 for claim in shown.claims if claim["missing"])}
-
-
 def _drop_ungrounded(shown: Any, typed: QueryDict) -> QueryDict:
     """Drop every claim with words that the response does not have."""
     typed = typed.copy()
@@ -339,7 +331,9 @@ CLAIMS = Kind(
     planner=_planned_by(planning.gold_responses),
     shape="parts",
     compared=False,
-    context=_ungrounded,
+    context=lambda shown, typed: {
+        "ungrounded": sum(1 for claim in shown.claims if claim["missing"])
+    },
     fill=_drop_ungrounded,
     files=Files(
         config=lambda file: None,

@@ -53,7 +53,8 @@ class Command(StudyCommand):
             actual = generate.progress_of_run(rows[0].run)["actual"]
             self.stdout.write(calls.compared(rows[0].run.planned, actual))
         if wait and counts["failed"]:
-            raise CommandError("\n".join(_failures(study)))
+            rows = generate.failures(study)
+            raise CommandError("\n".join(f"{row['count']:,} × {row['error']}" for row in rows))
 
     def _plan(self, study: Study, options: dict) -> None:
         with transaction.atomic():
@@ -104,7 +105,3 @@ def _as_words(counts: dict) -> str:
         f"{counts['failed']:,} failed, {counts['requested'] + counts['running']:,} to come; "
         f"{counts['tokens']:,} tokens, cost {counts['cost']:.4f}"
     )
-
-
-def _failures(study: Study) -> list[str]:
-    return [f"{row['count']:,} × {row['error']}" for row in generate.failures(study)]

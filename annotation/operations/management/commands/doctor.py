@@ -1,7 +1,7 @@
 """`manage.py doctor`"""
 
-import json
 import sys
+from json import dumps
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
@@ -22,13 +22,9 @@ class Command(BaseCommand):
     def handle(self, *, json: bool, **options: Any) -> None:
         """Print a line a check, or the document."""
         document = report(examine())
-        self.stdout.write(_document(document) if json else _lines(document))
+        self.stdout.write(dumps(document) if json else _lines(document))
         if not document["ok"]:
             sys.exit(1)
-
-
-def _document(document: dict) -> str:
-    return json.dumps(document)
 
 
 def _lines(document: dict) -> str:
