@@ -19,10 +19,9 @@ from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics import raters as rater_signs
 from annotation.agreement.statistics.coefficient import clopper_pearson
 from annotation.agreement.statistics.tiers import TIERS
-from annotation.agreement.wording import FORMULAS_OF, tier_name, translated
+from annotation.agreement.wording import tier_name, translated
 from annotation.core import charts
 from annotation.core.charts import Dot
-from annotation.votes.counting import AUDIT_TASK, has_tiers
 
 TABLE_ROWS = 50
 WORDS = {
@@ -90,8 +89,6 @@ WORDS = {
         ),
     ),
 }
-# How many coefficients stand at the head of a page.
-FIRST = 3
 NO_WIDTH = "all items have one pattern of votes: the interval has no width"
 # Upper ends and names of Landis and Koch (1977), The measurement of observer agreement.
 BANDS = (
@@ -165,16 +162,6 @@ def _shown(value: object) -> str:
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     return f"{value:,.3f}" if isinstance(value, float) else str(value)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One figure: its name, what the page has behind it, its value as text, what stands below."""
-
-    name: str
-    address: str
-    value: str
-    about: str
 
 
 @dataclass(frozen=True)
@@ -263,89 +250,6 @@ def _panel(alpha: float, votes: float) -> str:
 def not_yet() -> str:
     """What stands in place of figures until the first recomputation."""
     return _("Not computed yet: the worker does it every ten seconds.")
-
-
-def headline(board: Board) -> list[list[Cell]]:
-    """Groups of figures for the head of a task's page, from the most asked for on."""
-    # Claims are one person's own.
-    agreement = coefficients(board) if board.measures else []
-    return [group for group in (progress_cells(board) + agreement, tier_cells(board)) if group]
-
-
-def progress_cells(board: Board) -> list[Cell]:
-    """Judgments of those wanted, and complete items of all."""
-    totals = board.totals
-    wanted = _("of %(n)d wanted") % {"n": totals["wanted"]}
-    items = _("of %(n)d") % {"n": totals["items"]}
-    complete = "#patterns" if has_tiers(board.definition) else "#days"
-    return [
-        Cell(_("Judgments"), "#days", str(totals["votes"]), wanted),
-        Cell(_("Items complete"), complete, str(totals["complete"]), items),
-    ]
-
-
-def coefficients(board: Board) -> list[Cell]:
-    """The first coefficients with their intervals and n, or the reason why one has no value.
-
-    Of feedback, alpha of each criterion. The figure ``agreement`` has all of them.
-    """
-    result = board.result
-    if result is None:
-        reason = not_yet() if board.totals["votes"] else _("There are no votes yet.")
-        formulas = list(FORMULAS_OF[board.level].items())[:FIRST]
-        return [Cell(str(formula.name), f"#how-{key}", "–", reason) for key, formula in formulas]
-    cells = []
-    for criterion, report, coefficients in result.parts:
-        for key, name, coefficient in coefficients[:FIRST]:
-            if criterion and key not in ("krippendorff_alpha", "kendall_w"):
-                continue
-            if criterion and key == "krippendorff_alpha":
-                name = _("%(criterion)s, alpha") % {"criterion": _(criterion)}
-            elif criterion:
-                name = f"{_(criterion)}, {name}"
-            cells.append(_coefficient(name, key, coefficient, report))
-    return cells
-
-
-def _coefficient(name: str, key: str, coefficient: dict, report: dict) -> Cell:
-    if coefficient["value"] is None:
-        return Cell(str(name), f"#how-{key}", "–", translated(coefficient["reason"]))
-    items = report["paired_items"]
-    n = ngettext("%(n)d item", "%(n)d items", items) % {"n": items}
-    limits = (floatformat(coefficient[side], 2) for side in ("low", "high"))
-    if coefficient["low"] is None:
-        about = _("no interval · %(n)s") % {"n": n}
-    elif coefficient["low"] == coefficient["high"]:
-        about = _("no interval: all items are alike · %(n)s") % {"n": n}
-    else:
-        about = "{} … {} · {}".format(*limits, n)
-    return Cell(str(name), f"#how-{key}", floatformat(coefficient["value"], 3), about)
-
-
-def tier_cells(board: Board) -> list[Cell]:
-    """Items of every tier that has any, leading to them, and whether it is in its band."""
-    result = board.result
-    if not result or not result.tiers or board.task == AUDIT_TASK:
-        return []
-    return [_tier(name, result) for name in TIERS if result.tiers["tiers"][name]["items"]]
-
-
-def _tier(name: str, result: AgreementResult) -> Cell:
-    tier, rule = result.tiers["tiers"][name], result.tiers["rule"]["parameters"]
-    kappa = tier["symmetric_kappa"]["value"]
-    words = [] if kappa is None else [_("kappa %(value)s") % {"value": floatformat(kappa, 2)}]
-    if name == "pending":
-        least = rule["minimum"] if result.closed else rule["panel"]
-        words.append(_("fewer than %(n)d votes") % {"n": least})
-    elif tier["in_band"] is False:
-        words.append(_("outside its band"))
-    elif tier["new_panel_in_band"] is False:
-        words.append(_("outside its band for a new panel"))
-    elif tier["in_band"]:
-        words.append(_("in its band"))
-    elif tier["band"]:
-        words.append(_("too few to check"))
-    return Cell(tier_name(name), f"?tier={name}#disputed", str(tier["items"]), ", ".join(words))
 
 
 def agreement(board: Board, about: About) -> dict:

@@ -20,7 +20,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.agreement import raters as records
-from annotation.agreement import scoring, summary, wording
+from annotation.agreement import scoring, wording
 from annotation.agreement.board import CAP, Board
 from annotation.agreement.figures import figure_names, figure_of
 from annotation.agreement.forms import PlanForm, RuleForm
@@ -99,7 +99,7 @@ def _figures_context(study: Study, board: Board) -> dict[str, Any]:
         "board": board,
         "rule": ((board.result and board.result.tiers) or {}).get("rule", DEFAULT.as_json()),
         "figures": [figure_of(board, key) for key in figure_names(board)],
-        "headline": summary.headline(board),
+        "tiers": tier_rows(board.result) if board.result and board.task != AUDIT_TASK else [],
         "has_scores": board.kind.chooses and scoring.any_scores(study),
         "capped": CAP if board.kind.chooses and board.last is not None else None,
         "formulas": wording.of_levels(board.levels) if board.measures else None,

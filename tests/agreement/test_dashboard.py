@@ -457,19 +457,14 @@ def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeyp
 
 def test_the_page_begins_with_what_is_asked_first_and_leads_to_it(judged, page):
     recompute.recompute(judged, "better")
-    first, tiers = page("results/better/").context["headline"]
-    assert [(one.name, one.address, one.value) for one in first] == [
-        ("Judgments", "#days", "11"), ("Items complete", "#patterns", "3"),
-        ("Symmetric kappa", "#how-symmetric_kappa", "0.167"),
-        ("Krippendorff's alpha", "#how-krippendorff_alpha", "0.333"),
-        ("Percent agreement", "#how-percent_agreement", "0.583"),
-    ]  # fmt: skip
-    assert first[0].about == f"of {judged.items.count() * 3} wanted"
-    assert first[2].about.endswith("· 4 items")
-    assert [(one.name, one.value, one.about) for one in tiers[-1:]] == [
-        ("Pending", "4", "kappa 0.17, fewer than 9 votes")
-    ]
-    listed = page("results/better/" + tiers[-1].address.partition("#")[0]).context
+    answer = page("results/better/")
+    text = " ".join(re.sub(r"<[^>]+>", " ", answer.content.decode()).split())
+    assert f"Judgments 11 of {judged.items.count() * 3} wanted Items complete 3 of 4" in text
+    assert "Symmetric kappa 0.167" in text
+    assert "Krippendorff&#x27;s alpha 0.333" in text
+    assert "Pending 4 kappa 0.17 fewer than 9 votes" in text
+    assert 'href="?tier=pending#disputed"' in answer.content.decode()
+    listed = page("results/better/?tier=pending").context
     assert (listed["tier"], len(listed["disputed"])) == ("pending", 4)
     assert page("results/better/?tier=hard").context["disputed"] == []
     assert page("results/better/?tier=nonsense").context["tier"] == ""
