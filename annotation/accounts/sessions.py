@@ -78,7 +78,9 @@ def note_use(get_response: Callable) -> Callable:
     """Middleware: note now and then that a session of a log-in is used, and from where."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
-        if settings.SESSION_COOKIE_NAME in request.COOKIES and not _is_probe(request):
+        # Health checks run while the database does not answer.
+        is_probe = request.path.startswith("/health/")
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and not is_probe:
             seen = request.session.get(SEEN)
             if seen and time.time() - seen > SEEN_SECONDS and request.user.is_authenticated:
                 request.session[SEEN] = time.time()
@@ -86,11 +88,6 @@ def note_use(get_response: Callable) -> Callable:
         return get_response(request)
 
     return middleware
-
-
-def _is_probe(request: HttpRequest) -> bool:
-    # Health checks run while the database does not answer.
-    return request.path.startswith("/health/")
 
 
 def logged_in(request: HttpRequest, response: HttpResponse, user: User, *, signup: bool) -> None:

@@ -297,7 +297,7 @@ def _store_tiers(study: Study, task: str, judged: list[Judged], *, options: bool
     fresh = []
     for item in judged:
         pk, old = stored.pop(item.task)
-        winner = int(item.winner) if options and (item.winner or "").isdigit() else None
+        winner = int(item.winner) if options and item.winner and item.winner.isdigit() else None
         tier = (item.tier, winner, float(item.share), item.n)
         if tier != old:
             fresh.append(ItemTier(item_id=pk, **dict(zip(fields, tier, strict=True))))

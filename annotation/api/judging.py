@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -227,15 +227,6 @@ def _answer(row: dict, answer: Answer, ids: dict[int, str]) -> dict:
     }
 
 
-@dataclass(frozen=True)
-class _AsShown:
-    """What a kind's ``typed`` wants to know."""
-
-    order: list[int]
-    config: dict
-    answers: list[tuple[str, str]]
-
-
 def acknowledged(judgment: Judgment) -> dict:
     """A stored judgment for its annotator: the same however often it was sent."""
     item = Item.objects.select_related("batch__task", "gold").get(slots=judgment.slot_id)
@@ -246,7 +237,7 @@ def acknowledged(judgment: Judgment) -> dict:
     answer = kind.answer_of(row)
     ids = {option.number: str(option.candidate_id) for option in item.options.all()}
     answers = [(ids[number], "") for number in row.shown]
-    as_shown = _AsShown(row.shown, config_of_task(task), answers)
+    as_shown = SimpleNamespace(order=row.shown, config=config_of_task(task), answers=answers)
     common = ("slot_id", "revision", "reason", "flags", "chips", "seconds", "submitted_at")
     return shown(row, *common) | {
         "kind": task.kind,

@@ -40,17 +40,13 @@ def too_large() -> DomainError:
     return DomainError(_("A file may have %(n)d MB.") % {"n": limit}, code="too_large", status=413)
 
 
-def _silent(done: int, total: int) -> None:
-    """Tell nobody of progress."""
-
-
 def add_documents(
     study: Study,
     name: str,
     data: bytes,
     *,
     by: User | None = None,
-    progress: Callable[[int, int], None] = _silent,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict:
     """Add the documents of one file to ``study``; ``{"documents", "unchanged", "skipped"}``.
 
@@ -65,8 +61,9 @@ def add_documents(
         raise too_large()
     skipped = []
     texts = _texts(PurePath(name).name, data, skipped)
-    stored = {document.external_id: document for document in study.documents.all()}
-    fresh = [text for text in texts.values() if not _same(stored.get(text.id), text)]
+    fields = ("external_id", "title", "url", "text")
+    stored = {row[0]: Text(*row) for row in study.documents.values_list(*fields)}
+    fresh = [text for text in texts.values() if stored.get(text.id) != text]
     # Before the transaction: an open one that only computes holds locks and is ended as idle.
     passages = _passages(fresh, progress)
     with transaction.atomic():
@@ -84,14 +81,6 @@ def remove(study: Study, *, by: User | None = None) -> int:
     study.documents.all().delete()
     audit.record(by, "documents.remove", study, documents=count)
     return count
-
-
-def _same(stored: Document | None, text: Text) -> bool:
-    return stored is not None and (stored.title, stored.url, stored.text) == (
-        text.title,
-        text.url,
-        text.text,
-    )
 
 
 @dataclass(frozen=True)

@@ -290,7 +290,10 @@ def write_proposal(proposal: Proposal) -> None:
         )
     except UnfitError as error:
         log.info("proposal %s: %s", proposal.pk, error)
-        _forget_last(proposal)
+        if proposal.parameters:
+            # What made no sense is asked for anew at the next try.
+            proposal.parameters.pop(list(proposal.parameters)[-1])
+            jobs.held(proposal).update(parameters=proposal.parameters)
         raise CallFailed("schema") from None
     _store_proposal(proposal, result)
 
@@ -320,13 +323,6 @@ def _asked_for_json(
         }
         calls.store_parameter(proposal, name, asked)
     return asked["value"]
-
-
-def _forget_last(proposal: Proposal) -> None:
-    """What made no sense is asked for anew at the next try."""
-    if proposal.parameters:
-        proposal.parameters.pop(list(proposal.parameters)[-1])
-        jobs.held(proposal).update(parameters=proposal.parameters)
 
 
 def _store_proposal(proposal: Proposal, result: Result) -> None:
@@ -451,7 +447,7 @@ def work() -> None:
     running = 0
     while True:
         if time.monotonic() < end:
-            for row in _claimed(MOST_THREADS - running):
+            for row in filter(None, map(calls.claim, calls.calls_due()[: MOST_THREADS - running])):
                 threading.Thread(target=_write_in_thread, args=(row, ended), daemon=True).start()
                 running += 1
         if not running:
@@ -460,12 +456,6 @@ def work() -> None:
             ended.get(timeout=jobs.RENEW_SECONDS)
             running -= 1
         give_sign()
-
-
-def _claimed(most: int) -> Iterator[Generated]:
-    for pk in calls.calls_due()[:most]:
-        if row := calls.claim(pk):
-            yield row
 
 
 def _write(row: Generated) -> None:

@@ -210,7 +210,8 @@ def grid(
         words = f"{names[row]} × {heads[column]}: {number(value)}"
         parts.append(_rect(shade(value), left, top, wide * 0.96, ROW - 1.5, words))
         kind = "on-dark" if value is not None and value >= SHADES[3] else "on-light"
-        parts.append(_text(left + wide * 0.48, top + 16, _two(value), "middle", kind))
+        shown = "–" if value is None else f"{value:.2f}"
+        parts.append(_text(left + wide * 0.48, top + 16, shown, "middle", kind))
     for column, name in enumerate(heads):
         # Every second one a line lower: on a phone neighbours would run into one another.
         place, line = NAMES + (column + 0.48) * wide, 14 + 14 * (column % 2)
@@ -242,10 +243,6 @@ def stacked(
     entries = [(f"heat-{n}", name) for n, name in enumerate(heads)]
     parts.append(_key(entries, len(rows) * ROW + 6))
     return _svg(head, len(rows) * ROW + 38, parts, axes)
-
-
-def _two(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 def _svg(head: Heading, height: float, parts: list[SafeString], axes: Axes) -> SafeString:

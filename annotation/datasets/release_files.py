@@ -25,6 +25,8 @@ SHARD = r"-\d{5,}"
 # A row group or line that is larger is no row of a release.
 LINE_LIMIT = 16 * 1024 * 1024
 BATCH = 1_000
+# Of the pairs of a benchmark; a public copy spells one folder otherwise.
+HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 
 
 class Faults(list):

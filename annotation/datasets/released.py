@@ -21,7 +21,7 @@ from annotation.core.records import number_of
 from annotation.datasets import release_files
 from annotation.datasets.check import MANIFEST, read_manifest
 from annotation.datasets.records import as_texts
-from annotation.datasets.release_files import Faults, json_of, text_of
+from annotation.datasets.release_files import HALVES, Faults, json_of, text_of
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.kinds.files import ReleasedAnswer
 from annotation.studies.bundle_rows import DEFAULT_OVERLAP
@@ -400,8 +400,6 @@ def _settings(row: dict, stated: Any) -> dict:
 # --- Pairs ----------------------------------------------------------------------------------------
 
 
-# A published benchmark spells one folder so.
-HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 TASK = "better"
 
 

@@ -103,11 +103,6 @@ def _compare(benchmark: Benchmark, runs: list[Run], like: int) -> list[tuple]:
     return list(zip(padded, [row[0] for row in differences], strict=True))
 
 
-def unfinished(benchmark: Benchmark) -> list[Run]:
-    """Runs that are waiting, running or stopped, newest first."""
-    return list(benchmark.runs.exclude(status=DONE).order_by("-created_at")[:20])
-
-
 def of_release(release: Release) -> Benchmark | None:
     """The benchmark that the release is, where a model was measured on it."""
     return release.benchmarks.order_by("-pk").first()

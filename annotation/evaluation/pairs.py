@@ -22,10 +22,8 @@ from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.datasets import papers
 from annotation.datasets.records import as_texts
-from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
+from annotation.datasets.release_files import HALVES, WITH_STRUCTURE, parts, whole_rows
 
-# A public copy of a benchmark spells the folder of the specific half otherwise.
-HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 TIERS = ("easy", "medium", "hard")
 # Of releases by another rule than tiers.
 RULES = ("majority", "imported")
@@ -364,10 +362,7 @@ def _row(row: dict | str, columns: Sequence[str]) -> tuple[tuple[str, ...], floa
     key = tuple(row.get(name) for name in columns[:-1])
     if not all(isinstance(part, str) and part for part in key):
         raise ValueError(f"“{columns[0]}” is missing")
-    try:
-        score = float(row.get("score"))  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        score = math.nan
-    if not math.isfinite(score):
+    score = records.number_of(row.get("score"))
+    if score is None:
         raise ValueError("“score” is no number")
     return cast(tuple[str, ...], key), score

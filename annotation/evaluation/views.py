@@ -178,11 +178,15 @@ def gap_units(request: UserRequest, study: Study, task: str) -> HttpResponse:
 def rater_again(request: UserRequest, study: Study, run: UUID) -> HttpResponse:
     """Go on with a model's run on a task that stopped."""
     row = get_object_or_404(Run, public_id=run, study=study)
-    with refusals.as_message(request):
-        runs.repeat_run(row, by=request.user)
-        tasks.notify(row.pk)
-        messages.success(request, _("The model is being asked."))
+    _go_on(row, request)
     return redirect("gap", study.slug)
+
+
+def _go_on(run: Run, request: UserRequest) -> None:
+    with refusals.as_message(request):
+        runs.repeat_run(run, by=request.user)
+        tasks.notify(run.pk)
+        messages.success(request, _("The model is being asked."))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -244,7 +248,7 @@ def _standings(study: Study, release: Release) -> dict:
     if benchmark is None:
         return context
     rows = leaderboard.standings(benchmark)
-    under_way = leaderboard.unfinished(benchmark)
+    under_way = list(benchmark.runs.exclude(status="done").order_by("-created_at")[:20])
     waiting = any(run.status in ("requested", "running") for run in under_way)
     return context | {
         "rows": rows,
@@ -276,10 +280,7 @@ def again(request: UserRequest, study: Study, version: int, run: UUID) -> HttpRe
     row = get_object_or_404(
         Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
     )
-    with refusals.as_message(request):
-        runs.repeat_run(row, by=request.user)
-        tasks.notify(row.pk)
-        messages.success(request, _("The model is being asked."))
+    _go_on(row, request)
     return redirect("models", study.slug, version)
 
 

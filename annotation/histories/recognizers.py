@@ -70,10 +70,6 @@ _NO_PASSWORD = re.compile(
 )
 
 
-def _is_password(value: str) -> bool:
-    return not _NO_PASSWORD.fullmatch(value)
-
-
 def _is_token(value: str) -> bool:
     return any(sign.isdigit() for sign in value) and any(sign.isalpha() for sign in value)
 
@@ -172,7 +168,7 @@ FIRST = (
         "password",
         _PASSWORD,
         ("pass", "pwd", "kennwort", "密码", "口令", "비밀번호", "비번", "암호"),
-        _is_password,
+        lambda value: not _NO_PASSWORD.fullmatch(value),
     ),
     Recognizer("secret", "password", _PASSWORD_BESIDE, ("密码", "口令")),
     Recognizer("secret", "token", _TOKEN, ("key", "token", "secret"), _is_token),

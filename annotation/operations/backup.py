@@ -67,7 +67,8 @@ def backup(target: Path, recipient: str = "") -> dict:
         if recipient:
             packed = _encrypted(packed, recipient)
         packed.chmod(0o600)
-        _sync(packed)
+        with packed.open("rb") as file:
+            os.fsync(file.fileno())
         packed.replace(target)
     Heartbeat.objects.update_or_create(name="backup", defaults={"at": Now()})
     return _summary(manifest) | {"bytes": target.stat().st_size, "sha256": _digest(target)}
@@ -309,11 +310,6 @@ def _age() -> ModuleType:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
 
 
 def _summary(manifest: dict) -> dict:

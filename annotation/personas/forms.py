@@ -1,12 +1,12 @@
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core import foreign
-from annotation.core.records import check_json
+from annotation.core.records import parse
 from annotation.core.schema import form_of
 from annotation.personas import board, conversations, models, schema
 from annotation.personas.board import BOTH, FIRST, SECOND
@@ -20,14 +20,24 @@ READER = "annotation.core.records:messages"
 TEXT_LIMIT = 20_000
 
 
+class IdField(forms.CharField):
+    """The id that a row has in files."""
+
+    def __init__(self) -> None:
+        words = _("Your own id; it comes back in every export and never changes.")
+        super().__init__(label=_("Id"), max_length=100, help_text=words)
+
+    def clean(self, value: Any) -> str:
+        try:
+            return check_id(super().clean(value))
+        except ValueError as error:
+            raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
+
+
 class PersonaForm(forms.Form):
     """A profile: guided fields for the schema, JSON for what it holds besides."""
 
-    external_id = forms.CharField(
-        label=_("Id"),
-        max_length=100,
-        help_text=_("Your own id; it comes back in every export and never changes."),
-    )
+    external_id = IdField()
     rest = forms.CharField(
         label=_("Other fields (JSON)"),
         required=False,
@@ -55,23 +65,12 @@ class PersonaForm(forms.Form):
         for legend, fields in schema.GROUPS:
             yield legend, [self[guided.name] for guided in fields]
 
-    def clean_external_id(self) -> str:
-        try:
-            return check_id(self.cleaned_data["external_id"])
-        except ValueError as error:
-            raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
-
     def clean_rest(self) -> dict:
         try:
-            rest = json.loads(self.cleaned_data["rest"] or "{}", parse_constant=_refuse)
-            check_json(rest)
-        except (ValueError, RecursionError) as error:
-            raise forms.ValidationError(
-                _("This is not JSON: %(words)s") % {"words": error}
-            ) from error
-        if not isinstance(rest, dict):
-            raise forms.ValidationError(_("This must be an object: {…}"))
-        return rest
+            return parse((self.cleaned_data["rest"] or "{}").encode())
+        except ValueError as error:
+            words = _("This is no JSON object: %(words)s")
+            raise forms.ValidationError(words % {"words": error}) from error
 
     def clean(self) -> dict:
         super().clean()
@@ -192,7 +191,3 @@ def _field(guided: schema.Guided) -> forms.Field:
         max_length=200 if short else TEXT_LIMIT,
         widget=forms.TextInput() if short else forms.Textarea(attrs=rows),
     )
-
-
-def _refuse(word: str) -> NoReturn:
-    raise ValueError(word)

@@ -4,7 +4,7 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.personas.forms import TEXT_LIMIT, UploadForm
+from annotation.personas.forms import TEXT_LIMIT, IdField, UploadForm
 from annotation.queries.models import Query
 from annotation.queries.scenarios import SCENARIOS
 from annotation.studies import bundle_rows
@@ -14,11 +14,7 @@ from annotation.studies.models import Study
 class QueryForm(forms.Form):
     """A query; ``author.save`` decides whether a change is a new version."""
 
-    external_id = forms.CharField(
-        label=_("Id"),
-        max_length=100,
-        help_text=_("Your own id; it comes back in every export and never changes."),
-    )
+    external_id = IdField()
     persona = forms.ModelChoiceField(
         label=_("Who asks"), queryset=None, required=False, empty_label=_("nobody in particular")
     )
@@ -62,12 +58,6 @@ class QueryForm(forms.Form):
         )
         if query:
             del self.fields["external_id"]
-
-    def clean_external_id(self) -> str:
-        try:
-            return bundle_rows.check_id(self.cleaned_data["external_id"])
-        except ValueError as error:
-            raise forms.ValidationError(_("The id %(words)s.") % {"words": error}) from error
 
     def fields_for_save(self) -> dict:
         """The fields as ``author.save`` takes them."""

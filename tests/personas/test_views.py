@@ -76,12 +76,12 @@ def test_an_edit_is_a_new_version_and_the_old_one_stays(carol, mina):
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"rest": "{"}, "This is not JSON"),
-        ({"rest": "[]"}, "This must be an object"),
+        ({"rest": "{"}, "This is no JSON object"),
+        ({"rest": "[]"}, "not a JSON object"),
         ({"rest": '{"a": "\\ud800"}'}, "half of a surrogate pair"),
-        ({"rest": '{"a": NaN}'}, "This is not JSON"),
+        ({"rest": '{"a": NaN}'}, "This is no JSON object"),
         ({"rest": '{"Name": "Jo"}'}, "is given twice"),
-        ({"rest": "[" * 50_000}, "This is not JSON"),
+        ({"rest": "[" * 50_000}, "This is no JSON object"),
         ({"name": "a\x00b"}, "Null characters"),
         ({"thinking": "Z"}, "Select a valid choice"),
     ],

@@ -126,7 +126,8 @@ class Reading:
         for hit in self._hits:
             for record in _records(hit):
                 if isinstance(record, Skipped):
-                    record = _placed(record, hit.member.name)
+                    where = ": ".join(filter(None, (hit.member.name, record.where)))
+                    record = replace(record, where=where)
                     self._note(record)
                 elif isinstance(record, Conversation):
                     _check_account(record, accounts)
@@ -164,10 +165,6 @@ def _check_account(chat: Conversation, accounts: set[tuple[str, str]]) -> None:
     if len(accounts) > len({provider for provider, _account in accounts}):
         sentence = _("The file holds chats of more than one account. Send only your own.")
         raise Refused("unsupported_format", sentence)
-
-
-def _placed(fault: Skipped, member: str) -> Skipped:
-    return replace(fault, where=": ".join(part for part in (member, fault.where) if part))
 
 
 def _chosen(hits: list[_Hit]) -> list[_Hit]:
