@@ -250,7 +250,6 @@ class Board:
 
     @cached_property
     def votes(self) -> QuestionVotes:
-        """All votes on what is counted."""
         return read(self.definition, self.counted, withdrawn=self.withdrawn)
 
     @cached_property
@@ -350,7 +349,6 @@ class Board:
 
     @property
     def single(self) -> bool:
-        """Whether an answer is one label."""
         return [each.name for each in self.measures] == [""]
 
     @property
@@ -376,7 +374,6 @@ class Board:
 
     @property
     def marking(self) -> list[Question]:
-        """The questions whose answers are passages."""
         return [question for question in self.questions.values() if question.MARKS]
 
     @property

@@ -36,7 +36,6 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
 
 
 def csv_response(name: str, rows: Iterable[Iterable[object]]) -> HttpResponse:
-    """``rows`` as a CSV file."""
     return attachment(name, CHART_TYPES["csv"], "".join(csv_lines(rows)))
 
 

@@ -192,7 +192,6 @@ class Listing:
     size: int = 50
 
     def listed(self, study: Any, rows: QuerySet, wanted: Any) -> QuerySet:
-        """The ``rows`` that are ``wanted``."""
         for name, rule in self.rules.items():
             if value := getattr(wanted, name):
                 rows = rule(rows, study, value)

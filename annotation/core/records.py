@@ -259,7 +259,6 @@ def number_of(value: Any) -> float | None:
 
 
 def chunks(rows: Iterable, size: int) -> Iterator[list]:
-    """``rows`` as lists of at most ``size``."""
     rows = iter(rows)
     while chunk := list(islice(rows, size)):
         yield chunk

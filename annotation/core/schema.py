@@ -285,7 +285,6 @@ class Number(serializers.FloatField):
     """A finite number: NaN would pass every bound."""
 
     def to_internal_value(self, data: Any) -> float:
-        """Return ``data`` as a number."""
         value = super().to_internal_value(data)
         if isnan(value):
             self.fail("invalid")

@@ -221,7 +221,6 @@ class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
 
     @property
     def groups(self) -> Iterator:
-        """Legend and fields of each group."""
         return in_groups(self, self.GROUPS)
 
     def clean(self) -> dict[str, Any]:

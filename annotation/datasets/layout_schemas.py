@@ -50,7 +50,6 @@ def _kind(kind: str | list) -> dict:
 
 
 def text(name: str) -> str:
-    """The file of the layout ``name``."""
     return json.dumps(schema(name), indent=1) + "\n"
 
 

@@ -96,7 +96,6 @@ def registered() -> dict[str, Paper]:
 
 
 def named(name: str) -> Paper | None:
-    """The paper ``name``, or None."""
     return registered().get(name)
 
 

@@ -272,7 +272,6 @@ class Long(Layout):
         yield {"id": text_of(row, "user_id"), "profile": json_of(row, "profile")}
 
     def queries(self) -> Rows:
-        """The questions of the items."""
         return self.convert(self._items(), self._query)
 
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
@@ -285,7 +284,6 @@ class Long(Layout):
             yield query | ({"persona": user_of(row)} if user_of(row) else {})
 
     def candidates(self) -> Rows:
-        """All answers."""
         if not release_files.parts(self.folder, "candidates"):
             self.faults.add("candidates", None, "the table of answers is missing")
         return self.convert(self.read("candidates", None), self._candidate)
@@ -298,7 +296,6 @@ class Long(Layout):
         yield candidate | {"text": text_of(row, "text"), "urls": list_of(row, "urls")}
 
     def attributes(self) -> Rows:
-        """All attributes with their conversations."""
         return self.convert(self.read("attributes", None), self._attribute)
 
     def _attribute(self, place: Place, row: dict) -> Iterator[dict]:
@@ -359,7 +356,6 @@ class Long(Layout):
                 yield place, row
 
     def judgments(self) -> Rows:
-        """The judgments of every kind."""
         rows = self.read("judgments", None)
         return self.convert(rows, self._judgment)
 
@@ -439,7 +435,6 @@ class Pairs(Layout):
         return self.convert(self.pair_rows(), self._query)
 
     def candidates(self) -> Rows:
-        """The two answers of each pair."""
         return self.convert(self.pair_rows(), self._candidates)
 
     def items(self) -> Rows:

@@ -43,5 +43,4 @@ def import_uploads() -> None:
 
 
 def notify(release_id: int) -> None:
-    """Notify a worker of a release at once."""
     jobs.enqueue(build, release_id)

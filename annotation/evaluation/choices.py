@@ -286,7 +286,6 @@ def choice_prompt(question: str, first: str, second: str, about: str) -> list[di
 
 
 def about_profile(profile: str) -> str:
-    """The user by their profile."""
     return f"The user's profile:\n{profile}"
 
 

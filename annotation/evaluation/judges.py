@@ -91,13 +91,11 @@ class Judge(Protocol):
 
 
 def of_layout(layout: str) -> Judge | None:
-    """The judge of releases in ``layout``, or None."""
     paper = papers.named(layout)
     return cast("Judge | None", paper.judge) if paper else None
 
 
 def of_folder(folder: Path) -> Judge | None:
-    """The judge of the release in ``folder``, or None."""
     judges = [cast(Judge, paper.judge) for paper in papers.registered().values() if paper.judge]
     there = (judge for judge in judges for table in judge.TABLES
              if (folder / table).is_dir() or parts(folder, table))  # fmt: skip

@@ -39,5 +39,4 @@ def draw_further() -> None:
 
 
 def notify(run_id: int) -> None:
-    """Notify a worker of a run."""
     jobs.enqueue(work, run_id)

@@ -180,7 +180,6 @@ class Labelled:
     raw: list[dict]
 
     def decided(self) -> "Labelled":
-        """The rows that people decided on."""
         at = np.flatnonzero(self.label >= 0)
         baselines = {name: score[at] for name, score in self.baselines.items()}
         person, raw = [self.person[place] for place in at], [self.raw[place] for place in at]

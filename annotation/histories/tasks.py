@@ -44,5 +44,4 @@ def remind() -> None:
 
 
 def notify(upload_id: UUID | str) -> None:
-    """Notify a worker of an upload at once."""
     jobs.enqueue(read_upload, upload_id)

@@ -89,7 +89,6 @@ class Shown:
 
 
 def current(study: Study, person: User) -> Talk | None:
-    """The conversation that this person is in."""
     return Talk.objects.filter(study=study, person=person, ended_at=None).first()
 
 

@@ -116,7 +116,6 @@ def locate(data: Path) -> Cluster:
 
 
 def is_ready(server: Cluster) -> bool:
-    """Whether the server takes connections."""
     look = [str(server.binaries / "pg_isready"), "--quiet", f"--host={server.sockets}"]
     return subprocess.run(look, env=_environment()).returncode == 0  # noqa: S603 (our own words)
 

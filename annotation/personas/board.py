@@ -150,7 +150,6 @@ def tally(dimension: Dimension, people: list[dict]) -> Tally:
 
 
 def tallies(people: list[PersonaVersion]) -> list[Tally]:
-    """A tally of ``people`` for every dimension."""
     profiles_of = [version.profile for version in people]
     return [tally(dimension, profiles_of) for dimension in DIMENSIONS.values()]
 

@@ -100,7 +100,6 @@ LIST = Listing(
 
 @study_page(policies.persona.may_change, "GET", "POST")
 def add(request: UserRequest, study: Study) -> HttpResponse:
-    """Write a persona."""
     form = PersonaForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         key = form.cleaned_data["external_id"]
@@ -159,7 +158,6 @@ def restore(request: UserRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_page(policies.persona.may_change, "POST")
 def remember(request: UserRequest, study: Study, pk: int) -> HttpResponse:
-    """Add a memory."""
     row = get_object_or_404(Persona, study=study, pk=pk)
     form = MemoryForm(request.POST)
     if not form.is_valid():
@@ -184,7 +182,6 @@ def set_times(request: UserRequest, study: Study, pk: int, attribute: int) -> Ht
 
 @study_page(policies.persona.may_change, "POST")
 def forget(request: UserRequest, study: Study, pk: int, memory: int) -> HttpResponse:
-    """Take a memory away."""
     row = get_object_or_404(Persona, study=study, pk=pk)
     get_object_or_404(row.memories, pk=memory)
     curate.forget(row, memory, by=request.user)

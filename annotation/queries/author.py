@@ -149,7 +149,6 @@ def _replace(current: Query, fields: dict) -> Query:
 
 
 def newest(query: Query) -> GoldResponse | None:
-    """The newest version of the query's gold response."""
     return query.gold_responses.order_by("-version").first()
 
 
@@ -206,7 +205,6 @@ def set_claims(response: GoldResponse, texts: list[str], *, model: str = "") -> 
 
 
 def newest_rubric(query: Query) -> Rubric | None:
-    """The newest version of the query's rubric."""
     return query.rubrics.order_by("-version").first()
 
 

@@ -85,7 +85,6 @@ def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) ->
 
 @study_page(policies.query.may_change, "GET", "POST")
 def add(request: UserRequest, study: Study) -> HttpResponse:
-    """Write a query."""
     form = QueryForm(request.POST if request.method == "POST" else None, study=study)
     if form.is_bound and form.is_valid():
         key = form.cleaned_data["external_id"]

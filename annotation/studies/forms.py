@@ -102,7 +102,6 @@ class SettingsForm(StudyForm, _Settings):
 
     @property
     def groups(self) -> Iterator[tuple]:
-        """Legend and fields of each group."""
         return in_groups(self, self.GROUPS)
 
     def changes(self) -> dict[str, Any]:

@@ -151,5 +151,4 @@ class Invite:
 
 
 def settings_of(study: Study) -> dict[str, Any]:
-    """The settings as they are."""
     return {name: getattr(study, name) for name in fields_of(Settings)}

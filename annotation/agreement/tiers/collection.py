@@ -312,7 +312,6 @@ def _pairs(study: Study) -> list[EasyPair]:
 
 
 def _with_votes(study: Study, pairs: list[EasyPair]) -> list[EasyPair]:
-    """The pairs with the votes of their audits."""
     audits = counting.items(study, AUDIT_TASK, labels=("1", "2")).prefetch_related("options")
     by_name = {item.external_id: item for item in audits}
     closed = set(counting.closed_batches(study))

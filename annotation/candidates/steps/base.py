@@ -155,7 +155,6 @@ def text(limit: int = 2_000, least: int = 1) -> dict:
 
 
 def texts(most: int = 12, limit: int = 300) -> dict:
-    """A schema of a list of texts."""
     return {"type": "array", "items": text(limit), "maxItems": most}
 
 

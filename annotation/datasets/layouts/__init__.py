@@ -41,7 +41,6 @@ def layout_of(name: str) -> ModuleType:
 
 
 def version_of(name: str) -> int:
-    """The version of the files of the layout ``name``."""
     return getattr(layout_of(name), "VERSION", 1)
 
 

@@ -32,7 +32,6 @@ TIES = {"tie": "tie", "none": "tie (bothbad)"}
 
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
-    """``battles``."""
     return tables_of(format, {"battles": BATTLES})
 
 

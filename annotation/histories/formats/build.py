@@ -205,7 +205,6 @@ class Layout:
     files: str = "files"
 
     def read(self, entry: Entry) -> Iterator[Conversation | Skipped]:
-        """The conversation that the entry is."""
         value = entry.value
         about = fields(value.get(self.about)) if self.about else value
         draft = Draft(

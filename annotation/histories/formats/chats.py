@@ -162,7 +162,6 @@ _WORDS = ("text", "input_text", "output_text")
 
 
 def is_messages(entry: dict) -> bool:
-    """Whether its messages have roles."""
     return any("role" in message for message in objects(entry.get("messages")))
 
 
@@ -316,7 +315,6 @@ def _path_deepseek(mapping: dict) -> Iterator[tuple[str, dict]]:
 
 
 def is_grok(entry: dict) -> bool:
-    """Whether it is an entry with responses."""
     return isinstance(entry.get("responses"), list)
 
 

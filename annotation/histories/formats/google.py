@@ -349,7 +349,6 @@ def _by_class(tree: "HtmlElement", tag: str, name: str) -> "HtmlElement | None":
 
 
 def is_aistudio(entry: dict) -> bool:
-    """Whether it is an object with a chunkedPrompt."""
     return isinstance(entry.get("chunkedPrompt"), dict)
 
 

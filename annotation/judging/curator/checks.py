@@ -209,7 +209,6 @@ def overview(request: UserRequest, study: Study) -> HttpResponse:
 
 @study_page(policies.check.may_change, "GET", "POST")
 def make_page(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
-    """Make a check of one of the study's items."""
     source = get_object_or_404(ready(study), pk=pk)
     purpose = request.POST.get("purpose", "training")
 

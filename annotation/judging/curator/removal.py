@@ -129,7 +129,6 @@ def remove_withdrawn() -> int:
 
 
 def _items(study: Study, what: str, thing: Any) -> QuerySet:
-    """The items that show it."""
     items = Item.objects.filter(study=study)
     if what == "query":
         return items.filter(query__external_id=thing.external_id)

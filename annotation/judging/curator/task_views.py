@@ -105,7 +105,6 @@ class BatchForm(schema.form_of(Opening, *ASKED)):  # type: ignore[misc]
 
     @property
     def opening(self) -> Opening:
-        """The batch that is asked for."""
         return Opening(task=self.task.name, **self.values)
 
     @property

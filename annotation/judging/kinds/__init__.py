@@ -29,7 +29,6 @@ def config_of(name: str, stored: dict) -> dict:
 
 
 def config_of_task(task: TaskDefinition) -> dict:
-    """``config_of`` a TaskDefinition."""
     return config_of(task.kind, task.config)
 
 

@@ -65,7 +65,6 @@ class ImportedFile:
     level: str = ""
 
     def has(self, *columns: str) -> bool:
-        """Whether it has each of these columns."""
         return self.columns.issuperset(columns)
 
     @property

@@ -119,7 +119,6 @@ class TaskForm(forms.Form):
 
     @property
     def groups(self) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
-        """Legend and fields of each group; what only this kind has stands in the first."""
         return in_groups(self, self.GROUPS)
 
     def clean(self) -> dict[str, Any]:

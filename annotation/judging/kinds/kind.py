@@ -307,7 +307,6 @@ class Kind:
         return Answer(tuple(rows), self.primary, self.detail_question, claims)
 
     def answer_of(self, judgment: Judgment) -> Answer:
-        """The answer that one stored judgment holds."""
         return self.answers([judgment.pk])[judgment.pk]
 
     def typed(self, answer: Answer, shown: Held) -> dict[str, list[str]]:
