@@ -256,7 +256,7 @@ def uploaded(file: UploadedFile) -> tuple[learned.Linear, dict]:
     """The verifier in ``file`` and its card. DomainError where it is too large or holds none."""
     if (file.size or 0) > learned.FILE_LIMIT:
         raise DomainError(_("The file is too large for a model."), code="size")
-    (held,) = foreign.read_upload(READER, file)
+    (held,) = foreign.read(READER, file)
     weights, middle, scale = (np.array(held[name]) for name in ("weights", "middle", "scale"))
     return learned.Linear(weights, middle, scale, held["intercept"]), held["card"]
 

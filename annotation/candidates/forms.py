@@ -12,6 +12,7 @@ from annotation.candidates.review import Limits, ReviewRules
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import Options, texts_of
 from annotation.candidates.strategies import Strategy, by_name
+from annotation.core import foreign
 from annotation.core.errors import DomainError
 from annotation.core.schema import form_of
 from annotation.studies.models import Study
@@ -37,23 +38,24 @@ class StepForm(form_of(Options)):  # type: ignore[misc]
             (server.name, f"{server.name} ({server.model})") for server in endpoints.usable()
         ]
 
-    def clean_file(self) -> str:
-        """The file's text; it joins what was typed."""
+    def clean_file(self) -> list[str]:
+        """The file's lines; they join what was typed."""
         file = self.cleaned_data["file"]
         if not file:
-            return ""
+            return []
         if file.size > TEXTS_LIMIT:
             raise forms.ValidationError(_("The file is too large: 5 MB at most."))
         try:
-            return file.read().decode("utf-8-sig").replace("\x00", "")
-        except UnicodeDecodeError as error:
-            raise forms.ValidationError(_("The file is not UTF-8 text.")) from error
+            (lines,) = foreign.read("annotation.core.records:texts", file)
+            return lines
+        except foreign.ForeignFileError as refusal:
+            raise forms.ValidationError(refusal.sentence) from refusal
 
     def clean(self) -> dict:
         """Join the texts that were typed and those of the file."""
         data = super().clean()
         if "texts" in data:
-            data["texts"] += data.get("file", "").splitlines()
+            data["texts"] += data.get("file", [])
         options = self.values
         try:
             options |= {"texts": texts_of(options["texts"])} if "texts" in options else {}

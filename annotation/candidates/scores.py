@@ -6,7 +6,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotation.candidates.models import AspectScore
-from annotation.core import records
+from annotation.core import foreign, records
 from annotation.core.errors import DomainError
 from annotation.core.records import chunks, silent
 from annotation.studies.bundle_rows import Score
@@ -80,7 +80,7 @@ def read_scores(path: Path | str) -> Iterator[tuple[int, dict | str]]:
     read, is empty or lacks a column.
     """
     check = records.columns(Score.model_fields, REQUIRED)
-    for line, record in records.of_file(path, ScoresFileError, check):
+    for line, record in foreign.rows_at(path, ScoresFileError, check):
         yield line, record if isinstance(record, str) else _checked_score(record)
 
 

@@ -2,11 +2,12 @@
 
 The process has no database and no secrets, and writes the messages of a reader as lines of JSON, at
 last END or a refusal. Workers and commands start it; a web request only for
-rows and models of some megabytes, which it answers for at once (`read_upload`).
+what is some megabytes long, which it answers for at once (`read`).
 """
 
 import json
 import logging
+import os
 import resource
 import signal
 import subprocess
@@ -27,8 +28,8 @@ from django.utils import translation
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from annotation.core import records
 from annotation.core.errors import DomainError
-from annotation.core.uploads import scratch_folder
 from annotation.product import FILES
 
 log = logging.getLogger(__name__)
@@ -37,6 +38,8 @@ MB = 2**20
 ROOM, MOMENT, TEXT = 24 * MB, 10, 2 * MB
 # And how much of each a file may take for a byte, or a megabyte, of its own.
 ROOM_TIMES, SECONDS_A_MB, TEXT_TIMES = 100, 20, 1_000
+# Bytes that say where the columns of a Parquet file lie: Arrow makes thirty times as much of them.
+FOOTER_LIMIT = 4 * MB
 # The last words of the process that reads, and the status with which it ends without them.
 END, OUT_OF_MEMORY = "end", 71
 # What is logged of the words that a child ended with.
@@ -112,6 +115,15 @@ def zip_directory(file: IO[bytes]) -> int:
     return end[zipfile._ECD_SIZE] if end else 0  # type: ignore[attr-defined]
 
 
+def check_footer(path: Path) -> None:
+    """Refuse a Parquet file whose description of its columns is too long."""
+    with path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        end = file.read()
+    if end[4:] == b"PAR1" and int.from_bytes(end[:4], "little") > FOOTER_LIMIT:
+        raise ForeignFileError(_("The Parquet file has too many columns or row groups."))
+
+
 _ENDS = {
     OUT_OF_MEMORY: _out_of_memory,
     -signal.SIGABRT: _out_of_memory,
@@ -159,13 +171,52 @@ def read_foreign(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Ge
             cast(IO[bytes], process.stdout).close()
 
 
-def read_upload(reader: str, file: UploadedFile) -> Generator[Any]:
-    """As ``read``, of a small file that a form sent."""
+def read(reader: str, file: UploadedFile | Path, room: int = ROOM) -> Generator[Any]:
+    """As ``read_foreign``, of a file that a form sent or that lies anywhere.
+
+    OSError where it cannot be opened.
+    """
+    from annotation.core.uploads import scratch_folder  # which the process that reads does without
+
     with scratch_folder() as folder:
+        if isinstance(file, Path):
+            file.open("rb").close()
+            yield from read_foreign(reader, file, folder, room)
+            return
         path = folder / "file"
         with path.open("wb") as stream:
             stream.writelines(file.chunks())
-        yield from read_foreign(reader, path, folder)
+        yield from read_foreign(reader, path, folder, room)
+
+
+def rows(file: UploadedFile | Path, check_header: records.CheckHeader = None) -> records.Rows:
+    """Line and record, or what is wrong with it, of a file of JSON lines or CSV.
+
+    ``check_header(names)`` may refuse the columns of a CSV with ValueError. ForeignFileError and
+    OSError as ``read``.
+    """
+    for line, row in read("annotation.core.records:messages", file):
+        if not isinstance(row, list):
+            yield line, row
+        elif check_header:
+            try:
+                check_header(row)
+            except ValueError as error:
+                raise ForeignFileError(f"line {line}: {error}", code="records") from error
+
+
+def rows_at(
+    path: Path | str,
+    refusal: Callable[[str], DomainError],
+    check_header: records.CheckHeader = None,
+) -> records.Rows:
+    """As ``rows``, of the file at ``path``; ``refusal`` names it where it cannot be read."""
+    try:
+        yield from rows(Path(path), check_header)
+    except ForeignFileError as error:
+        raise refusal(f"{path}, {error.sentence}") from error
+    except OSError as error:
+        raise refusal(f"{path}: {(error.strerror or 'it cannot be read').lower()}") from error
 
 
 def _ended(code: int, errors: IO[bytes], limits: Limits) -> ForeignFileError:

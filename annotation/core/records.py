@@ -15,6 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
+from django.utils.translation import gettext as _
+
 from annotation.core.errors import DomainError
 
 LINE_LIMIT = 5_000_000
@@ -66,17 +68,6 @@ def read_records(stream: BinaryIO, check_header: CheckHeader = None) -> Rows:
     return json_lines(stream) if head[:1] in b"{[" else csv_rows(stream, check_header)
 
 
-def of_file(path: Path | str, refusal: type[DomainError], check_header: CheckHeader = None) -> Rows:
-    """Records of the file at ``path``, as ``read``; ``refusal`` names it where nothing can be."""
-    try:
-        with Path(path).open("rb") as stream:
-            yield from read_records(stream, check_header)
-    except RecordsError as error:
-        raise refusal(f"{path}, {error.sentence}") from error
-    except OSError as error:
-        raise refusal(f"{path}: {(error.strerror or 'it cannot be read').lower()}") from error
-
-
 def columns(names: Collection[str], required: Collection[str]) -> Callable[[list[str]], None]:
     """A ``check_header`` for columns of these names: none twice, all ``required`` ones there."""
 
@@ -106,10 +97,38 @@ def objects(path: Path, name: str, refusal: type[DomainError]) -> Iterator[tuple
         raise refusal(f"{name}: {reason}.") from error
 
 
-def messages(path: Path, scratch: Path, limits: object) -> Iterator[tuple[int, dict | str]]:
-    """What ``json_lines`` says of a foreign file, for the process that reads it (core.foreign)."""
+def messages(path: Path, scratch: Path, limits: object) -> Iterator[tuple[int, dict | str | list]]:
+    """What ``read_records`` says of a foreign file, for the process that reads it (core.foreign).
+
+    Before the rows of a CSV come the names of its columns.
+    """
+    names: list[str] = []
     with path.open("rb") as stream:
-        yield from json_lines(stream)
+        rows = read_records(stream, names.extend)
+        first = next(rows, None)
+        if names:
+            yield 1, names
+        if first:
+            yield first
+        yield from rows
+
+
+def texts(path: Path, scratch: Path, limits: object) -> Iterator[list[str]]:
+    """The lines of a foreign file of text, for the process that reads it (core.foreign)."""
+    try:
+        yield clean(path.read_text("utf-8-sig")).splitlines()
+    except UnicodeDecodeError as error:
+        raise DomainError(_("The file is not UTF-8 text.")) from error
+
+
+def json_text(path: Path, scratch: Path, limits: object) -> Iterator[list[str]]:
+    """The text of a foreign file that holds a JSON object, for the process that reads it."""
+    raw = path.read_bytes().removeprefix(BOM)
+    try:
+        parse(raw)
+        yield [raw.decode()]
+    except BrokenRecordError as error:
+        raise RecordsError(1 + error.later, str(error)) from error
 
 
 def json_lines(stream: BinaryIO, limit: int = LINE_LIMIT) -> Rows:

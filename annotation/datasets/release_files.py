@@ -1,4 +1,4 @@
-"""Reads the tables of a release's folder, ours or a published one, and lists what is faulty. Pure.
+"""Unpacks a release, ours or a published one, reads its tables, and lists what is faulty. Pure.
 
 A table is there as Parquet, JSON lines or CSV, in one file or in numbered ones. Rows come with the
 place that a fault names.
@@ -7,8 +7,11 @@ place that a fault names.
 import csv
 import json
 import re
+import shutil
+import zipfile
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +19,7 @@ import pyarrow.parquet as pq
 
 from annotation.core import records
 from annotation.core.errors import DomainError
+from annotation.core.foreign import Limits, check_footer, zip_directory
 
 ENDINGS = ("parquet", "jsonl", "csv")
 # Of tables whose rows hold more than texts, which CSV does not: JSON lines where both are there.
@@ -24,7 +28,10 @@ WITH_STRUCTURE = ("jsonl", "parquet")
 SHARD = r"-\d{5,}"
 # A row group or line that is larger is no row of a release.
 LINE_LIMIT = 16 * 1024 * 1024
-BATCH = 1_000
+BATCH = 100
+ENTRIES_LIMIT, DIRECTORY = 20_000, 6 << 20
+PIECE = 1 << 20
+MOST = records.VALUES_LIMIT
 # Of the pairs of a benchmark; a public copy spells one folder otherwise.
 HALVES = {"specific": ("specific", "spedific"), "general": ("general",)}
 
@@ -128,6 +135,7 @@ def _clean(value: Any) -> Any:
 
 
 def _parquet(path: Path) -> Iterator[dict]:
+    check_footer(path)
     with pq.ParquetFile(path) as file:
         for batch in file.iter_batches(BATCH):
             yield from batch.to_pylist()
@@ -140,7 +148,9 @@ def _json_lines(path: Path) -> Iterator[dict | str]:
             if not line.strip():
                 continue
             try:
-                yield json.loads(line)
+                text = line.decode()
+                many = records.holds_many(text)
+                yield f"the line holds more than {MOST:,} values" if many else json.loads(text)
             except (ValueError, RecursionError):
                 yield "the line is no JSON"
 
@@ -151,3 +161,68 @@ def _csv(path: Path) -> Iterator[dict]:
 
 
 _READERS = {".parquet": _parquet, ".jsonl": _json_lines, ".csv": _csv}
+
+
+# --- What a user sends ----------------------------------------------------------------------------
+
+
+def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[list[str]]:
+    """The folder of the release in the zip ``path``, for the process that reads it (core.foreign).
+
+    Whoever reads its tables then takes no more than was taken here, within the limits.
+    """
+    folder = unpack(path, scratch / "release", limits.unpacked)
+    read_through(folder)
+    yield [str(folder)]
+
+
+def read_through(folder: Path) -> None:
+    """Read every table to its end; a faulty one is left to whoever imports it."""
+    for path in folder.rglob("*"):
+        if path.suffix in _READERS and path.is_file():
+            with suppress(ValueError, csv.Error, pa.ArrowInvalid):
+                for _row in _READERS[path.suffix](path):
+                    pass
+
+
+def unpack(path: Path, folder: Path, limit: int) -> Path:
+    """Unpack the zip ``path`` into ``folder``; the folder of the release, which may lie deeper.
+
+    DomainError for what is no zip, leads outside, or has more than ``limit`` bytes unpacked.
+    """
+    folder.mkdir()
+    with path.open("rb") as file:
+        if zip_directory(file) > DIRECTORY:
+            raise DomainError(f"The zip holds more than {ENTRIES_LIMIT:,} files.", code="zip")
+    try:
+        with zipfile.ZipFile(path) as packed:
+            entries = [entry for entry in packed.infolist() if not entry.is_dir()]
+            if len(entries) > ENTRIES_LIMIT:
+                raise DomainError(f"The zip holds more than {ENTRIES_LIMIT:,} files.", code="zip")
+            left = min(limit, shutil.disk_usage(folder).free // 2)
+            for entry in entries:
+                left -= _unpack_entry(packed, entry, folder, left)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
+        raise DomainError("The file is no zip that can be read.", code="zip") from error
+    while len(inside := [member for member in folder.iterdir() if member.name != "__MACOSX"]) == 1:
+        if not inside[0].is_dir() or inside[0].name in ("data", "specific", "spedific", "general"):
+            break
+        folder = inside[0]
+    return folder
+
+
+def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int) -> int:
+    """Write one entry of at most ``left`` bytes; how many it has."""
+    name = PurePosixPath(entry.filename)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or "\0" in entry.filename:
+        raise DomainError("The zip holds a path that leads outside of it.", code="zip")
+    target = folder.joinpath(*name.parts)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    size = 0
+    with packed.open(entry) as source, target.open("wb") as sink:
+        while piece := source.read(PIECE):
+            size += len(piece)
+            if size > left:
+                raise DomainError("The zip is too large when it is unpacked.", code="zip")
+            sink.write(piece)
+    return size

@@ -1,15 +1,13 @@
 """Makes a study of a release's folder, ours or a published one, whatever its layout.
 
-One that comes as a zip through the page or the API is a job: a worker unpacks and imports it, and
-its file is deleted when that has ended.
+One that comes as a zip through the page or the API is a job: a process of its own unpacks it and
+reads its tables through, a worker imports what it let pass, and the file is deleted.
 """
 
 import hashlib
-import shutil
-import zipfile
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import cast
 
 from django.core.files.uploadedfile import UploadedFile
@@ -17,7 +15,7 @@ from django.db import transaction
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.core import audit, jobs, sharing
+from annotation.core import audit, foreign, jobs, sharing
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import chunks, silent
 from annotation.core.uploads import PIECE, Uploads, scratch_folder
@@ -296,8 +294,9 @@ def _store_task(study: Study, name: str, kind: str, wanted: dict) -> None:
 
 UPLOADS = Uploads("release-imports")
 FILE_LIMIT = 1 << 30
-CONTENT_LIMIT = 4 << 30
-ENTRIES_LIMIT = 20_000
+READER = "annotation.datasets.release_files:messages"
+# What unpacking and reading the smallest may take, of which Arrow alone takes some.
+ROOM = 128 * foreign.MB
 
 
 def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
@@ -357,47 +356,9 @@ def _import(job: ReleaseImport) -> tuple[Study, dict]:
     sent = sharing.gathered(UPLOADS.path_of(job.public_id.hex))
     with sent as path, scratch_folder() as folder, transaction.atomic():
         new = not Study.objects.filter(slug=job.slug).exists()
-        report = import_release(unpack(path, folder), job.slug, by=job.by)
+        ((release,),) = foreign.read_foreign(READER, path, folder, ROOM)
+        report = import_release(Path(release), job.slug, by=job.by)
         study = Study.objects.get(slug=job.slug)
         if new and job.by:
             Membership.objects.create(study=study, user=job.by, role=Role.ADMINISTRATOR)
         return study, report
-
-
-def unpack(path: Path, folder: Path) -> Path:
-    """Unpack the zip ``path`` into ``folder``; the folder of the release, which may lie deeper.
-
-    DomainError for what is no zip, leads outside, or is larger than CONTENT_LIMIT unpacked.
-    """
-    try:
-        with zipfile.ZipFile(path) as packed:
-            entries = [entry for entry in packed.infolist() if not entry.is_dir()]
-            if len(entries) > ENTRIES_LIMIT:
-                raise DomainError(f"The zip holds more than {ENTRIES_LIMIT:,} files.")
-            left = min(CONTENT_LIMIT, shutil.disk_usage(folder).free // 2)
-            for entry in entries:
-                left -= _unpack_entry(packed, entry, folder, left)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError) as error:
-        raise DomainError("The file is no zip that can be read.", code="zip") from error
-    while len(inside := [member for member in folder.iterdir() if member.name != "__MACOSX"]) == 1:
-        if not inside[0].is_dir() or inside[0].name in ("data", "specific", "spedific", "general"):
-            break
-        folder = inside[0]
-    return folder
-
-
-def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path, left: int) -> int:
-    """Write one entry of at most ``left`` bytes; how many it has."""
-    name = PurePosixPath(entry.filename)
-    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename or "\0" in entry.filename:
-        raise DomainError("The zip holds a path that leads outside of it.", code="zip")
-    target = folder.joinpath(*name.parts)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    size = 0
-    with packed.open(entry) as source, target.open("wb") as sink:
-        while piece := source.read(PIECE):
-            size += len(piece)
-            if size > left:
-                raise DomainError("The zip is too large when it is unpacked.", code="zip")
-            sink.write(piece)
-    return size

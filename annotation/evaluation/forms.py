@@ -1,5 +1,4 @@
 from collections.abc import Collection, Iterable, Sequence
-from io import BytesIO
 from typing import Any, cast
 
 from django import forms
@@ -82,8 +81,8 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[
                 self.add_error("file", _("Choose a file of answers."))
             return data
         with refusals.in_form(self):
-            stream = BytesIO(sent.encode()) if isinstance(sent, str) else sent
-            data["rows"] = systems.of_stream(stream)
+            read = systems.of_text if isinstance(sent, str) else systems.uploaded
+            data["rows"] = read(sent)
         data["answers"] = systems.as_text(data["rows"])
         if len(data["answers"].encode()) > PAGE_BYTES:
             raise forms.ValidationError(

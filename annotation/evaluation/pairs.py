@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core import records
+from annotation.core import foreign, records
 from annotation.core.errors import DomainError
 from annotation.datasets import papers
 from annotation.datasets.records import as_texts
@@ -342,7 +342,7 @@ def of_pairs(pairs: list[Pair], scores: dict[str, float]) -> tuple[np.ndarray, n
 def _scores(path: Path, columns: Sequence[str]) -> Iterator[tuple[tuple, float]]:
     faults: list[str] = []
     seen: dict[tuple, float] = {}
-    for line, row in records.of_file(path, ScoresError, records.columns(columns, columns)):
+    for line, row in foreign.rows_at(path, ScoresError, records.columns(columns, columns)):
         try:
             key, score = _row(row, columns)
             if seen.setdefault(key, score) != score:

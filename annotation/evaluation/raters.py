@@ -26,9 +26,8 @@ from django.utils import translation
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates.calls import parsed
-from annotation.core import audit, schema
+from annotation.core import audit, foreign, schema
 from annotation.core.errors import DomainError
-from annotation.core.records import json_lines
 from annotation.evaluation import choices
 from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run, Verdict
@@ -422,12 +421,8 @@ def import_verdicts(study: Study, path: Path | str) -> dict:
     ``models``. Raises BundleError with the faults, file and line.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as stream:
-            rows = read_rows(json_lines(stream), path.name, VerdictRow)
-    except OSError as error:
-        words = (error.strerror or "it cannot be read").lower()
-        raise BundleError([f"{path}: {words}"]) from error
+    lines = foreign.rows_at(path, lambda words: BundleError([words]))
+    rows = read_rows(lines, path.name, VerdictRow)
     # Two imports into one study take turns.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     new = _new(study, rows, path.name)

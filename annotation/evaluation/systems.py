@@ -5,16 +5,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
 
+from django.core.files.uploadedfile import UploadedFile
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.candidates import clean, endpoints
 from annotation.candidates.strategies import Brief, Prompt, Strategy
-from annotation.core import records
+from annotation.core import foreign, records
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked
 from annotation.evaluation.asking import Question
@@ -89,19 +90,21 @@ def of_measurement(wanted: Measurement, answers: list[list[str]]) -> System | No
 
 def of_file(path: Path) -> list[list[str]]:
     """The answers in a file of JSON lines or CSV. Raises AnswersError."""
-    return _answers(records.of_file(path, AnswersError, _header))
+    return _answers(foreign.rows_at(path, AnswersError, _header))
 
 
-def of_stream(stream: BinaryIO) -> list[list[str]]:
-    """The answers in an uploaded file. Raises AnswersError."""
-    try:
-        return _answers(records.read_records(stream, _header))
-    except records.RecordsError as error:
-        raise AnswersError(error.sentence) from error
+def uploaded(file: UploadedFile) -> list[list[str]]:
+    """The answers in a file that a form sent. Raises AnswersError and ForeignFileError."""
+    return _answers(foreign.rows(file, _header))
+
+
+def of_text(text: str) -> list[list[str]]:
+    """The answers that ``as_text`` wrote. Raises AnswersError."""
+    return _answers(records.json_lines(BytesIO(text.encode())))
 
 
 def as_text(answers: list[list[str]]) -> str:
-    """JSON lines that ``of_stream`` reads as ``answers``."""
+    """JSON lines that ``of_text`` reads as ``answers``."""
     rows = (dict(zip(COLUMNS, answer, strict=True)) for answer in answers)
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 

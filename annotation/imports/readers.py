@@ -10,7 +10,6 @@ import codecs
 import csv
 import gzip
 import io
-import os
 import re
 import shutil
 import zipfile
@@ -27,7 +26,14 @@ from django.utils.translation import gettext as _
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 from annotation.core import records
-from annotation.core.foreign import ForeignFileError, Limits, too_large, uncounted, zip_directory
+from annotation.core.foreign import (
+    ForeignFileError,
+    Limits,
+    check_footer,
+    too_large,
+    uncounted,
+    zip_directory,
+)
 from annotation.core.foreign import line as written
 
 SAMPLE = 65_536
@@ -37,8 +43,6 @@ ROW_CELLS = 16
 UNREADABLE = 10_000
 # Few: one word of a dictionary may be a megabyte in each.
 PARQUET_ROWS = 16
-# Bytes that say where the columns lie: Arrow unfolds them to thirty times as much.
-FOOTER_LIMIT = 4 * 2**20
 # Levels of a JSON file; those of a record are fewer (core.records).
 NESTED_LIMIT = 100
 # How many times its own size a compressed file may unfold to, from 10 MB on.
@@ -339,11 +343,8 @@ def _parquet(path: Path, scratch: Scratch) -> Source:
                     number += 1
                     yield number, {key: _plain(value) for key, value in row.items()}
 
-    with broken(), path.open("rb") as file:
-        file.seek(-8, os.SEEK_END)
-        end = file.read()
-        if end[4:] == b"PAR1" and int.from_bytes(end[:4], "little") > FOOTER_LIMIT:
-            raise ForeignFileError(_("The Parquet file has too many columns or row groups."))
+    with broken():
+        check_footer(path)
     with broken(), pq.ParquetFile(path) as table:
         if len(table.schema_arrow) > scratch.limits.columns:
             raise _too_wide(scratch.limits)
@@ -473,6 +474,9 @@ def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Sour
                 archive.extract(entry, scratch.folder)
             root = min(roots, key=lambda entry: len(Path(entry.filename).parts))
             folder = (scratch.folder / root.filename).parent
+            with uncounted():
+                from annotation.datasets.release_files import read_through
+            read_through(folder)
             return Source(format_, lambda: iter(()), folder=folder)
     tables = [entry for entry in entries if entry.filename.lower().endswith(TABLE_ENDINGS)]
     tables.sort(key=lambda entry: entry.filename)

@@ -16,7 +16,6 @@ from annotation.studies.bundle_rows import Attribute, Persona, Row, check_id
 from annotation.studies.models import Study
 
 UPLOAD_LIMIT = 20 * 1024 * 1024
-READER = "annotation.core.records:messages"
 TEXT_LIMIT = 20_000
 
 
@@ -134,8 +133,7 @@ class UploadForm(forms.Form):
             set(self.study.personas.values_list("external_id", flat=True)) if self.study else None
         )
         try:
-            lines = foreign.read_upload(READER, file)
-            rows = read_rows(lines, file.name, self.row_type, personas)
+            rows = read_rows(foreign.rows(file), file.name, self.row_type, personas)
         except BundleError as refusal:
             self.faults = refusal.faults
             raise forms.ValidationError(_("Nothing was imported.")) from refusal

@@ -21,6 +21,8 @@ TABLE = "annotation.imports.readers:messages"
 HISTORY = "annotation.histories.formats:messages"
 DOCUMENT = "annotation.candidates.reading:messages"
 MODEL = "annotation.core.learned:messages"
+DEFINITION = "annotation.core.records:json_text"
+RELEASE = "annotation.datasets.release_files:messages"
 SPREADSHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -355,11 +357,35 @@ def models() -> Iterator[Case]:
     yield "of a gigabyte", lambda: zipped(**{"weights.npy": 1_000 * MB * b" "})
 
 
+def definitions() -> Iterator[Case]:
+    yield "definition of a million keys", json_keys
+    yield "definition of a million lists", lambda: b'{"tasks":[' + 1_000_000 * b"[]," + b"1]}"
+    yield "definition of half a surrogate", lambda: b'{"title": "\\ud800"}'
+    yield "definition that is a list", lambda: b"[]"
+
+
+def releases() -> Iterator[Case]:
+    for name in ("../pairs.csv", "/pairs.csv", "pairs\\a.csv"):
+        yield f"release with the name {name!r}", lambda n=name: renamed(n)
+    for count in (100_000, 1_000_000):
+        yield f"release of {count:,} entries", lambda n=count: listed(n)
+    yield (
+        "release with Parquet of 60,000 columns",
+        lambda: zipped(**{"pairs.parquet": parquet(**{f"c{n}": [1] for n in range(60_000)})}),
+    )
+    yield (
+        "release whose CSV is one row of 60 MB",
+        lambda: zipped(**{"pairs.csv": b"a" + 30 * MB * b",a"}),
+    )
+
+
 READERS = {
     "table": (TABLE, [*everywhere(), *archives("rows.csv"), *tables()]),
     "history": (HISTORY, [*everywhere(), *archives("conversations.json"), *histories()]),
     "document": (DOCUMENT, [*everywhere("braces"), *documents()]),
     "model": (MODEL, [*models()]),
+    "definition": (DEFINITION, [*everywhere(), *definitions()]),
+    "release": (RELEASE, [*everywhere("braces"), *releases()]),
 }
 FILES = {
     f"{kind}: {name}": (reader, make)

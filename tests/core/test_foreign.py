@@ -10,10 +10,16 @@ import pytest
 from annotation.candidates import documents
 from annotation.core import foreign
 from annotation.core.foreign import MB, Limits
+from annotation.datasets import release_import
 from annotation.histories import ingest
-from tests.core.hostile import DOCUMENT, FILES, HISTORY, MODEL, TABLE
+from tests.core.hostile import DEFINITION, DOCUMENT, FILES, HISTORY, MODEL, RELEASE, TABLE
 
-ROOMS = {TABLE: foreign.ROOM, HISTORY: ingest.ROOM, DOCUMENT: documents.ROOM, MODEL: foreign.ROOM}
+ROOMS = {
+    HISTORY: ingest.ROOM,
+    DOCUMENT: documents.ROOM,
+    RELEASE: release_import.ROOM,
+    **dict.fromkeys((TABLE, MODEL, DEFINITION), foreign.ROOM),
+}
 # Of one file, whatever else the machine does meanwhile.
 SECONDS, MEMORY = 2, 300 * MB
 # Reads each file in a fork of one process that has imported the readers, and prints how it ended.

@@ -332,9 +332,9 @@ def test_the_api_takes_a_zip_and_tells_how_it_stands(cast, tea, _data, client):
     ],
 )
 def test_a_file_that_cannot_be_imported_leaves_a_sentence_and_no_study(
-    cast, tea, _data, monkeypatch, files, sentence
+    cast, tea, _data, settings, files, sentence
 ):
-    monkeypatch.setattr(release_import, "CONTENT_LIMIT", 1_000_000)
+    settings.IMPORT_UNPACKED_BYTES = 1_000_000
     file = packed(files) if files else SimpleUploadedFile("r.zip", b"PK\x03\x04 no zip")
     job = release_import.request_import(file, "brought", cast.person("Carol"))
     tasks.import_upload(job.pk)

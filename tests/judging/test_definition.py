@@ -39,7 +39,7 @@ def full(cast, tea):
 
 def test_a_definition_makes_the_same_study_again(full, cast):
     told = definition_of(full)
-    made = make(json.dumps(told | {"slug": "again"}).encode(), cast.person("Carol"))
+    made = make(json.dumps(told | {"slug": "again"}), cast.person("Carol"))
     assert definition_of(made) == told | {"slug": "again"}
     assert (made.edit_hours, str(made.pay_per_hour), made.translations["ko"]["title"]) == (
         *(5, "12.50"),

@@ -1,6 +1,5 @@
 """What a step of generation is: something that a model proposes and people review."""
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,6 +15,7 @@ from annotation.accounts.models import User
 from annotation.candidates import wording
 from annotation.candidates.models import Proposal
 from annotation.candidates.strategies import Prompt
+from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.schema import LINES_LIMIT, asked, built
 from annotation.personas.models import Persona
@@ -59,9 +59,9 @@ def texts_of(lines: Iterable[str]) -> list[str]:
         line = line.strip()
         if line.startswith("{"):
             try:
-                value = json.loads(line)
+                value = records.parse(line.encode())
                 line = value.get("text") or value.get("prompt") or ""
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 raise DomainError(gettext("A line is no JSON object."), code="texts") from error
             if not isinstance(line, str):
                 raise DomainError(gettext("A line has no text."), code="texts")

@@ -26,7 +26,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import retrieve
 from annotation.candidates.models import Candidate
-from annotation.core import audit, downloads, refusals
+from annotation.core import audit, downloads, foreign, refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.pages import show
 from annotation.core.schema import asked, fields_of, form_of
@@ -119,17 +119,23 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int | str | None) else str(value)
 
 
-def read_definition(definition: bytes | dict) -> Bundle:
+def read_definition(definition: str | dict) -> Bundle:
     """A definition that somebody sends, checked; BundleError says what is wrong."""
     if isinstance(definition, dict):
-        definition = json.dumps(definition, ensure_ascii=False).encode()
+        definition = json.dumps(definition, ensure_ascii=False)
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "study.json").write_bytes(definition)
+        (Path(folder) / "study.json").write_text(definition, "utf-8", newline="")
         return bundles.load_bundle(folder)
 
 
+def text_in(file: UploadedFile | Path) -> str:
+    """The definition in a file; ForeignFileError where it holds no JSON object, and OSError."""
+    ((text,),) = foreign.read("annotation.core.records:json_text", file)
+    return text
+
+
 @transaction.atomic
-def make(definition: bytes | dict, by: User | None) -> Study:
+def make(definition: str | dict, by: User | None) -> Study:
     """A new study of a definition, whose administrator is ``by``; Conflict where it is there."""
     bundle = read_definition(definition)
     slug = bundle.study["slug"]
@@ -262,7 +268,7 @@ def _from_file(request: UserRequest, file: UploadedFile) -> HttpResponse:
     with refusals.as_message(request):
         if (file.size or 0) > DEFINITION_LIMIT:
             raise DomainError(_("The file is larger than 10 MB: it is no definition."))
-        study = make(file.read(), request.user)
+        study = make(text_in(file), request.user)
         return redirect("overview", study.slug)
     return redirect("study-new")
 

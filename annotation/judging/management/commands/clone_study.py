@@ -33,7 +33,7 @@ class Command(RefusingCommand):
         """Make the study, and print its slug; or print the definition."""
         if options["file"]:
             try:
-                sent = options["file"].read_bytes()
+                sent = definition.text_in(options["file"])
             except OSError as error:
                 raise CommandError(f"The file cannot be read: {error.strerror}.") from error
             self.stdout.write(definition.make(sent, None).slug)
