@@ -20,6 +20,7 @@ class NewToken:
 
     days: int | None = asked(_("Valid for how many days"), None, ge=1, le=ApiToken.LONGEST_DAYS)
     scopes: list[str] = asked(_("What it may do"), [], choices=ApiToken.SCOPES, flag="scope")
+    study: str = asked(_("In which study"), "")
 
 
 SHAPE = (KeyError, TypeError, ValueError, AttributeError)

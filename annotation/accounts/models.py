@@ -93,6 +93,11 @@ class ApiToken(models.Model):
         return hashlib.sha256(key.encode()).hexdigest()
 
     @classmethod
+    def studies_of(cls, user: User) -> Any:
+        """The studies that a token of ``user`` may be limited to."""
+        return cls._meta.get_field("study").related_model.objects.visible_to(user)
+
+    @classmethod
     def issue(
         cls,
         user: User,

@@ -56,14 +56,6 @@ addresses = Addresses.as_view()
 
 
 class TokenForm(form_of(NewToken)):  # type: ignore[misc] # made of the schema
-    study = forms.ModelChoiceField(
-        label=gettext_lazy("In which study"),
-        queryset=None,
-        to_field_name="slug",
-        required=False,
-        empty_label=gettext_lazy("all of mine"),
-    )
-
     def __init__(self, user: User, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for name in ("days", "scopes"):
@@ -71,9 +63,13 @@ class TokenForm(form_of(NewToken)):  # type: ignore[misc] # made of the schema
         self.fields["days"].initial = 90
         # What is most private is added by whoever wants it.
         self.fields["scopes"].initial = [name for name in ApiToken.SCOPES if name != "history"]
-        study: Any = ApiToken._meta.get_field("study").related_model
-        chooser: Any = self.fields["study"]
-        chooser.queryset = study.objects.visible_to(user).order_by("title")
+        self.fields["study"] = forms.ModelChoiceField(
+            label=self.fields["study"].label,
+            queryset=ApiToken.studies_of(user).order_by("title"),
+            to_field_name="slug",
+            required=False,
+            empty_label=_("all of mine"),
+        )
 
 
 @require_http_methods(["GET", "POST"])

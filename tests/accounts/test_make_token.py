@@ -1,6 +1,7 @@
 """`make_token` prints a token alone."""
 
 import pytest
+from django.core.management.base import CommandError
 
 from annotation.accounts.models import ApiToken
 from tests.commands import run
@@ -17,3 +18,13 @@ def test_a_token_is_printed_alone_and_stored_as_a_digest(ann):
         ann,
         7,
     )
+
+
+def test_a_token_has_the_scopes_and_the_study_that_are_asked(ann, tea, cast):
+    run("make_token", "ann@example.org", "--scope", "read", "--scope", "judge", "--study", "tea")
+    token = ApiToken.objects.get()
+    assert (token.scopes, token.study, token.expires_at) == (["read", "judge"], tea, None)
+    cast.study("rain")
+    with pytest.raises(CommandError, match="has no study rain"):
+        run("make_token", "ann@example.org", "--study", "rain")
+    assert ApiToken.objects.count() == 1

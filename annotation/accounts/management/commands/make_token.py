@@ -8,7 +8,7 @@ from django.db import transaction
 from annotation.accounts.forms import NewToken
 from annotation.accounts.models import ApiToken, User
 from annotation.core import audit
-from annotation.core.schema import add_arguments
+from annotation.core.schema import add_arguments, built, taken
 
 
 class Command(BaseCommand):
@@ -21,15 +21,19 @@ class Command(BaseCommand):
         parser.add_argument("email", metavar="EMAIL", nargs="+", help="address of an account")
         add_arguments(parser, NewToken)
 
-    def handle(self, *args: Any, email: str, days: int, scopes: list[str], **options: Any) -> None:
-        """Print the tokens alone, in the accounts' order; none where an account is missing."""
+    def handle(self, *args: Any, email: str, **options: Any) -> None:
+        """Print the tokens alone, in the accounts' order; none where one cannot be made."""
+        wanted = built(NewToken, taken(NewToken, options))
         keys = []
         with transaction.atomic():
             for address in email if isinstance(email, list) else [email]:
                 user = User.objects.filter(email__iexact=address.strip(), is_active=True).first()
                 if user is None:
                     raise CommandError(f"There is no account {address}.")
-                token, key = ApiToken.issue(user, days, scopes=scopes)
+                study = ApiToken.studies_of(user).filter(slug=wanted.study).first()
+                if wanted.study and study is None:
+                    raise CommandError(f"{address} has no study {wanted.study}.")
+                token, key = ApiToken.issue(user, wanted.days, scopes=wanted.scopes, study=study)
                 audit.record(None, "token.make", token, user=user.pk)
                 keys.append(key)
         self.stdout.write("\n".join(keys))
