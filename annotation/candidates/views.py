@@ -240,8 +240,7 @@ def step(request: UserRequest, study: Study, name: str) -> HttpResponse:
             context["plan"] = generate.plan(study, name, data["options"], endpoint=data["endpoint"])
             newest = study.runs.aggregate(n=Max("pk", default=0))["n"]
             context["form"] = _filled(form, name, newest)
-    status = 400 if form.errors else 200
-    return render(request, "candidates/step.html", context, status=status)
+    return show(request, "candidates/step.html", context)
 
 
 def _filled(form: StepForm, name: str, newest: int) -> StepForm:
@@ -555,10 +554,9 @@ def _sources_page(
         "files": files,
         "under_way": any(file.status in (REQUESTED, RUNNING) for file in files),
     }
-    wrong = form.errors or upload_form.errors
     # While a file is being read the page asks for the list of files alone.
-    part, status = ("", 400) if wrong else ("files", 200)
-    return whole_or_part(request, "candidates/sources.html", part, context, status)
+    part = "" if form.errors or upload_form.errors else "files"
+    return whole_or_part(request, "candidates/sources.html", part, context)
 
 
 @study_page(policies.generation.may_run, "GET", "POST")

@@ -34,17 +34,17 @@ def done(request: HttpRequest, sentence: str, to: str, *args: Any) -> HttpRespon
     return redirect(to, *args)
 
 
-def show(request: HttpRequest, template: str, context: dict) -> HttpResponse:
-    """The page of ``template``, with the status of the ``context``'s ``refusal``, where it has one.
+def status_of(context: dict) -> int:
+    """That of the ``refusal`` in a page's context, if there is one; 400 where a form has errors."""
+    if isinstance(context.get("refusal"), DomainError):
+        return context["refusal"].status
+    forms = (value for value in context.values() if isinstance(value, BaseForm))
+    return 400 if any(form.errors for form in forms) else 200
 
-    Where a form of the ``context`` has errors the status is 400.
-    """
-    forms = [value for value in context.values() if isinstance(value, BaseForm)]
-    status = 400 if any(form.errors for form in forms) else 200
-    refusal = context.get("refusal")
-    if isinstance(refusal, DomainError):
-        status = refusal.status
-    return render(request, template, context, status=status)
+
+def show(request: HttpRequest, template: str, context: dict) -> HttpResponse:
+    """The page of ``template``, with ``status_of`` the context."""
+    return render(request, template, context, status=status_of(context))
 
 
 def page_of(rows: QuerySet, size: int, number: str | None) -> Page:
@@ -68,12 +68,12 @@ def is_seen(request: HttpRequest) -> bool:
 
 
 def whole_or_part(
-    request: HttpRequest, template: str, part: str, context: dict, status: int = 200
+    request: HttpRequest, template: str, part: str, context: dict, status: int = 0
 ) -> HttpResponse:
     """The page of ``template``; its partial ``part`` alone where htmx asks and one is named."""
     if part and request.headers.get("HX-Request") == "true":
         template = f"{template}#{part}"
-    response = render(request, template, context, status=status)
+    response = render(request, template, context, status=status or status_of(context))
     patch_vary_headers(response, ["HX-Request"])
     return response
 
@@ -224,7 +224,6 @@ class Listing:
         rows: QuerySet,
         template: str,
         context: dict,
-        status: int = 200,
     ) -> HttpResponseBase:
         """The page of ``template`` with the list that the address asks for, or its CSV file."""
         form = self.form(request.GET, study)
@@ -250,5 +249,4 @@ class Listing:
             "list_others": [form[name] for name in form.fields if name not in ("q", *self.first)],
             "filtered": form.is_valid() and any(form.values.values()),
         }
-        status = 400 if form.errors else status
-        return render(request, template, context | listed, status=status)
+        return show(request, template, context | listed)

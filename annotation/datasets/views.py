@@ -44,8 +44,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
     context |= {"measured": layouts.measured(), "key": check.public_key()}
     # While a release is being written the page asks for its list alone.
     part = "" if request.method == "POST" else "list"
-    status = 400 if form.errors else 200
-    return whole_or_part(request, "datasets/releases.html", part, context, status)
+    return whole_or_part(request, "datasets/releases.html", part, context)
 
 
 def _progress(page: Iterable[Release]) -> dict:

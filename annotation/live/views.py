@@ -95,8 +95,7 @@ def _page(request: UserRequest, study: Study, refusal: DomainError | None = None
         "refusal": refusal,
         "typed": request.POST.get("text", "") if refusal else current.draft if current else "",
     }
-    status = refusal.status if refusal else 200
-    return whole_or_part(request, "live/talk.html", "talk", context, status)
+    return whole_or_part(request, "live/talk.html", "talk", context)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

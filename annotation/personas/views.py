@@ -72,8 +72,7 @@ def _list(
         attributes_held=Count("attributes", distinct=True),
     )
     context = {"form": form, "attributes_form": attributes_form, "count": rows.count()}
-    status = 400 if form.errors or attributes_form.errors else 200
-    return LIST.answer(request, study, rows, "personas/personas.html", context, status)
+    return LIST.answer(request, study, rows, "personas/personas.html", context)
 
 
 def _with_reasons(personas: list[Persona]) -> list[Persona]:

@@ -79,8 +79,7 @@ def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) ->
     left = study.candidates.filter(purpose="answer", status="done", query__text="").count()
     context = {"form": form, "left": left, "count": current.count(), "examples_form": pool}
     context["examples"] = study.examples.order_by("pk")
-    status = 400 if form.errors or pool.errors else 200
-    return LIST.answer(request, study, rows, "queries/queries.html", context, status)
+    return LIST.answer(request, study, rows, "queries/queries.html", context)
 
 
 @study_page(policies.query.may_change, "GET", "POST")

@@ -290,10 +290,9 @@ def _people(
         "invitations": members.valid_invitations().filter(study=study).order_by("-pk"),
         "codes": study.codes.filter(revoked_at=None, expires_at__gt=timezone.now()).order_by("-pk"),
     }
-    status = 400 if invite.errors or code_form.errors else 200
     # Participants of a crowd have a page of their own.
     rows = study.memberships.filter(left_at=None, user__crowd_entry=None).select_related("user")
-    return MEMBERS.answer(request, study, rows, "studies/people.html", context, status)
+    return MEMBERS.answer(request, study, rows, "studies/people.html", context)
 
 
 @study_page(policies.member.may_manage, "POST")

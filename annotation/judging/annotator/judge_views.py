@@ -247,8 +247,7 @@ def _judged_page(
         "typed": typed,
         **present.form(shown, typed),
     }
-    status = refusal.status if refusal else 200
-    return whole_or_part(request, "judging/judged.html", "judge", context, status)
+    return whole_or_part(request, "judging/judged.html", "judge", context)
 
 
 def _typed(data: QueryDict) -> dict:
@@ -355,8 +354,7 @@ def _page(
             "completion": request.user.worker
             and crowd.completion(request.user, study, desk.done, nothing_left=True),
         }
-    status = refusal.status if refusal else 200
-    return whole_or_part(request, "judging/judge.html", "judge", context, status)
+    return whole_or_part(request, "judging/judge.html", "judge", context)
 
 
 def _shown(study: Study, slot_id: UUID, annotator: User) -> present.Shown:
