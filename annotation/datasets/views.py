@@ -18,18 +18,16 @@ from annotation.core.pages import show, whole_or_part
 from annotation.datasets import check, folders, freeze, layouts, release_import, tasks, withdrawals
 from annotation.datasets.choices import ReleaseForm, ReleaseUploadForm
 from annotation.datasets.models import Release, ReleaseImport
-from annotation.studies.access import may_create, member_of, study_for, study_page
+from annotation.studies.access import may_create, member_of, study_page
 from annotation.studies.models import Study
 
 PAGE = 20
 UNDER_WAY = (Release.Status.REQUESTED, Release.Status.RUNNING)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def releases(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.release.may_read, "GET", "POST", post=policies.release.may_freeze)
+def releases(request: UserRequest, study: Study) -> HttpResponse:
     """A study's releases, newest first, and the form that asks for the next one."""
-    may = policies.release.may_freeze if request.method == "POST" else policies.release.may_read
-    study = study_for(request.user, slug, may)
     form = ReleaseForm(request.POST or None, initial=freeze.suited(study))
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
@@ -37,7 +35,7 @@ def releases(request: UserRequest, slug: str) -> HttpResponse:
             tasks.notify(release.pk)
             words = _("Release %(n)d is being written.") % {"n": release.version}
             messages.success(request, words)
-            return redirect("releases", slug)
+            return redirect("releases", study.slug)
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
     deletes = policies.release.may_delete(member_of(request.user, study))
     context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}

@@ -8,7 +8,6 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -30,7 +29,7 @@ from annotation.evaluation import (
 )
 from annotation.evaluation.forms import DrawForm, EvaluationForm, RaterForm, SystemForm
 from annotation.evaluation.models import Run
-from annotation.studies.access import member_of, study_for, study_page
+from annotation.studies.access import member_of, study_page
 from annotation.studies.models import Study
 from annotation.studies.survey import LEAST
 from annotation.votes import counting
@@ -46,14 +45,12 @@ TYPES = {
 }
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def gap_report(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.run.may_read, "GET", "POST", post=policies.run.may_start)
+def gap_report(request: UserRequest, study: Study) -> HttpResponse:
     """How people and models judge the same items.
 
     A POST shows what asking a model costs; a confirmed one has workers ask it.
     """
-    may = policies.run.may_start if request.method == "POST" else policies.run.may_read
-    study = study_for(request.user, slug, may)
     form = RaterForm(
         request.POST if request.method == "POST" else None,
         servers=configured_servers(request),
@@ -65,7 +62,7 @@ def gap_report(request: UserRequest, slug: str) -> HttpResponse:
             wanted = runs.rating(study, form.schema)
             if form.cleaned_data["confirmed"]:
                 _start(wanted, request, _("The model is being asked."))
-                return redirect("gap", slug)
+                return redirect("gap", study.slug)
             expected = wanted.expected
     context = {
         "study": study,
@@ -86,18 +83,16 @@ def _start(wanted: runs.Wanted, request: UserRequest, words: str) -> None:
     messages.success(request, words)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def estimated(request: UserRequest, slug: str, task: str) -> HttpResponse:
+@study_page(policies.run.may_read, "GET", "POST", post=policies.batch.may_change)
+def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What a task's votes say, with and without each model's verdicts; a POST draws items."""
-    may = policies.batch.may_change if request.method == "POST" else policies.run.may_read
-    study = study_for(request.user, slug, may)
     form = DrawForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         with refusals.in_form(form):
             drawn = draws.draw(study, draws.Round(task=task, **form.values), request.user)
             words = _("%(items)d items are drawn, for %(slots)d votes.")
             messages.success(request, words % {"items": drawn.items, "slots": drawn.slots})
-            return redirect("estimates", slug, task)
+            return redirect("estimates", study.slug, task)
     question, left_out = request.GET.get("question", ""), "without_proposals" in request.GET
     context: dict[str, Any] = {"study": study, "task": task, "question": question, "cap": CAP}
     context |= {"form": form, "half_width": draws.PLANNED} | draws.state(study, task)
@@ -189,11 +184,9 @@ def _go_on(run: Run, request: UserRequest) -> None:
         messages.success(request, _("The model is being asked."))
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
+@study_page(policies.run.may_read, "GET", "POST", post=policies.run.may_start)
+def models(request: UserRequest, study: Study, version: int) -> HttpResponse:
     """Who stands where on a release; a POST shows what a run costs, a confirmed one starts it."""
-    may = policies.run.may_start if request.method == "POST" else policies.run.may_read
-    study = study_for(request.user, slug, may)
     release = get_object_or_404(Release, study=study, version=version)
     form = EvaluationForm(
         request.POST if request.method == "POST" else None,
@@ -206,7 +199,7 @@ def models(request: UserRequest, slug: str, version: int) -> HttpResponse:
             wanted = runs.of_release(release, form.schema)
             if form.cleaned_data["confirmed"]:
                 _start(wanted, request, _("The model is being asked."))
-                return redirect("models", slug, version)
+                return redirect("models", study.slug, version)
             expected = wanted.expected
     context = _standings(study, release) | {
         "form": form,

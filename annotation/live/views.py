@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_http_methods
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -19,7 +18,7 @@ from annotation.core.schema import fields_of, form_of
 from annotation.live import settings, talks
 from annotation.live.settings import Live
 from annotation.questions.base import whole_number
-from annotation.studies.access import study_for
+from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
 
@@ -37,12 +36,11 @@ class LiveForm(form_of(Live)):  # type: ignore[misc]
         self.offer("strategies", settings.usable_strategies().items())
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def talk(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.judgment.may_give, "GET", "POST")
+def talk(request: UserRequest, study: Study) -> HttpResponse:
     """The person's conversation; htmx asks for it again while answers come. POST is an act."""
-    study = study_for(request.user, slug, policies.judgment.may_give)
     if not study.consented:
-        return redirect("consent", slug)
+        return redirect("consent", study.slug)
     if request.method != "POST":
         return _page(request, study)
     try:
@@ -53,7 +51,7 @@ def talk(request: UserRequest, slug: str) -> HttpResponse:
         return HttpResponse(status=204)
     page = "judge" if opened else "talk"
     if opened or not request.htmx:
-        url = redirect(page, slug).url
+        url = redirect(page, study.slug).url
         return HttpResponse(headers={"HX-Redirect": url}) if request.htmx else redirect(url)
     return _page(request, study)
 
@@ -98,16 +96,15 @@ def _page(request: UserRequest, study: Study, refusal: DomainError | None = None
     return whole_or_part(request, "live/talk.html", "talk", context)
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def setup(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.task.may_change, "GET", "POST")
+def setup(request: UserRequest, study: Study) -> HttpResponse:
     """Whether and how people of the study talk with systems."""
-    study = study_for(request.user, slug, policies.task.may_change)
     off = "off" in request.POST
     form = LiveForm(request.POST if request.method == "POST" and not off else None, study=study)
     if off or form.is_valid():
         with refusals.in_form(form):
             settings.save_live(study, None if off else form.schema, by=request.user)
             messages.success(request, _("Saved."))
-            return redirect("talk-setup", slug)
+            return redirect("talk-setup", study.slug)
     context = {"study": study, "form": form}
     return show(request, "live/setup.html", context)

@@ -6,7 +6,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -16,14 +15,13 @@ from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
 from annotation.overview import items
 from annotation.overview.steps import figures_of, steps_of
-from annotation.studies.access import member_of, study_for
+from annotation.studies.access import member_of, study_page
 from annotation.studies.models import Study
 
 
-@require_safe
-def overview(request: UserRequest, slug: str) -> HttpResponse:
+@study_page(policies.study.may_read, "GET")
+def overview(request: UserRequest, study: Study) -> HttpResponse:
     """The steps of the study; htmx fetches them alone while something runs."""
-    study = study_for(request.user, slug, policies.study.may_read)
     figures = figures_of(study)
     steps = steps_of(study, figures, _agreement(study), request.user)
     context = {
@@ -47,11 +45,9 @@ def _agreement(study: Study) -> list[str]:
     return sentences
 
 
-@require_http_methods(["GET", "HEAD", "POST"])
-def items_table(request: UserRequest, slug: str) -> HttpResponseBase:
+@study_page(policies.batch.may_read, "GET", "POST", post=policies.batch.may_change)
+def items_table(request: UserRequest, study: Study) -> HttpResponseBase:
     """The study's items, filtered by the address; POST does something to those that are chosen."""
-    may = policies.batch.may_change if request.method == "POST" else policies.batch.may_read
-    study = study_for(request.user, slug, may)
     if request.method == "POST":
         return _act(request, study)
     acts = policies.batch.may_change(member_of(request.user, study))

@@ -61,10 +61,13 @@ def study_for(user: User, slug: str, may: Callable[[Member], bool]) -> Study:
     return study
 
 
-def study_page(may: Callable[[Member], bool], *methods: str) -> Callable:
+def study_page(
+    may: Callable[[Member], bool], *methods: str, post: Callable[[Member], bool] | None = None
+) -> Callable:
     """Decorator of a page of a study: the view gets what ``study_for`` gives in place of the slug.
 
-    ``may`` is the policy of the page, ``methods`` are all that it takes (``GET`` brings ``HEAD``).
+    ``may`` is the policy of the page, ``methods`` are all that it takes (``GET`` brings ``HEAD``),
+    ``post`` is the policy of a POST, where that is another.
     """
     taken = (*methods, "HEAD") if "GET" in methods else methods
 
@@ -72,7 +75,8 @@ def study_page(may: Callable[[Member], bool], *methods: str) -> Callable:
         @require_http_methods(taken)
         @wraps(view)
         def page(request: UserRequest, slug: str, *args: Any, **kwargs: Any) -> HttpResponseBase:
-            return view(request, study_for(request.user, slug, may), *args, **kwargs)
+            wanted = post if post and request.method == "POST" else may
+            return view(request, study_for(request.user, slug, wanted), *args, **kwargs)
 
         return page
 
