@@ -1,5 +1,3 @@
-"""`manage.py make_token EMAIL...`"""
-
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser

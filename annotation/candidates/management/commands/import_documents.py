@@ -1,5 +1,3 @@
-"""`manage.py import_documents STUDY FILE...`"""
-
 import json
 from pathlib import Path
 from typing import Any

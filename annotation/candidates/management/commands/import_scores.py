@@ -1,5 +1,3 @@
-"""`manage.py import_scores STUDY FILE`"""
-
 from annotation.candidates.scores import import_scores
 from annotation.core.records import bar
 from annotation.studies.commands import ImportCommand

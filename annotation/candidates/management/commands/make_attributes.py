@@ -1,5 +1,3 @@
-"""`manage.py make_attributes STUDY`"""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py propose STUDY STEP`"""
-
 import json
 from pathlib import Path
 from typing import Any

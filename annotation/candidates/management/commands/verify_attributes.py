@@ -1,5 +1,3 @@
-"""`manage.py verify_attributes STUDY --verifier FILE`"""
-
 import json
 from pathlib import Path
 from typing import Any

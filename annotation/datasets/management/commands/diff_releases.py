@@ -1,5 +1,3 @@
-"""`manage.py diff_releases OLD NEW`"""
-
 import json
 from pathlib import Path
 from typing import Any

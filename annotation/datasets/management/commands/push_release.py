@@ -1,5 +1,3 @@
-"""`manage.py push_release DIR REPO`"""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py review_release DIR`"""
-
 import json
 from collections import Counter
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`manage.py draw_votes STUDY --task NAME --votes N`"""
-
 import json
 from typing import Any
 

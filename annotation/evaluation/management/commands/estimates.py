@@ -1,5 +1,3 @@
-"""`manage.py estimates STUDY --task NAME`"""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py evaluate --release DIR --endpoint NAME --setting persona`"""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py gap STUDY`"""
-
 from typing import Any
 
 from annotation.evaluation import gap

@@ -1,5 +1,3 @@
-"""`manage.py import_verdicts STUDY FILE`"""
-
 from annotation.evaluation.raters import import_verdicts
 from annotation.studies.commands import ImportCommand
 from annotation.studies.models import Study

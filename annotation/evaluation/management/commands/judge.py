@@ -1,5 +1,3 @@
-"""`manage.py judge --release DIR --endpoint NAME --shots feedback`"""
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py judge_items STUDY --task NAME --endpoint NAME`"""
-
 import json
 from typing import Any
 

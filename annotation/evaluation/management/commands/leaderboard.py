@@ -1,5 +1,3 @@
-"""`manage.py leaderboard --release DIR`"""
-
 from pathlib import Path
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py train reward --release DIR --out FILE`"""
-
 import argparse
 import json
 from pathlib import Path

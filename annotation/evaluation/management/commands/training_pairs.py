@@ -1,5 +1,3 @@
-"""`manage.py training_pairs STUDY`"""
-
 import json
 from collections.abc import Iterator
 from typing import Any, cast

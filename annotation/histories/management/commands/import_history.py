@@ -1,5 +1,3 @@
-"""`manage.py import_history EMAIL FILE [--dry-run]`"""
-
 import json
 from pathlib import Path
 from typing import Any, NoReturn

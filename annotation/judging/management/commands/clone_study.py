@@ -1,5 +1,3 @@
-"""`manage.py clone_study STUDY SLUG`, `clone_study STUDY` and `clone_study --file FILE`"""
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py import_study DIR`"""
-
 import json
 from typing import Any
 

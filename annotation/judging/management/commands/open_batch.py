@@ -1,5 +1,3 @@
-"""`manage.py open_batch STUDY --task NAME`"""
-
 import json
 from dataclasses import asdict
 from typing import Any

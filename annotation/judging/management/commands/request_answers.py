@@ -1,5 +1,3 @@
-"""`manage.py request_answers STUDY --task NAME`"""
-
 import json
 from typing import Any
 

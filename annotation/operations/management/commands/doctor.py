@@ -1,5 +1,3 @@
-"""`manage.py doctor`"""
-
 import sys
 from json import dumps
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py licences`"""
-
 import re
 from importlib import metadata
 from pathlib import Path

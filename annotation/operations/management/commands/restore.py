@@ -1,5 +1,3 @@
-"""`manage.py restore FILE`"""
-
 import json
 import sys
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`manage.py conversations STUDY`"""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py split_personas STUDY --benchmark N`"""
-
 import json
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`manage.py add_member STUDY EMAIL... --role ROLE`"""
-
 import json
 import sys
 from typing import Any

@@ -1,5 +1,3 @@
-"""`manage.py survey STUDY`"""
-
 import json
 from pathlib import Path
 from typing import Any

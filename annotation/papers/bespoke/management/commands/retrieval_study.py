@@ -1,5 +1,3 @@
-"""`manage.py retrieval_study STUDY`"""
-
 import json
 from typing import Any
 

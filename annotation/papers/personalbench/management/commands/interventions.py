@@ -1,5 +1,3 @@
-"""`manage.py interventions --release DIR`"""
-
 import json
 from pathlib import Path
 from typing import Any
