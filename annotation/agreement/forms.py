@@ -1,5 +1,5 @@
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -7,12 +7,10 @@ from django.utils.translation import gettext_lazy as _
 from annotation.agreement.statistics.tiers import DEFAULT, STOPS, TierRule
 from annotation.agreement.wording import translated
 from annotation.core.schema import FractionField
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
 
-def _threshold(name: str, label: "StrOrPromise") -> FractionField:
+def _threshold(name: str, label: StrOrPromise) -> FractionField:
     return FractionField(label=label, initial=str(getattr(DEFAULT, name)))
 
 

@@ -8,22 +8,20 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext, gettext_noop
 from django.utils.translation import gettext_lazy as _
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
 
 @dataclass(frozen=True)
 class Formula:
     """One statistic. ``source`` is where its formula was published."""
 
-    name: "StrOrPromise"
+    name: StrOrPromise
     formula: str
-    meaning: "StrOrPromise"
+    meaning: StrOrPromise
     source: str
 
 

@@ -5,7 +5,7 @@ that this endpoint sees it.
 """
 
 import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -24,21 +24,18 @@ from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, w
 from annotation.core import audit, records
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, built, taken
+from annotation.core.words import StrOrPromise
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.personas.models import Attribute, Evidence
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
-
 SEND = HistoryConsent.Purpose.SEND
 WEB_SECONDS = 20
 
 
-def _declarable() -> dict[str, "StrOrPromise"]:
+def _declarable() -> dict[str, StrOrPromise]:
     return {name: by_name()[name].words for name in without_persona()}
 
 

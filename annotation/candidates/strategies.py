@@ -14,15 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django.utils.translation import gettext_lazy as _
 
 from annotation.candidates import clean
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
+from annotation.core.words import StrOrPromise
 
 # --- Messages for every call ----------------------------------------------------------------------
 
@@ -328,7 +324,7 @@ class Strategy:
 
     draft: Callable[[Brief, Ask], Draft]
     # What it shows the model, as the pages say it, and where it stands among the others.
-    words: "StrOrPromise"
+    words: StrOrPromise
     place: int = 100
     # Asked for where nobody names strategies.
     by_default: bool = False

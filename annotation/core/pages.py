@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import ValidationError
@@ -23,9 +23,7 @@ from pydantic.dataclasses import dataclass as schema
 from annotation.core import downloads
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, form_of
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
 
 def done(request: HttpRequest, sentence: str, to: str, *args: Any) -> HttpResponse:
@@ -79,8 +77,8 @@ def whole_or_part(
 
 
 def in_groups(
-    form: BaseForm, groups: Iterable[tuple["StrOrPromise", tuple[str, ...]]]
-) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
+    form: BaseForm, groups: Iterable[tuple[StrOrPromise, tuple[str, ...]]]
+) -> Iterator[tuple[StrOrPromise, list[BoundField]]]:
     """Legend and fields of each group; the first also takes what none names."""
     groups = list(groups)
     named = {name for _legend, names in groups for name in names}

@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import cache
 from math import isnan
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -23,9 +23,7 @@ from pydantic.fields import FieldInfo
 from rest_framework import serializers
 
 from annotation.core.errors import DomainError
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
 # Characters of a form's list of ids.
 WORDS_LIMIT = 20_000
@@ -34,13 +32,13 @@ LINES_LIMIT = 5_000_000
 # What a Decimal can be.
 AMOUNT: Any = {"max_digits": 12, "decimal_places": 4}
 FRACTION = re.compile(r"\d{1,6}(\.\d{1,6}|/\d{1,6})?")
-Choices = Mapping[str, "StrOrPromise"] | Callable[[], Mapping[str, "StrOrPromise"]]
+Choices = Mapping[str, StrOrPromise] | Callable[[], Mapping[str, StrOrPromise]]
 
 
 def asked(
-    title: "StrOrPromise",
+    title: StrOrPromise,
     default: Any = ...,
-    help: "StrOrPromise" = "",
+    help: StrOrPromise = "",
     *,
     choices: Choices | None = None,
     flag: str = "",
@@ -75,8 +73,8 @@ class Asked:
     optional: bool
     required: bool
     default: Any
-    title: "StrOrPromise"
-    help: "StrOrPromise"
+    title: StrOrPromise
+    help: StrOrPromise
     flag: str
     unit: str
     offered: Choices | None
@@ -85,7 +83,7 @@ class Asked:
     longest: int | None = None
 
     @property
-    def choices(self) -> list[tuple[str, "StrOrPromise"]]:
+    def choices(self) -> list[tuple[str, StrOrPromise]]:
         """The values that there are, with their words."""
         offered = self.offered() if callable(self.offered) else self.offered
         return list((offered or {}).items())
@@ -228,7 +226,7 @@ class SchemaForm(forms.Form):
         """The model of a valid form."""
         return self.model(**self.values)
 
-    def offer(self, name: str, choices: Iterable[tuple[str, "StrOrPromise"]]) -> None:
+    def offer(self, name: str, choices: Iterable[tuple[str, StrOrPromise]]) -> None:
         """Let a field be one of ``choices``, a list some of them."""
         old, many = self.fields[name], fields_of(self.model)[name].many
         kind = forms.MultipleChoiceField if many else forms.ChoiceField

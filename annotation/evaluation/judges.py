@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from django.utils.translation import gettext as _
 
 from annotation.core.errors import DomainError
+from annotation.core.words import StrOrPromise
 from annotation.datasets import papers
 from annotation.datasets.release_files import parts
 from annotation.evaluation import systems
@@ -14,9 +15,6 @@ from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run
 from annotation.evaluation.systems import Writing
 from annotation.evaluation.tables import Table
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 
 class Judged(Protocol):
@@ -34,11 +32,11 @@ class Judge(Protocol):
     """A paper's module ``judge``. Pure."""
 
     # What a model may be shown, in words; and how an endpoint may write a system's answers.
-    ARMS: dict[str, "StrOrPromise"]
-    WRITERS: dict[str, "StrOrPromise"]
+    ARMS: dict[str, StrOrPromise]
+    WRITERS: dict[str, StrOrPromise]
     # What the page says above the tables, and of their figures below them.
-    ABOUT: "StrOrPromise"
-    NOTE: "StrOrPromise"
+    ABOUT: StrOrPromise
+    NOTE: StrOrPromise
     # Names the prompts that a run asked.
     VERSION: str
     # Of a reply: for the estimate of the cost alone.

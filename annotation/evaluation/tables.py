@@ -4,18 +4,15 @@ import json
 import math
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from annotation.core import charts, downloads
+from annotation.core.words import StrOrPromise
 from annotation.evaluation.metrics import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, SETTINGS, TIERS, Pair
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 MODEL = _("Model")
 TOTAL = "Total Avg."
@@ -56,11 +53,11 @@ class Table:
     None for all. Rows that are measured on the same stand together; ``of`` is what is counted.
     """
 
-    title: "StrOrPromise"
+    title: StrOrPromise
     heads: list[str]
     rows: list[Row]
     digits: int = 1
-    first: "StrOrPromise" = MODEL
+    first: StrOrPromise = MODEL
     ranked: Set[str] | None = None
     of: str = "pairs"
 

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from pydantic import TypeAdapter
 
 from annotation.core.errors import DomainError
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
 # Every refusal of a whole file, and its sentence. None of them quotes the file.
 REFUSALS = {
@@ -60,7 +58,7 @@ OMISSIONS = {
 
 
 # What people call where a history comes from.
-NAMES: dict[str, "StrOrPromise"] = {
+NAMES: dict[str, StrOrPromise] = {
     "aistudio": "AI Studio",
     "chatgpt": "ChatGPT",
     "chrome": "Chrome",

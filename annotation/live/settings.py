@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
 
 from django.db import transaction
 from django.utils.translation import gettext as _
@@ -15,11 +14,9 @@ from annotation.candidates.strategies import answers, by_name
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, built, fields_of
+from annotation.core.words import StrOrPromise
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.studies.models import Study, TaskDefinition
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 RULES = {
     "equal": gettext_lazy("all pairs equally"),
@@ -119,7 +116,7 @@ def tasks_of(study: Study) -> list[str]:
     return [name for name, task in newest.items() if any(_shows(task, int(n)) for n in MODELS)]
 
 
-def usable_strategies() -> dict[str, "StrOrPromise"]:
+def usable_strategies() -> dict[str, StrOrPromise]:
     """{name: words} of the strategies that can answer in a conversation."""
     known = by_name()
     return {name: known[name].words for name in answers()

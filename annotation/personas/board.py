@@ -9,7 +9,6 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from django.db import transaction
@@ -22,13 +21,11 @@ from annotation.core import audit
 from annotation.core.embed import embed
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.schema import asked
+from annotation.core.words import StrOrPromise
 from annotation.personas import curate
 from annotation.personas import schema as profiles
 from annotation.personas.models import PairDecision, Persona, PersonaVersion
 from annotation.studies.models import Study
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 # A value is over-represented where it occurs so often, so many times as often as an even spread
 # over the values would have it, and in such a share of the personas.
@@ -55,7 +52,7 @@ class Dimension:
     """One way to look at personas: ``values(profile)`` are what one has in it."""
 
     name: str
-    label: "StrOrPromise"
+    label: StrOrPromise
     values: Callable[[dict], list[str]]
 
 

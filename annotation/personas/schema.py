@@ -6,23 +6,19 @@ edited as JSON. Splitting and merging an unchanged profile gives the same profil
 
 import copy
 import math
-from collections.abc import Iterable, Sequence
+import random
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
-    Rows = list[tuple[StrOrPromise, object]]
-    # What a card shows: (title, rows) per group.
-    Groups = list[tuple[StrOrPromise, Rows]]
-
-import random
-from collections.abc import Collection, Iterator
-
+Rows = list[tuple[StrOrPromise, object]]
+# What a card shows: (title, rows) per group.
+Groups = list[tuple[StrOrPromise, Rows]]
 TEXT, LINES, CHOICE = "text", "lines", "choice"
 
 
@@ -32,14 +28,14 @@ class Guided:
 
     name: str
     path: tuple[str, ...]
-    label: "StrOrPromise"
+    label: StrOrPromise
     kind: str = TEXT
     choices: tuple = ()
     # How a card that is read names the place, where the form's label asks for more.
-    heading: "StrOrPromise" = ""
+    heading: StrOrPromise = ""
 
 
-def _traits(first: tuple[str, "StrOrPromise"], second: tuple[str, "StrOrPromise"]) -> tuple:
+def _traits(first: tuple[str, StrOrPromise], second: tuple[str, StrOrPromise]) -> tuple:
     return (("", _("not said")), (first[0], first[1]), (second[0], second[1]))
 
 
@@ -143,7 +139,7 @@ _TRAITS = {
 FIELDS = tuple(guided for _, fields in GROUPS for guided in fields)
 
 
-def card(profile: dict, first: str = "") -> "Groups":
+def card(profile: dict, first: str = "") -> Groups:
     """What a reader sees of a profile: (title, [(label, value)]) per group that holds something.
 
     The groups follow CARD_GROUPS, beginning with ``first``, and fields stand as the profile has
@@ -165,13 +161,13 @@ def card(profile: dict, first: str = "") -> "Groups":
     return [(title, shown) for title, rows in groups if (shown := _filled(rows))]
 
 
-def _traits_row(fields: tuple[Guided, ...], values: dict[str, str]) -> "Rows":
+def _traits_row(fields: tuple[Guided, ...], values: dict[str, str]) -> Rows:
     codes = [values.get(guided.name) for guided in fields if guided.kind == CHOICE]
     words = gettext(", ").join(str(_TRAITS[code]) for code in codes if code)
     return [(_("Character"), words[:1].upper() + words[1:])]
 
 
-def _rows(fields: Sequence[Guided], values: dict[str, str]) -> "Rows":
+def _rows(fields: Sequence[Guided], values: dict[str, str]) -> Rows:
     """Label and words of each field but the traits; the lines of a list in one."""
     separators = {LINES: " · "}
     return [
@@ -184,7 +180,7 @@ def _rows(fields: Sequence[Guided], values: dict[str, str]) -> "Rows":
     ]
 
 
-def _filled(rows: "Rows") -> "Rows":
+def _filled(rows: Rows) -> Rows:
     return [(label, value) for label, value in rows if value not in ("", None, [], {})]
 
 

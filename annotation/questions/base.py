@@ -8,16 +8,14 @@ API, bundles, releases and imports read them from there. A type knows no table a
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from annotation.core.errors import DomainError
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
+from annotation.core.words import StrOrPromise
 
 NAME_LIMIT, TITLE_LIMIT, TEXT_LIMIT = 60, 300, 5_000
 # The scale of the answers; "none" where answers are not compared.
@@ -84,7 +82,7 @@ def class_words(classes: Sequence[Class]) -> list[tuple[str, str]]:
     return [(each.name, text_in(each.title, each.name)) for each in classes]
 
 
-def setting(default: Any = ..., *, title: "StrOrPromise", **rules: Any) -> Any:
+def setting(default: Any = ..., *, title: StrOrPromise, **rules: Any) -> Any:
     """A pydantic field whose ``title`` and ``description`` a form shows in words."""
     return Field(default, title=title, **rules)  # type: ignore[arg-type]
 
@@ -216,7 +214,7 @@ class Question(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     # The type's name in the settings, and in a form.
-    TITLE: ClassVar["StrOrPromise"]
+    TITLE: ClassVar[StrOrPromise]
     LEVEL: ClassVar[Level] = "nominal"
     # Whether its answers are numbers, and the fewest options that one answer is about together
     # (0: it is about the item, or about each option or part).

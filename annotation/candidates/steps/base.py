@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext
@@ -18,11 +18,9 @@ from annotation.candidates.strategies import Prompt
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.core.schema import LINES_LIMIT, asked, built
+from annotation.core.words import StrOrPromise
 from annotation.personas.models import Persona
 from annotation.studies.models import Study
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 # ask(name, prompt, schema): the value of one call, asked for once.
 Ask = Callable[[str, Prompt, dict], dict]
@@ -110,7 +108,7 @@ class Step:
     """
 
     name: str
-    label: "StrOrPromise"
+    label: StrOrPromise
     options: tuple[str, ...]
     reasons: dict = REASONS
     flags: dict = {}

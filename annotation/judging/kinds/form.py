@@ -5,7 +5,7 @@ the question's type; so a bound stands in one place.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from annotated_types import Ge, Le, MaxLen
 from django import forms
@@ -22,6 +22,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import in_groups
 from annotation.core.schema import LinesField
+from annotation.core.words import StrOrPromise
 from annotation.judging.kinds.kind import Kind
 from annotation.judging.kinds.presets import FIRST, SHOWS
 from annotation.judging.kinds.settings import Proposal
@@ -35,9 +36,6 @@ from annotation.questions.base import (
     whole_number,
 )
 from annotation.studies.models import Study, TaskDefinition
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 ASKED = {
     "off": gettext_lazy("not asked"),
@@ -118,7 +116,7 @@ class TaskForm(forms.Form):
                 self.fields[name] = field_of(setting)
 
     @property
-    def groups(self) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
+    def groups(self) -> Iterator[tuple[StrOrPromise, list[BoundField]]]:
         return in_groups(self, self.GROUPS)
 
     def clean(self) -> dict[str, Any]:
@@ -243,7 +241,7 @@ class QuestionsForm(TaskForm):
                 self.initial[f"q{n}-{name}"] = _shown(name, given[name])
 
     @property
-    def groups(self) -> Iterator[tuple["StrOrPromise", list[BoundField]]]:
+    def groups(self) -> Iterator[tuple[StrOrPromise, list[BoundField]]]:
         """The groups of the task, without its questions."""
         names = ("name", "overlap", "owner_only", "shows", "options", "count")
         groups = ((self.GROUPS[0][0], names), *self.GROUPS[1:])

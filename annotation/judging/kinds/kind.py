@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.http import QueryDict
 from django.utils.translation import get_language
@@ -22,6 +22,7 @@ from django.utils.translation import gettext as _
 from annotation.candidates.models import Candidate
 from annotation.core import sql
 from annotation.core.errors import DomainError
+from annotation.core.words import StrOrPromise
 from annotation.judging import models
 from annotation.judging.kinds import files, planning, settings
 from annotation.judging.kinds.files import ImportedJudgment, ReleasedAnswer
@@ -42,9 +43,6 @@ from annotation.questions.base import (
 )
 from annotation.questions.choice import STRENGTHS
 from annotation.studies.models import Study, TaskDefinition
-
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
 
 # A slot whose answer is read or shown: ``config`` of its task, ``options``, their numbers in the
 # order shown (``shown``, ``order``), their ids with their texts (``answers``).
@@ -107,8 +105,8 @@ class Kind:
     # Name in the database, in bundles and in the API; the page's template is named like it.
     code: str
     # What annotators do, in words, and what the page asks them.
-    name: "StrOrPromise"
-    question: "StrOrPromise"
+    name: StrOrPromise
+    question: StrOrPromise
     settings: type[settings.Settings]
     # What its items must have: of "query", "options", "attribute", "gold".
     shows: tuple[str, ...]

@@ -12,7 +12,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from django.utils.translation import gettext_lazy as _
@@ -21,6 +20,7 @@ from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
 from annotation.candidates.strategies import NEAREST, NEWEST, QUESTION_ALONE, Brief, by_name
 from annotation.core.embed import embed
+from annotation.core.words import StrOrPromise
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
@@ -31,14 +31,11 @@ from annotation.evaluation.tables import N, Row, Table, names_of
 from annotation.papers.bespoke.layout import CRITERIA, HISTORIES
 from annotation.queries.scenarios import SHOTS
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
 LAYOUT = "bespoke"
 VERSION = "judge/2"
 KEYS = tuple(name.lower().replace(" ", "_") for name in CRITERIA)
 # What of the person a judge sees beside query and need: the rubric, with shots; or less of that.
-ARMS: dict[str, "StrOrPromise"] = {
+ARMS: dict[str, StrOrPromise] = {
     "feedback": _("the rubric, and judged answers with scores and feedback"),
     "scores": _("the rubric, and judged answers with scores"),
     "rubric": _("the rubric alone"),
@@ -55,7 +52,7 @@ NOTE = _(
     "95 %."
 )
 # How a system's answers may be written from a release: what of the asker's sessions it is shown.
-WRITERS: dict[str, "StrOrPromise"] = {
+WRITERS: dict[str, StrOrPromise] = {
     "none": _("the question alone"),
     "history": _("the person's sessions"),
     "history-nearest": _("the sessions nearest to the question"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext_lazy as _
@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.candidates.strategies import FROM_ATTRIBUTES, QUESTION_ALONE, Brief, by_name
 from annotation.core.embed import embed
 from annotation.core.learned import ModelError
+from annotation.core.words import StrOrPromise
 from annotation.datasets.release_files import WITH_STRUCTURE, parts
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
@@ -29,18 +30,15 @@ from annotation.evaluation.tables import N, Row, Table, names_of
 from annotation.evaluation.training import codes_of, labelled_rows
 from annotation.papers.personalbench import layout, others
 
-if TYPE_CHECKING:
-    from django_stubs_ext import StrOrPromise
-
 LAYOUT = "personalbench"
 VERSION = "stages/1"
 TOKENS = 60
 TABLES = ("attributes", "relevance", "responses", "conversations")
-ARMS: dict[str, "StrOrPromise"] = {
+ARMS: dict[str, StrOrPromise] = {
     "attribute": _("the attribute beside the prompt"),
     "none": _("the prompt alone"),
 }
-WRITERS: dict[str, "StrOrPromise"] = {
+WRITERS: dict[str, StrOrPromise] = {
     "attribute": _("the attribute that people judged"),
     "none": _("the prompt alone"),
 }
