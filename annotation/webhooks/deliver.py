@@ -254,9 +254,10 @@ def _message(webhook: Webhook, event: str, data: dict) -> dict:
 
 
 def deliveries_due() -> QuerySet:
-    """Ids of messages to send now, the oldest first."""
-    rows = _callable().filter(webhook__paused_at=None)
-    return jobs.startable(rows).order_by("created_at").values_list("pk", flat=True)[:500]
+    """The id of the oldest message to send now, of each study that sends none."""
+    rows = jobs.startable(_callable().filter(webhook__paused_at=None))
+    rows = rows.order_by("webhook__study", "created_at").distinct("webhook__study")
+    return rows.values_list("pk", flat=True)
 
 
 def _callable() -> QuerySet:
@@ -281,17 +282,20 @@ def _count(webhook: Webhook, *, failed: bool) -> None:
         rows.update(failures=F("failures") + 1, waits_until=Now() + wait)
 
 
-def send(delivery_id: UUID | str) -> None:
-    """Send one message, if nobody else does; a failed one is tried again after a wait."""
+def send(delivery_id: UUID | str) -> UUID | None:
+    """Send one message, if nobody else does; the id of the study's next one.
+
+    A failed one is tried again after a wait.
+    """
     if not jobs.take(_callable(), delivery_id):
-        return
+        return None
     delivery = Delivery.objects.select_related("webhook").get(pk=delivery_id)
     status, error = _post(delivery)
     arrived = status is not None and 200 <= status < 300
     _count(delivery.webhook, failed=not arrived)
     if arrived:
         jobs.end(delivery, Delivery.Status.DONE, answer_status=status, tried_at=Now(), error="")
-        return
+        return _next(delivery)
     last = delivery.attempts > len(DELAYS)
     jobs.end(
         delivery,
@@ -303,6 +307,11 @@ def send(delivery_id: UUID | str) -> None:
         tried_at=Now(),
         error=error or _("The address answered %(status)s.") % {"status": status},
     )
+    return _next(delivery)
+
+
+def _next(delivery: Delivery) -> UUID | None:
+    return deliveries_due().filter(webhook__study=delivery.webhook.study_id).first()
 
 
 def _post(delivery: Delivery) -> tuple[int | None, str]:

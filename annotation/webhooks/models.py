@@ -53,6 +53,9 @@ class Webhook(models.Model):
 class Delivery(Job):
     """One message to one webhook, and how its sending stands."""
 
+    # Listeners that dawdle hold a thread a study, not all that notices have, too.
+    OWNER = "webhook__study"
+
     # The message's id: the same at every attempt, so that a receiver can drop repetitions.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")

@@ -13,4 +13,5 @@ def collect() -> None:
 
 @app.task(name="annotation.webhooks.tasks.send", soft_time_limit=25, time_limit=30)
 def send(delivery_id: str) -> None:
-    deliver.send(delivery_id)
+    if following := deliver.send(delivery_id):
+        jobs.enqueue(send, following)

@@ -52,5 +52,6 @@ def judge(study, user):
 
 
 def send_all():
-    for delivery in list(deliver.deliveries_due()):
-        deliver.send(delivery)
+    for following in list(deliver.deliveries_due()):
+        while following:
+            following = deliver.send(following)

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.candidates import review
 from annotation.candidates.models import Candidate
-from annotation.core import outgoing
+from annotation.core import jobs, outgoing
 from annotation.core.errors import DomainError
 from annotation.datasets import freeze
 from annotation.evaluation.models import Benchmark, Run
@@ -188,6 +188,19 @@ def test_a_slow_listener_holds_a_worker_no_longer_than_the_total_time(
     assert (late.status, late.answer_status) == ("requested", None)
     assert late.error == "The address did not answer within 1 s."
     assert prompt.status == "done"
+
+
+def test_a_study_sends_one_message_at_once_and_another_study_its_own(cast, hook, receiver):
+    first, second = deliver.test(hook), deliver.test(hook)
+    assert jobs.take(Delivery.objects.all(), first.pk)
+    carol, rain = cast.person("Carol"), cast.study("rain")
+    other = deliver.test(deliver.add_webhook(rain, receiver.origin, hook.events, by=carol))
+    assert list(deliver.deliveries_due()) == [other.pk]
+    assert (deliver.send(second.pk), deliver.send(other.pk)) == (None, None)
+    assert jobs.end(Delivery.objects.get(pk=first.pk), "done")
+    assert (list(deliver.deliveries_due()), deliver.send(second.pk)) == ([second.pk], None)
+    called = [headers["webhook-id"] for headers, _body in receiver.requests]
+    assert called == [str(other.pk), str(second.pk)]
 
 
 def test_an_address_that_fails_in_a_row_waits_twice_as_long_each_time(cast, tea, hook, receiver):
