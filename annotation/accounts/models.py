@@ -95,7 +95,8 @@ class ApiToken(models.Model):
     @classmethod
     def studies_of(cls, user: User) -> Any:
         """The studies that a token of ``user`` may be limited to."""
-        return cls._meta.get_field("study").related_model.objects.visible_to(user)
+        study: Any = cls._meta.get_field("study").related_model
+        return study.objects.visible_to(user)
 
     @classmethod
     def issue(

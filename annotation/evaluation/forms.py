@@ -81,8 +81,9 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[
                 self.add_error("file", _("Choose a file of answers."))
             return data
         with refusals.in_form(self):
-            is_text = isinstance(sent, str)
-            data["rows"] = systems.of_text(sent) if is_text else systems.uploaded(sent)
+            data["rows"] = (
+                systems.of_text(sent) if isinstance(sent, str) else systems.uploaded(sent)
+            )
         data["answers"] = systems.as_text(data["rows"])
         if len(data["answers"].encode()) > PAGE_BYTES:
             raise forms.ValidationError(
