@@ -84,9 +84,6 @@ class ApiToken(models.Model):
         "studies.Study", on_delete=models.CASCADE, null=True, related_name="+"
     )
 
-    def __str__(self) -> str:
-        return f"{self.hint}… of {self.user}"
-
     @staticmethod
     def digest_of(key: str) -> str:
         # A random 256-bit key needs no slow hash: it cannot be guessed from its digest.
@@ -156,6 +153,3 @@ class Consent(models.Model):
                 name="one_standing_consent",
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.user} to {self.text}"

@@ -30,9 +30,6 @@ class AgreementResult(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_result_a_task")]
 
-    def __str__(self) -> str:
-        return f"{self.study.slug} {self.task}: {self.votes} votes"
-
     @property
     def level(self) -> str:
         """The scale of the labels that the coefficients are of."""
@@ -67,9 +64,6 @@ class TopUp(models.Model):
     item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="top_up")
     at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self) -> str:
-        return f"{self.item}: topped up"
-
 
 class EarlyStop(models.Model):
     """A task whose items end early once they can no longer reach a tier (``TierRule.stop_below``).
@@ -85,9 +79,6 @@ class EarlyStop(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "task"], name="one_stop_a_task")]
 
-    def __str__(self) -> str:
-        return f"{self.study.slug} {self.task}: {self.below}"
-
 
 class StoppedItem(models.Model):
     """An item that nobody more is asked about; ``saved`` votes were never collected."""
@@ -95,9 +86,6 @@ class StoppedItem(models.Model):
     item = models.OneToOneField(Item, on_delete=models.CASCADE, related_name="stopped")
     at = models.DateTimeField(auto_now_add=True)
     saved = models.PositiveSmallIntegerField()
-
-    def __str__(self) -> str:
-        return f"{self.item}: {self.saved} votes saved"
 
 
 class ItemTier(models.Model):
@@ -109,6 +97,3 @@ class ItemTier(models.Model):
     winner = models.PositiveSmallIntegerField(null=True)
     share = models.FloatField(null=True)
     votes = models.PositiveSmallIntegerField()
-
-    def __str__(self) -> str:
-        return f"{self.item}: {self.tier}"

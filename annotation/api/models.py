@@ -19,9 +19,6 @@ class IdempotentCall(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["user", "key"], name="one_call_a_key")]
 
-    def __str__(self) -> str:
-        return f"{self.key} of {self.user_id}"
-
     @staticmethod
     def digest_of(path: str, body: object) -> str:
         """SHA-256 of what was asked: the same key with another digest is another call."""

@@ -44,9 +44,6 @@ class Run(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     cancelled_at = models.DateTimeField(null=True)
 
-    def __str__(self) -> str:
-        return f"{self.step} of {self.study} by {self.endpoint}"
-
 
 class Generated(Job):
     """A row that a model fills: the request, what came back, and what reviewers say of it."""
@@ -209,9 +206,6 @@ class Proposal(Generated):
             models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.step} {self.number}: {self.text[:60]}"
-
 
 class Extraction(models.Model):
     """A statement that a model extracted from a person's conversations, as it came.
@@ -246,9 +240,6 @@ class Extraction(models.Model):
             models.UniqueConstraint(fields=["proposal", "number"], name="extraction_number")
         ]
 
-    def __str__(self) -> str:
-        return self.wording[:60]
-
     @property
     def wording(self) -> str:
         return self.refined or self.text
@@ -279,9 +270,6 @@ class Opinion(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.reviewer}: {self.accepts}"
-
 
 class GenerationRules(models.Model):
     """How a study reviews what models write."""
@@ -301,9 +289,6 @@ class GenerationRules(models.Model):
                 condition=Q(reviewers__gte=1, reviewers__lte=2), name="one_or_two_reviewers"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"review in {self.study}"
 
 
 class PromptTemplate(models.Model):
@@ -349,9 +334,6 @@ class AspectScore(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.candidate} {self.aspect}: {self.score:g}"
-
 
 class Retrieval(models.Model):
     """Where a study's search-augmented answers may look, and how much of it they are shown."""
@@ -369,9 +351,6 @@ class Retrieval(models.Model):
     strategies = models.JSONField(default=list)
     # Whether an experiment may show the gold need to a model: the arm "oracle".
     oracle = models.BooleanField(default=False)
-
-    def __str__(self) -> str:
-        return f"retrieval of {self.study}"
 
 
 class Document(models.Model):
@@ -443,9 +422,6 @@ class DocumentPassage(models.Model):
     class Meta:
         indexes = [GinIndex(fields=["words"], name="document_words")]
 
-    def __str__(self) -> str:
-        return f"{self.document} from {self.start}"
-
 
 class Budget(models.Model):
     """What a study's models may cost: altogether and a day (UTC); an empty limit is none."""
@@ -455,9 +431,6 @@ class Budget(models.Model):
     daily_cost = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
     tokens = models.PositiveBigIntegerField(null=True, blank=True)
     daily_tokens = models.PositiveBigIntegerField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return f"budget of {self.study}"
 
 
 class Spending(models.Model):
@@ -471,6 +444,3 @@ class Spending(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "day"], name="one_spending_a_day")]
-
-    def __str__(self) -> str:
-        return f"{self.study} on {self.day}: {self.cost}"

@@ -22,9 +22,6 @@ class AuditEvent(models.Model):
     class Meta:
         indexes = [models.Index(fields=["target", "target_id"])]
 
-    def __str__(self) -> str:
-        return f"{self.action} {self.target} {self.target_id}"
-
 
 class Installation(models.Model):
     """The one row that names the files that belong to this database, by an id beside them.
@@ -33,9 +30,6 @@ class Installation(models.Model):
     """
 
     name = models.CharField(max_length=40)
-
-    def __str__(self) -> str:
-        return self.name
 
     @classmethod
     def establish(cls, *, anew: bool = False) -> None:
@@ -100,6 +94,3 @@ class Heartbeat(models.Model):
 
     name = models.CharField(max_length=30, primary_key=True)
     at = models.DateTimeField()
-
-    def __str__(self) -> str:
-        return f"{self.name} at {self.at:%H:%M:%S}"

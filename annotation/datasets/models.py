@@ -96,6 +96,3 @@ class ImportedPair(models.Model):
     # The answer that was preferred.
     option = models.ForeignKey(ItemOption, on_delete=models.CASCADE, related_name="+")
     tier = models.CharField(max_length=20, blank=True)
-
-    def __str__(self) -> str:
-        return f"{self.item_id}: {self.tier}"

@@ -37,9 +37,6 @@ class Verdict(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.model} on {self.item}: {self.label}"
-
 
 class Draw(models.Model):
     """One round in which items of a task were drawn for people's votes (evaluation.draws).
@@ -64,9 +61,6 @@ class Draw(models.Model):
     by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
-
-    def __str__(self) -> str:
-        return f"{self.items} items of {self.task}"
 
 
 class Benchmark(models.Model):
@@ -155,9 +149,6 @@ class Run(Job):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.model} ({self.setting or self.task}) on {self.benchmark or self.study}"
-
 
 class Reply(models.Model):
     """What a model answered to one question of a run; rows are only ever added by the run.
@@ -180,6 +171,3 @@ class Reply(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["run", "unit"], name="one_reply_to_a_question")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.run_id} {self.unit}"

@@ -113,9 +113,6 @@ class Upload(Job):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"upload {self.pk}"
-
     @property
     def source_name(self) -> str:
         """What people call the service that the file comes from."""
@@ -192,9 +189,6 @@ class Session(models.Model):
             models.Index(fields=["rules"], name="session_rules"),
         ]
 
-    def __str__(self) -> str:
-        return f"session {self.pk}"
-
     @property
     def provider_name(self) -> str:
         """What people call the service that it was held with."""
@@ -218,9 +212,6 @@ class Message(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["session", "position"], name="message_position")
         ]
-
-    def __str__(self) -> str:
-        return f"message {self.pk}"
 
 
 class Alias(models.Model):
@@ -275,9 +266,6 @@ class Mark(models.Model):
         ]
         indexes = [models.Index(fields=["session"], condition=Q(is_late=True), name="mark_late")]
 
-    def __str__(self) -> str:
-        return f"mark {self.pk}"
-
 
 class NamesWord(models.Model):
     """A word that its owner wants hidden wherever it stands."""
@@ -289,9 +277,6 @@ class NamesWord(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["owner", "word"], name="names_word")]
-
-    def __str__(self) -> str:
-        return f"word {self.pk}"
 
 
 class Passage(models.Model):
@@ -307,9 +292,6 @@ class Passage(models.Model):
 
     class Meta:
         indexes = [GinIndex(fields=["words"], name="passage_words")]
-
-    def __str__(self) -> str:
-        return f"passage {self.pk}"
 
 
 class HistoryConsent(models.Model):
@@ -343,9 +325,6 @@ class HistoryConsent(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.user_id}: {self.purpose} in {self.study_id}"
-
 
 class Erasure(models.Model):
     """That a person took all of it back. The row is the job: rows and files go until it is done."""
@@ -360,9 +339,6 @@ class Erasure(models.Model):
                 fields=["owner"], condition=Q(done_at=None), name="one_open_erasure"
             )
         ]
-
-    def __str__(self) -> str:
-        return f"erasure {self.pk}"
 
 
 class Tombstone(models.Model):
@@ -382,9 +358,6 @@ class Tombstone(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["owner", "what", "digest"], name="one_tombstone")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.what} of {self.owner_id}"
 
 
 # How long who changes a history waits for somebody else who does.

@@ -195,9 +195,6 @@ class ItemOption(models.Model):
         ]
         ordering = ["number"]
 
-    def __str__(self) -> str:
-        return f"{self.item} {self.number}"
-
 
 class Slot(models.Model):
     """One wanted judgment."""
@@ -294,9 +291,6 @@ class Slot(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.item} #{self.ordinal}"
-
 
 class ItemSet(models.Model):
     """Items of one person and one type of question that are judged after one another.
@@ -315,9 +309,6 @@ class ItemSet(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "first"], name="one_set_a_place")]
-
-    def __str__(self) -> str:
-        return f"{self.study} {self.first}-{self.last}"
 
 
 class Desk(models.Model):
@@ -367,9 +358,6 @@ class Desk(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "annotator"], name="one_desk")]
 
-    def __str__(self) -> str:
-        return f"{self.annotator} in {self.study}"
-
     @classmethod
     def done_by(cls, annotator: User, study: Study) -> int:
         """How many judgments this person has made in the study."""
@@ -397,9 +385,6 @@ class Handback(models.Model):
     class Meta:
         indexes = [models.Index(fields=["annotator", "item"], name="handback_of")]
 
-    def __str__(self) -> str:
-        return f"{self.slot} {self.cause}"
-
 
 class Draft(models.Model):
     """What a person has typed of an answer that is not submitted yet."""
@@ -416,9 +401,6 @@ class Draft(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["slot", "annotator"], name="one_draft")]
-
-    def __str__(self) -> str:
-        return f"{self.slot} by {self.annotator}"
 
 
 class JudgmentQuerySet(models.QuerySet):
@@ -480,9 +462,6 @@ class Judgment(models.Model):
         ]
         indexes = [models.Index(fields=["annotator", "submitted_at"], name="judgment_of_annotator")]
 
-    def __str__(self) -> str:
-        return f"{self.slot} r{self.revision}"
-
 
 class Answer(models.Model):
     """One answer of a judgment: to one question, about the item, one of its options or a part.
@@ -524,9 +503,6 @@ class Answer(models.Model):
             ),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.question}: {self.label or self.value}"
-
 
 class Checks(models.Model):
     """How a study trains and checks its annotators; items of such batches are its material."""
@@ -551,9 +527,6 @@ class Checks(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"checks of {self.study}"
-
 
 class Adjudication(models.Model):
     """A curator's ruling on an item on which annotators disagree. Votes stay as they are."""
@@ -567,9 +540,6 @@ class Adjudication(models.Model):
     )
     at = models.DateTimeField(auto_now_add=True)
 
-    def __str__(self) -> str:
-        return f"{self.item}: {self.label}"
-
 
 class BonusNote(models.Model):
     """That somebody is to get a bonus, and for what; whoever pays reads it."""
@@ -581,9 +551,6 @@ class BonusNote(models.Model):
     text = models.TextField()
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"bonus for {self.annotator} in {self.study}"
 
 
 class ItemComment(models.Model):
@@ -597,6 +564,3 @@ class ItemComment(models.Model):
     at = models.DateTimeField(auto_now_add=True)
     # When the annotator saw a curator's answer.
     read_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return f"{self.slot} by {self.author}"

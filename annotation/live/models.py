@@ -47,9 +47,6 @@ class Talk(models.Model):
             )
         ]
 
-    def __str__(self) -> str:
-        return f"{self.person} in {self.study}, {len(self.turns)} turns"
-
     @property
     def places(self) -> list[int]:
         """The places of the systems that still take part."""

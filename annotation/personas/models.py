@@ -71,9 +71,6 @@ class PersonaVersion(models.Model):
         ]
         ordering = ["persona", "version"]
 
-    def __str__(self) -> str:
-        return f"{self.persona} v{self.version}"
-
     @property
     def card(self) -> list:
         """The profile as a reader sees it; see `schema.card`."""
@@ -107,9 +104,6 @@ class PairDecision(models.Model):
                 name="dropped_of_pair",
             ),
         ]
-
-    def __str__(self) -> str:
-        return f"{self.first} and {self.second}"
 
 
 class Dated(models.Model):
@@ -146,9 +140,6 @@ class Memory(Dated):
 
     class Meta(Dated.Meta):
         verbose_name_plural = "memories"
-
-    def __str__(self) -> str:
-        return self.text[:60]
 
 
 class Source(models.TextChoices):
@@ -199,9 +190,6 @@ class Conversation(models.Model):
             models.Index(fields=["study", "opening"], name="conversation_opening"),
         ]
 
-    def __str__(self) -> str:
-        return f"{self.provider} {self.external_id}"
-
 
 class Attribute(Dated):
     """A short statement about a person, extracted from conversations; its text is never edited."""
@@ -221,9 +209,6 @@ class Attribute(Dated):
             models.UniqueConstraint(fields=["persona", "external_id"], name="attribute_of_persona"),
             *Dated.Meta.constraints,
         ]
-
-    def __str__(self) -> str:
-        return self.text[:60]
 
 
 class Evidence(models.Model):
@@ -245,6 +230,3 @@ class Evidence(models.Model):
             models.UniqueConstraint(fields=["attribute", "number"], name="evidence_number")
         ]
         ordering = ["number"]
-
-    def __str__(self) -> str:
-        return f"{self.attribute}: conversation {self.number}"

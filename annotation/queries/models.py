@@ -107,9 +107,6 @@ class Ground(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["query", "session"], name="one_ground")]
 
-    def __str__(self) -> str:
-        return f"{self.query_id} from {self.session_id}"
-
 
 class GoldResponse(models.Model):
     """The response that its owner finds right for a query, in one version."""
@@ -129,9 +126,6 @@ class GoldResponse(models.Model):
             models.UniqueConstraint(fields=["query", "version"], name="gold_response_version")
         ]
 
-    def __str__(self) -> str:
-        return f"gold response {self.version} to {self.query.external_id}"
-
 
 class GoldClaim(models.Model):
     """One atomic claim of a gold response, as a model split it off or its owner wrote it."""
@@ -147,9 +141,6 @@ class GoldClaim(models.Model):
             models.UniqueConstraint(fields=["response", "number"], name="gold_claim_number")
         ]
         ordering = ["number"]
-
-    def __str__(self) -> str:
-        return self.text[:60]
 
 
 class Rubric(models.Model):
@@ -168,6 +159,3 @@ class Rubric(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["query", "version"], name="rubric_version")]
-
-    def __str__(self) -> str:
-        return f"rubric {self.version} of {self.query.external_id}"

@@ -126,9 +126,6 @@ class Membership(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "user"], name="one_role_a_study")]
 
-    def __str__(self) -> str:
-        return f"{self.user}: {self.role} of {self.study}"
-
 
 class Invitation(models.Model):
     """A link that makes whoever opens it a member, once. The link's secret is not stored."""
@@ -150,9 +147,6 @@ class Invitation(models.Model):
     )
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
-
-    def __str__(self) -> str:
-        return f"{self.role} of {self.study} for {self.email or 'anyone'}"
 
     @staticmethod
     def digest_of(key: str) -> str:
@@ -223,9 +217,6 @@ class Survey(models.Model):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["study", "version"], name="survey_version")]
 
-    def __str__(self) -> str:
-        return f"survey of {self.study} v{self.version}"
-
 
 class SurveyAnswer(models.Model):
     """What a person said to one version; {} where they skipped it."""
@@ -242,9 +233,6 @@ class SurveyAnswer(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["survey", "user"], name="one_answer_a_survey")
         ]
-
-    def __str__(self) -> str:
-        return f"{self.user} to {self.survey}"
 
 
 class TaskDefinition(models.Model):
@@ -294,9 +282,6 @@ class JoinCode(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(used__lte=F("uses")), name="code_never_over_uses"),
         ]
-
-    def __str__(self) -> str:
-        return f"code of {self.study}, {self.used} of {self.uses}"
 
     @staticmethod
     def digests_of(code: str) -> list[str]:
@@ -372,9 +357,6 @@ class CrowdEntry(models.Model):
             models.UniqueConstraint(fields=["study", "participant"], name="one_entry_a_participant")
         ]
 
-    def __str__(self) -> str:
-        return f"{self.participant} through {self.source}"
-
 
 class Message(models.Model):
     """A message between a study's curators and its annotators."""
@@ -411,9 +393,6 @@ class Message(models.Model):
         ]
         indexes = [models.Index(fields=["study", "-at"], name="message_of_study")]
 
-    def __str__(self) -> str:
-        return f"message {self.pk} in {self.study}"
-
     @property
     def words(self) -> str:
         """What a reader is shown: a notice in the page's language, others as they were written."""
@@ -439,6 +418,3 @@ class MessageRead(models.Model):
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["message", "user"], name="read_once")]
-
-    def __str__(self) -> str:
-        return f"{self.message} read by {self.user}"

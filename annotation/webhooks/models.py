@@ -78,6 +78,3 @@ class Delivery(Job):
                 name="delivery_due",
             )
         ]
-
-    def __str__(self) -> str:
-        return f"{self.event} {self.subject} to {self.webhook}"
