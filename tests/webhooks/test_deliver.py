@@ -16,12 +16,13 @@ from django.utils import timezone
 
 from annotation.candidates import review
 from annotation.candidates.models import Candidate
+from annotation.celery import app
 from annotation.core import jobs, outgoing
 from annotation.core.errors import DomainError
 from annotation.datasets import freeze
 from annotation.evaluation.models import Benchmark, Run
 from annotation.imports.models import DataImport
-from annotation.webhooks import deliver
+from annotation.webhooks import deliver, tasks
 from annotation.webhooks.deliver import sign
 from annotation.webhooks.models import Delivery, Webhook
 from tests.webhooks.conftest import judge, send_all
@@ -201,6 +202,17 @@ def test_a_study_sends_one_message_at_once_and_another_study_its_own(cast, hook,
     assert (list(deliver.deliveries_due()), deliver.send(second.pk)) == ([second.pk], None)
     called = [headers["webhook-id"] for headers, _body in receiver.requests]
     assert called == [str(other.pk), str(second.pk)]
+
+
+def test_a_studys_next_message_is_asked_for_when_one_is_sent(hook, receiver):
+    first, second = deliver.test(hook), deliver.test(hook)
+    with app.connection_for_read() as broker:
+        waiting = broker.SimpleQueue(app.amqp.queues["webhooks"])
+        waiting.clear()
+        tasks.send(str(first.pk))
+        arguments, *_further = waiting.get(timeout=10).payload
+        waiting.clear()
+    assert arguments == [str(second.pk)]
 
 
 def test_an_address_that_fails_in_a_row_waits_twice_as_long_each_time(cast, tea, hook, receiver):
