@@ -121,7 +121,11 @@ def check_footer(path: Path) -> None:
         file.seek(-8, os.SEEK_END)
         end = file.read()
     if end[4:] == b"PAR1" and int.from_bytes(end[:4], "little") > FOOTER_LIMIT:
-        raise ForeignFileError(_("The Parquet file has too many columns or row groups."))
+        sentence = _(
+            "The Parquet file describes its columns and row groups in more than %(n)s MB, "
+            "the limit."
+        )
+        raise too_large(sentence, FOOTER_LIMIT // MB)
 
 
 _ENDS = {
