@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -153,6 +154,10 @@ SEVERAL = {
     *("prompt", "answer", "label", "score"),
     *("persona", "reason", "id", "key"),
 }
+# May have a column of each answer, where the answers have several columns.
+SIDED = ("model", "strategy")
+# What columns of the answers to one question end with.
+SIDES = ("abcdefgh", "ABCDEFGH", "12345678")
 # "answers.QUESTION" is a target, too: what was said to a question of the task's own.
 OWN = "answers."
 ALIASES = {"query": "prompt"}
@@ -351,7 +356,8 @@ def checked(mapping: Mapping) -> Mapping:
             raise MappingError(_("There is no target “%(target)s”. Known: %(targets)s.") % words)
         for name in names:
             _check_path(name)
-        if len(names) > 1 and target not in SEVERAL:
+        each = target in SIDED and len(names) == len(mapping.columns.get("answer", ()))
+        if len(names) > 1 and target not in SEVERAL and not each:
             raise MappingError(_("“%s” takes one column.") % target)
     if mapping.has("conversation") and len(mapping.columns) > 1:
         raise MappingError(_("Conversations are read whole: map nothing beside them."))
@@ -476,6 +482,8 @@ def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> Non
     if "answer_a" in columns and "answer_b" in columns:
         columns.pop("answer", None)
         columns.pop("model", None)
+        if len(ends := _ends_of_answers(columns, places)) > 2:
+            _list_sides(columns, places, ends)
     else:
         columns.pop("answer_a", None)
         columns.pop("answer_b", None)
@@ -493,6 +501,24 @@ def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> Non
     if "worker" not in columns:
         for target in ("label", "score", "criterion", "reason", "seconds", "submitted_at"):
             columns.pop(target, None)
+
+
+def _ends_of_answers(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> str:
+    """The letters, or numbers, by which columns of all answers end: "abc"."""
+    first, second = columns["answer_a"][0], columns["answer_b"][0]
+    ends = next((ends for ends in SIDES if (first[-1], second[-1]) == (ends[0], ends[1])), "")
+    if first[:-1] != second[:-1]:
+        return ""
+    return "".join(takewhile(lambda end: first[:-1] + end in places, ends))
+
+
+def _list_sides(columns: dict[str, tuple[str, ...]], places: dict[str, object], ends: str) -> None:
+    """Put the columns of more than two answers, and of their models, in a list each."""
+    for target in ("answer", *SIDED):
+        pair = [columns.pop(f"{target}_{side}", ("",))[0] for side in "ab"]
+        named = tuple(pair[0][:-1] + end for end in ends)
+        if list(named[:2]) == pair and places.keys() >= set(named):
+            columns[target] = named
 
 
 def is_messages(value: object) -> bool:

@@ -360,6 +360,8 @@ class _Reading:
         """The model (or name) of each answer."""
         if self.mapping.has(f"{target}_a"):
             values = [self.cell(f"{target}_a"), self.cell(f"{target}_b")]
+        elif len(self.mapping.columns.get(target, ())) > 1:
+            values = self.cells(target)
         else:
             value = self.cell(target)
             values = value if isinstance(value, list) else [value] * count

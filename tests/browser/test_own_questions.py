@@ -4,6 +4,7 @@ Three studies that no kind foresees; their classes keep their words all the way.
 """
 
 import json
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -85,7 +86,13 @@ def open_batch(page, name: str, study) -> None:
 
 
 def released(study, tmp_path) -> list[dict]:
-    """The answers of a release, read by ``datasets``, and by a second study from the folder."""
+    """The answers of a release that is read back."""
+    lines = (read_back(study, tmp_path) / "judgments.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(json.loads(line)["answer"]) for line in lines]
+
+
+def read_back(study, tmp_path) -> Path:
+    """A release, read by ``datasets``, and by a second study from its folder, which is given."""
     release = freeze.request_release(study, "long", "", None)
     freeze.build(release.pk)
     release.refresh_from_db()
@@ -97,8 +104,7 @@ def released(study, tmp_path) -> list[dict]:
     assert report["rejected"] == []
     own = said(study)
     assert said(Study.objects.get(slug="again")) == own
-    lines = (folder / "judgments.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(json.loads(line)["answer"]) for line in lines]
+    return folder
 
 
 def said(study) -> list[tuple]:

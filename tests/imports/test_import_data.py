@@ -884,3 +884,14 @@ def test_scores_in_rows_of_their_own_are_one_judgment_and_then_repeats(bring):
     items = Answer.objects.filter(question="tone").order_by("pk")
     kept = items.values_list("judgment__slot__item__batch__purpose", "value")
     assert list(kept) == [("work", 4), ("repeat", 5)]
+
+
+def test_a_third_answer_in_a_column_like_those_of_two_is_among_the_answers(bring):
+    row = {"id": "i1", "prompt": "Which tea?", "worker": "w1", "label": "C"}
+    row |= {f"answer_{side}": f"Tea {side}." for side in "abc"}
+    report = bring([row | {f"model_{side}": f"model-{side}" for side in "abc"}], "--study", "tea")
+    assert (counts(report), report["rejected"]) == ([0, 1, 3, 1, 1, 0, 1], [])
+    options = Item.objects.get().options.order_by("number")
+    models = options.values_list("candidate__text", "candidate__model")
+    assert list(models) == [(f"Tea {side}.", f"model-{side}") for side in "abc"]
+    assert Answer.objects.get().label == "3"
