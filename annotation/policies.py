@@ -155,7 +155,7 @@ class rater:
     """Annotators as raters: signs, answers to checks, what was done about them."""
 
     may_read = Policy(reads)
-    # Pause, exclude, train again, note a bonus.
+    # Pause, exclude, train again.
     may_sanction = Policy(curates)
 
 

@@ -4,45 +4,6 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.agreement.statistics.tiers import DEFAULT, STOPS, TierRule
-from annotation.agreement.wording import translated
-from annotation.core.schema import FractionField
-from annotation.core.words import StrOrPromise
-
-
-def _threshold(name: str, label: StrOrPromise) -> FractionField:
-    return FractionField(label=label, initial=str(getattr(DEFAULT, name)))
-
-
-class RuleForm(forms.Form):
-    """Another tier rule's parameters; TierRule checks whether they fit together."""
-
-    panel = forms.IntegerField(
-        label=_("Votes used"), initial=DEFAULT.panel, min_value=2, max_value=99
-    )
-    minimum = forms.IntegerField(
-        label=_("Votes needed at the close"), initial=DEFAULT.minimum, min_value=2, max_value=99
-    )
-    medium_above = _threshold("medium_above", _("Medium above"))
-    hard_above = _threshold("hard_above", _("Hard above"))
-    borderline_above = _threshold("borderline_above", _("Borderline above"))
-    hard_fill = _threshold("hard_fill", _("Largest share of borderline items in a release's hard"))
-    stop_below = forms.ChoiceField(
-        label=_("Collection stops early below"),
-        required=False,
-        choices=[("", _("never")), *((name, name) for name in STOPS)],
-    )
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean() or {}
-        if not self.errors:
-            try:
-                fields = {name: value for name, value in data.items() if value not in (None, "")}
-                self.rule = TierRule(**fields, version="preview")
-            except ValueError as error:
-                raise forms.ValidationError(translated(str(error))) from error
-        return data
-
 
 class PlanForm(forms.Form):
     """The wanted precision, with pilot votes or assumptions."""

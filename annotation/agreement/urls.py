@@ -17,7 +17,6 @@ urlpatterns = [
         views.figure,
         name="figure",
     ),
-    path("studies/<slug:slug>/results/<slug:task>/rule/", views.rule, name="rule-preview"),
     path("studies/<slug:slug>/results/<slug:task>/top-up/", views.top_up, name="top-up"),
     path("studies/<slug:slug>/results/<slug:task>/stop/", views.stop_early, name="stop-early"),
     path(

@@ -23,12 +23,12 @@ from annotation.agreement import raters as records
 from annotation.agreement import scoring, wording
 from annotation.agreement.board import CAP, Board
 from annotation.agreement.figures import figure_names, figure_of
-from annotation.agreement.forms import PlanForm, RuleForm
+from annotation.agreement.forms import PlanForm
 from annotation.agreement.scoring import rating_figures
 from annotation.agreement.statistics import kappas, sample_size
 from annotation.agreement.statistics.tiers import DEFAULT, TIERS
 from annotation.agreement.summary import Figure, tier_rows
-from annotation.agreement.tiers import collection, rules
+from annotation.agreement.tiers import collection
 from annotation.agreement.wording import translated
 from annotation.core import downloads, refusals, text
 from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
@@ -45,7 +45,6 @@ from annotation.studies.access import member_of, study_page
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 from annotation.votes.counting import AUDIT_TASK
-from annotation.votes.stored import task_votes
 
 PAGE = 25
 RATERS = 50
@@ -330,30 +329,6 @@ def _threads(study: Study, item: Item) -> list[tuple]:
 
 
 @study_page(policies.result.may_read, "GET")
-def rule(request: UserRequest, study: Study, task: str) -> HttpResponse:
-    """What another tier rule would change; nothing is stored."""
-    definition = _definition(study, task)
-    votes = counting.voted_tasks(study).get(task)
-    form = RuleForm(request.GET if "panel" in request.GET else None)
-    context = {"study": study, "task": task, "form": form, "votes": votes}
-    if votes and form.is_valid():
-        last = counting.last_position(study, task, CAP)
-        measure = counting.counted_measure(definition)
-        read = task_votes(definition, measure.name if measure else "", last=last)
-        seen = rules.preview_rule(
-            read.votes,
-            len(read.declared),
-            DEFAULT,
-            form.rule,
-            collecting=collection.collecting(study, task),
-            topped=collection.topped(study, task),
-        )
-        context |= {"preview": seen, "sizes": _sizes(seen), "items": len(read.votes.tasks)}
-        context["capped"] = CAP if last is not None else None
-    return show(request, "agreement/rule.html", context)
-
-
-@study_page(policies.result.may_read, "GET")
 def planner(request: UserRequest, study: Study) -> HttpResponse:
     """How many items, judgments and hours an interval of a wanted width takes."""
     # A link names the pilot alone: the rest is still to be filled in.
@@ -439,12 +414,6 @@ def _download(
     return downloads.csv_response(f"{study.slug}-{task}-{figure.key}.csv", rows)
 
 
-def _sizes(seen: dict) -> list[tuple]:
-    unchecked = {"in_band": None, "new_panel_in_band": None, "note": ""}
-    now, then = (seen[side]["tiers"] for side in ("current", "other"))
-    return [(name, now[name], unchecked | then[name]) for name in now]
-
-
 @study_page(policies.rater.may_read, "GET")
 def raters(request: UserRequest, study: Study) -> HttpResponse:
     """Everybody who annotates, those with signs first."""
@@ -479,7 +448,6 @@ def rater(request: UserRequest, study: Study, user: int) -> HttpResponse:
         )
         .select_related("item")
         .order_by("-at")[:SHOWN],
-        "bonuses": study.bonus_notes.filter(annotator=person).select_related("by").order_by("-pk"),
         "record": _record(record.desk),
         "reading": _reading(study, person),
     }

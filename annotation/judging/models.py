@@ -541,18 +541,6 @@ class Adjudication(models.Model):
     at = models.DateTimeField(auto_now_add=True)
 
 
-class BonusNote(models.Model):
-    """That somebody is to get a bonus, and for what; whoever pays reads it."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="bonus_notes")
-    annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bonus_notes"
-    )
-    text = models.TextField()
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
-    at = models.DateTimeField(auto_now_add=True)
-
-
 class ItemComment(models.Model):
     """What the slot's annotator and the curators write to each other about a judged item."""
 

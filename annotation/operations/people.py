@@ -189,7 +189,6 @@ HELD = [
             "studies.CrowdEntry": "user",
             "studies.Message": "sender",
             "judging.Desk": "annotator",
-            "judging.BonusNote": "annotator",
         },
     ),
     Held(

@@ -325,44 +325,6 @@ def test_from_a_disputed_item_one_comes_to_its_votes_reasons_and_times(judged, p
     assert "secret-model-7b" in text
 
 
-def test_another_rule_shows_what_would_move_and_stores_nothing(judged, page):
-    recompute.recompute(judged, "better")
-    judged.batches.update(closed_at=datetime(2026, 5, 4, tzinfo=UTC))
-    wanted = "panel=3&minimum=2&medium_above=3/5&hard_above=2/5&borderline_above=0.2&hard_fill=0"
-    html = page(f"results/better/rule/?{wanted}").content.decode()
-    moves = re.findall(
-        r'<th scope="row">(\w+)</th>\s*<td data-label="To">([\w ]+)</td>\s*<td[^>]*>(\d)</td>', html
-    )
-    # Of the default's nine votes no item has seven: all four are pending now.
-    pending = r'<td data-label="In[^>]*>–</td>\s*<td class="n"[^>]*>–</td>\s*<td[^>]*>–</td>'
-    assert len(re.findall(pending, html)) == 5
-    assert moves == [
-        ("Pending", "Medium", "2"),
-        ("Pending", "Ambiguous", "1"),
-        ("Pending", "Ambiguous tie", "1"),
-    ]
-    stored = judged.agreement_results.get().tiers["tiers"]
-    assert stored["pending"]["items"] == 4
-
-
-@pytest.mark.parametrize(
-    ("wrong", "sentence"),
-    [
-        ("medium_above=1/0", "Write a number such as 3/5 or 0.6."),
-        ("medium_above=1e999999", "Write a number such as 3/5 or 0.6."),
-        ("medium_above=1/5", "thresholds must rise"),
-        ("minimum=10", "minimum"),
-        ("stop_below=medium", "Select a valid choice"),
-    ],
-)
-def test_a_rule_that_cannot_be_is_refused_with_a_sentence(judged, page, wrong, sentence):
-    right = "panel=9 minimum=7 medium_above=3/5 hard_above=2/5 borderline_above=1/5 hard_fill=0"
-    rule = dict(pair.split("=") for pair in [*right.split(), wrong])
-    answer = page("results/better/rule/?" + "&".join(f"{k}={v}" for k, v in rule.items()))
-    assert answer.status_code == 400
-    assert sentence in answer.content.decode()
-
-
 def plan_of(answer):
     found = re.findall(r"<dt>([\w ]+)</dt>\s*<dd>([\d.]+)</dd>", answer.content.decode())
     return dict(found)

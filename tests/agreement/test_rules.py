@@ -21,7 +21,6 @@ from annotation.agreement.statistics.tiers import (
 from annotation.agreement.tiers.rules import (
     judge,
     pool_kappa,
-    preview_rule,
     tiers_report,
     used_rows,
 )
@@ -321,34 +320,6 @@ def test_one_label_alone_is_full_agreement_between_two_options():
     assert report == tiers_report(votes, 2)
     assert [item["tier"] for item in report["items"]] == ["medium"] * 3
     assert report["tiers"]["medium"]["symmetric_kappa"]["value"] == 1
-
-
-def test_the_effect_of_another_rule():
-    votes = panel({f"s{i}": (7, 2) for i in range(3)} | {"m": (9, 0)})
-    other = TierRule(hard_above=Fraction(1, 5))
-    found = preview_rule(votes, 2, TierRule(), other)
-    assert found["moves"] == [{"from": "borderline", "to": "hard", "items": 3}]
-    assert found["current"]["tiers"]["hard"]["items"] == 0
-    assert found["other"]["tiers"]["hard"]["items"] == 3
-
-
-def test_the_bands_do_not_follow_the_rule():
-    votes = panel({f"s{i:02}": (7, 2) for i in range(30)} | {f"m{i:02}": (9, 0) for i in range(30)})
-    lenient = TierRule(hard_above=Fraction(1, 5), borderline_above=Fraction(0))
-    hard = preview_rule(votes, 2, TierRule(), lenient)["other"]["tiers"]["hard"]
-    assert (hard["items"], hard["kappa"], hard["in_band"]) == (30, pytest.approx(2 / 9), False)
-    assert hard["new_panel_in_band"] is False
-    assert tiers_report(votes, rule=lenient)["tiers"]["hard"]["band"] == [0.4, 0.6]
-
-
-def test_the_preview_checks_what_a_release_would_hold():
-    votes = panel({f"h{i:02}": (8, 1) for i in range(30)} | {f"b{i:02}": (7, 2) for i in range(9)})
-    found = preview_rule(votes, 2, TierRule(), TierRule(hard_fill=Fraction(1, 5)))
-    hard = found["other"]["tiers"]["hard"]
-    assert (hard["items"], hard["filled"], hard["in_band"]) == (30, 7, True)
-    assert hard["kappa"] == pytest.approx((30 * 5 + 7 * 2) / 9 / 37)
-    assert found["current"]["tiers"]["hard"]["kappa"] == pytest.approx(5 / 9)
-    assert 0.4 < hard["new_panel_kappa"] < hard["kappa"]
 
 
 @pytest.mark.parametrize(

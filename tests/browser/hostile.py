@@ -116,7 +116,6 @@ def furnish(world) -> None:
     study.import_recipes.create(name="n", mapping={})
     item.verdicts.create(model="m", label="1")
     mine.slot.drafts.create(annotator=mine.slot.annotator, data={"reason": ["x"]})
-    study.bonus_notes.create(annotator=mine.slot.annotator, by=person, text="x")
 
 
 def _never_ending(text: str) -> tuple:

@@ -6,7 +6,7 @@ from django.urls import reverse
 from annotation.core.errors import Conflict
 from annotation.core.models import AuditEvent
 from annotation.judging.curator import sanctions
-from annotation.judging.models import BonusNote, Desk, Item, Judgment, Slot
+from annotation.judging.models import Desk, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
 from tests.agreement.test_records import of
 from tests.judging.test_checks import add_checks, purposes, rates
@@ -94,12 +94,3 @@ def test_a_curator_may_let_somebody_work_who_failed_the_training(cast, tea, caro
     assert purposes(tea, ann, number=2) == ["training"]
     sanctions.resume(tea, ann, by=carol)
     assert purposes(tea, ann) == ["work"]
-
-
-def test_a_bonus_is_noted_and_shown(tea, login, carol, ann):
-    client = login(carol)
-    address = reverse("rater-bonus", args=["tea", ann.pk])
-    page = client.post(address, {"text": "5 euros for the careful reasons"}, follow=True)
-    assert "5 euros for the careful reasons" in page.content.decode()
-    assert BonusNote.objects.get().by == carol
-    assert AuditEvent.objects.filter(action="bonus.note").count() == 1

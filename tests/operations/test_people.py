@@ -107,7 +107,7 @@ def test_accounts_that_votes_were_imported_for_come_last_and_the_newest_first(ca
 
 
 NOT_OF_THEM |= {"reserved_for", "withheld_from"}
-ASKED_FOR |= {"imports.DataImport", "judging.BonusNote"}
+ASKED_FOR |= {"imports.DataImport"}
 
 
 def test_every_table_that_names_a_person_is_held_or_left_out_by_name():

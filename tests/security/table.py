@@ -672,7 +672,6 @@ TABLE = {
     "rater-resume": act(rater.may_sanction, **_rater(), inert={"POST"}),
     "rater-exclude": act(rater.may_sanction, {"reason": "A bot."}, **_rater()),
     "rater-requalify": act(rater.may_sanction, **_rater()),
-    "rater-bonus": act(rater.may_sanction, {"text": "5 euros"}, **_rater()),
     "study": look(result.may_read),
     "overview": look(study.may_read),
     "items": form(
@@ -706,7 +705,6 @@ TABLE = {
     "ratings": look(result.may_read, **_results()),
     "results": look(result.may_read, **_results()),
     "figure": look(result.may_read, **_figure()),
-    "rule-preview": look(result.may_read, **_results()),
     "top-up": act(batch.may_change, **_results(), inert={"POST"}),
     "stop-early": act(task.may_change, {"below": "hard"}, **_results()),
     "result-item": look(result.may_read, **_result_item()),

@@ -8,18 +8,12 @@ from typing import Any
 import numpy as np
 
 from annotation.agreement.statistics.tiers import (
-    BANDS,
     DEFAULT,
-    TIERS,
     Judged,
     TierRule,
-    band_check,
-    fill_hard,
-    group_kappa,
     is_topped_up,
     judged,
     mean_kappa,
-    new_panel_kappa,
     report_of,
     unbiased_votes,
 )
@@ -153,50 +147,3 @@ def pool_kappa(votes: Votes, options: int, rule: TierRule) -> Fraction | None:
     shapes = Counter(tuple(sorted(tally.values())) for tally in tallies)
     several = Counter({shape: n for shape, n in shapes.items() if sum(shape) > 1})
     return mean_kappa(several, options)
-
-
-def preview_rule(
-    votes: Votes,
-    options: int,
-    current: TierRule,
-    other: TierRule,
-    *,
-    collecting: Names = frozenset(),
-    topped: Names = frozenset(),
-) -> dict[str, Any]:
-    """What another rule would change: tiers under both, and the moves (from, to, items).
-
-    Hard with the borderline items that a release by the rule would take.
-    """
-    before = judge(votes, options, current, collecting=collecting, topped=topped)
-    after = judge(votes, options, other, collecting=collecting, topped=topped)
-    moves = Counter((a.tier, b.tier) for a, b in zip(before, after, strict=True))
-    return {
-        "current": _sizes(before, options, current, pool_kappa(votes, options, current)),
-        "other": _sizes(after, options, other, pool_kappa(votes, options, other)),
-        "moves": [
-            {"from": old, "to": new, "items": moves[old, new]}
-            for old in TIERS
-            for new in TIERS
-            if old != new and moves[old, new]
-        ],
-    }
-
-
-def _sizes(
-    items: list[Judged], options: int, rule: TierRule, pool: Fraction | None
-) -> dict[str, Any]:
-    groups = {name: [item for item in items if item.tier == name] for name in TIERS}
-    sizes: dict[str, dict[str, Any]] = {
-        name: {"items": len(group)} for name, group in groups.items()
-    }
-    joined, _ = fill_hard(items, options, rule)
-    # What a release would hold is checked.
-    groups["hard"] = groups["hard"] + joined
-    for name in BANDS:
-        kappa = group_kappa(groups[name], options)
-        sizes[name] |= band_check(name, groups[name], options, pool)
-        sizes[name]["kappa"] = None if kappa is None else float(kappa)
-        sizes[name]["new_panel_kappa"] = new_panel_kappa(groups[name], options, pool)
-    sizes["hard"]["filled"] = len(joined)
-    return {"rule": rule.as_json(), "tiers": sizes}

@@ -16,18 +16,18 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.core.errors import Conflict
-from annotation.judging.models import Batch, BonusNote, Desk, Item, Slot
+from annotation.judging.models import Batch, Desk, Item, Slot
 from annotation.judging.work import comments, hidden_checks, queue
 from annotation.studies.access import study_page
 from annotation.studies.models import Role, Study
 
-ACTS = ("pause", "resume", "exclude", "requalify", "bonus")
+ACTS = ("pause", "resume", "exclude", "requalify")
 TEXT_LIMIT = 2_000
 
 
 @study_page(policies.rater.may_sanction, "POST")
 def act_on_rater(request: UserRequest, study: Study, user: int, act: str) -> HttpResponse:
-    """Pause, resume, exclude or requalify a rater, or note a bonus."""
+    """Pause, resume, exclude or requalify a rater."""
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
     with refusals.as_message(request):
@@ -43,9 +43,6 @@ def _done(act: str, study: Study, person: User, sent: QueryDict, *, by: User) ->
     if act == "resume":
         resume(study, person, by=by)
         return _("This person gets items again.")
-    if act == "bonus":
-        bonus(study, person, sent.get("text", ""), by=by)
-        return _("The bonus is noted.")
     if act == "exclude":
         n = exclude(study, person, sent.get("reason", ""), by=by)
         words = ngettext(
@@ -132,15 +129,6 @@ def _slot(item: Item, desk: Desk) -> Slot:
         reserved_for_id=desk.annotator_id,
         returned=True,
     )
-
-
-@transaction.atomic
-def bonus(study: Study, annotator: User, text: str, *, by: User) -> BonusNote:
-    """Note that this person is to get a bonus, and for what."""
-    text = comments.checked(text, TEXT_LIMIT, _("Write what the bonus is for, and how much it is."))
-    note = BonusNote.objects.create(study=study, annotator=annotator, text=text, by=by)
-    audit.record(by, "bonus.note", note, study=study.slug, annotator=annotator.pk, text=text)
-    return note
 
 
 def _desk(study: Study, annotator: User) -> Desk:
