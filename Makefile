@@ -39,7 +39,7 @@ help:
 	@echo "make blindness  look for the origin of answers in 2,000 judging pages, with classifiers"
 	@echo "make paper   import, open and release a study of the size of PersonaFeedback's benchmark"
 	@echo "make image   build the container image (BASE=debian@sha256:… pins what it begins from)"
-	@echo "make compose-test  run docker-compose.yml: a study, upgrade, restarts, kills, backup and restore"
+	@echo "make compose-test  run docker-compose.yml under load: upgrade, restarts, kills (KILLS=300 more), restore"
 	@echo "make docs    build the documents as a site with search, into build/docs"
 	@echo "make wheel   build the platform, the statistics and the client into dist/"
 	@echo "make release tag this version, and build wheels, image, SBOM and their signed sums (SIGNING_KEY)"
@@ -99,7 +99,7 @@ image: $(INSTALLED_DEV)
 	$(RUN) -m tests.containers.engine
 
 compose-test: $(INSTALLED_DEV)
-	$(RUN) -W ignore -m tests.containers.compose $(SHORT)
+	$(RUN) -W ignore -m tests.containers.compose $(SHORT) $(if $(KILLS),--kills $(KILLS))
 
 # The documents as a site with search; a link that leads nowhere ends it.
 docs: $(INSTALLED_DEV)

@@ -192,8 +192,8 @@ def compare(run: stack.Stack, acknowledged: list[dict]) -> dict[str, int]:
     items with more judgments than wanted. Counters: those that differ from what they count.
     """
     with run.connect() as database:
-        rows = database.execute(ROWS).fetchall()
-        over, slots, done = database.execute(COUNTS).fetchone()
+        rows = database.execute(ROWS, [SLUG]).fetchall()
+        over, slots, done = database.execute(COUNTS, [SLUG]).fetchone()
         counters = database.execute(WRONG_ITEMS).fetchone()[0]
     wanted = [tuple(row[name] for name in FIELDS) for row in acknowledged]
     stored = collections.Counter(rows)
@@ -211,14 +211,16 @@ ROWS = """
     FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
     JOIN accounts_user u ON u.id = j.annotator_id
     JOIN judging_slot s ON s.id = j.slot_id
-    JOIN judging_itemoption o ON o.item_id = s.item_id AND o.number::text = v.label"""
+    JOIN judging_itemoption o ON o.item_id = s.item_id AND o.number::text = v.label
+    JOIN studies_study y ON y.id = s.study_id AND y.slug = %s"""
 COUNTS = """
     SELECT (SELECT count(*) FROM (SELECT 1 FROM judging_judgment v
                                   JOIN judging_slot s ON s.id = v.slot_id
                                   JOIN judging_item i ON i.id = s.item_id
                                   GROUP BY i.id HAVING count(*) > i.overlap) more),
-           (SELECT count(*) FROM judging_slot WHERE status = 'done'),
-           (SELECT coalesce(sum(done), 0) FROM judging_desk)"""
+           (SELECT count(*) FROM judging_slot WHERE status = 'done' AND study_id = y.id),
+           (SELECT coalesce(sum(done), 0) FROM judging_desk WHERE study_id = y.id)
+    FROM studies_study y WHERE slug = %s"""
 
 
 def annotators(run: stack.Stack, people: list[dict], journal: Journal, end, seed: int):

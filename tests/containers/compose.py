@@ -1,9 +1,11 @@
 """`make compose-test`: docker-compose.yml from nothing to a release, killed, lost and restored.
 
 Runs on the image `attune`; stand-ins for the other images are built where they cannot be pulled.
-`--short` begins the small form and the Kubernetes manifest only, and walks one study.
+`--short` begins the small form and the Kubernetes manifest only, and walks one study. `--kills N`
+kills so many containers more while people judge.
 """
 
+import argparse
 import os
 import secrets
 import shutil
@@ -19,6 +21,7 @@ from typing import Self
 
 from tests.containers import engine, kube
 from tests.containers.engine import ROOT, run
+from tests.containers.load import judging
 
 sys.path.insert(0, str(ROOT / "client" / "src"))
 
@@ -186,7 +189,8 @@ def wait(what: str, done, seconds: float) -> None:
 
 def walk(stack: Stack, slug: str, folder: Path) -> tuple[str, bytes]:
     """One study from creating to its release, as a client behind the proxy; the study's votes."""
-    os.environ["SSL_CERT_FILE"] = str(stack.certificate)
+    if stack.two:
+        os.environ["SSL_CERT_FILE"] = str(stack.certificate)
     import pandas
     from attune_client import Attune
 
@@ -303,21 +307,27 @@ def small(folder: Path) -> None:
     step("taken down")
 
 
-def two(folder: Path) -> None:
-    """The form with two of each behind TLS: upgraded, restarted, killed, lost and restored."""
+def two(folder: Path, kills: int) -> None:
+    """The form with two of each behind TLS, while people judge: upgraded, restarted, killed.
+
+    In the end it is lost, and restored from a backup.
+    """
     build_previous()
     with Stack(folder, two=True) as stack:
         stack.settings["ATTUNE_IMAGE"] = "attune:before"
         step(f"the version before is up, {stack.start():.1f} s to the first page")
         walk(stack, "tea", folder)
         step("a study from creating to its release, through the proxy with TLS")
-        upgrade(stack, "tea")
-        step("upgraded")
-        restart(stack)
-        step("each container restarted")
-        kill(stack)
-        walk(stack, "walk", folder)
-        step("each container killed, and another study")
+        with judging(stack) as load:
+            upgrade(stack, "tea")
+            step("upgraded")
+            restart(stack)
+            step("each container restarted")
+            kill(stack)
+            walk(stack, "walk", folder)
+            step("each container killed, and another study")
+            load.kill(kills)
+            step(f"{kills} more killed: {load.compare()}")
         recover(stack, "walk")
         step("backed up, lost and restored")
     step("taken down")
@@ -325,6 +335,10 @@ def two(folder: Path) -> None:
 
 def main() -> None:
     """One form or both, on the images that it builds where they are missing."""
+    parser = argparse.ArgumentParser(prog="make compose-test", description=__doc__)
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--kills", type=int, default=0)
+    chosen = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what runs is taken down all the same
     if not engine.has("attune"):
         engine.main()
@@ -333,8 +347,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         small(Path(folder))
         manifest(Path(folder))
-        if "--short" not in sys.argv:
-            two(Path(folder))
+        if not chosen.short:
+            two(Path(folder), chosen.kills)
 
 
 BEGUN = time.monotonic()
