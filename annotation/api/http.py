@@ -37,7 +37,7 @@ def handle(error: Exception, context: dict) -> Response | None:
         status, code, detail = 404, "not_found", "There is no such thing, or it is not yours."
     elif isinstance(error, PermissionDenied):
         status, code, detail = 403, "forbidden", "Your role in this study does not include this."
-    elif isinstance(error, views.OUTAGES):
+    elif views.is_outage(error):
         views.note_outage(error)
         status, code, detail = 503, "unavailable", views.explained(error)[1]
         headers |= views.RETRY

@@ -63,7 +63,7 @@ class Refusals:
         refusal = error if isinstance(error, DomainError) else uploads.full_disk(error)
         if refusal:
             return views.refused(request, refusal)
-        if isinstance(error, views.OUTAGES):
+        if views.is_outage(error):
             return views.unavailable_part(request, error)
         return None
 

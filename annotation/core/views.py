@@ -10,7 +10,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig, TooManyFilesSent
-from django.db import InterfaceError, OperationalError, connection
+from django.db import InterfaceError, InternalError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -25,20 +25,30 @@ log = logging.getLogger(__name__)
 
 DATABASE = (OperationalError, InterfaceError)
 MEMORY = (redis.RedisError, BrokerError)
-OUTAGES = (*DATABASE, *MEMORY)
 RETRY = {"Retry-After": "5"}
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether ``error`` says that database or broker are away."""
+    return isinstance(error, MEMORY) or _is_databases(error)
+
+
+def _is_databases(error: BaseException) -> bool:
+    # An internal error without SQLSTATE is not the server's word: its end came into a COMMIT.
+    broken = isinstance(error, InternalError) and not getattr(error.__cause__, "sqlstate", None)
+    return broken or isinstance(error, DATABASE)
 
 
 def note_outage(error: BaseException) -> None:
     """Log the cause in one line: the class, and of a database's error the SQLSTATE."""
     state = getattr(error.__cause__, "sqlstate", None) or "none"
-    part = "database" if isinstance(error, DATABASE) else "redis"
+    part = "database" if _is_databases(error) else "redis"
     log.warning("%s unavailable: %s, SQLSTATE %s", part, type(error).__name__, state)
 
 
 def explained(error: BaseException) -> tuple[str, str]:
     """A title and a sentence for people about a database or broker that does not answer."""
-    if isinstance(error, DATABASE):
+    if _is_databases(error):
         title = _("The database is not answering")
         return title, _("Nothing you sent was lost on the way: send it again in a moment.")
     title = _("A part of the server is not answering")
@@ -193,7 +203,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     break it too.
     """
     error = sys.exc_info()[1]
-    if isinstance(error, OUTAGES):
+    if isinstance(error, Exception) and is_outage(error):
         return unavailable_part(request, error)
     if refusal := uploads.full_disk(error):
         return refused(request, refusal, static=True)

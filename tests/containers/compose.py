@@ -90,7 +90,9 @@ class Stack:
         self.down()  # what a killed run left
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, error: type | None, *_more: object) -> None:
+        if error:
+            self.keep_logs()
         self.down()
 
     def _certificate(self) -> Path:
@@ -172,6 +174,15 @@ class Stack:
             url = f"postgresql://attune_owner:{password}@postgres:5432/attune"
             environment = ["--env", f"DATABASE_URL={url}"]
         return run("exec", *environment, self.container("web"), "python", "manage.py", *words)
+
+    def keep_logs(self) -> None:
+        """Keep what each container wrote, for whoever looks for the cause."""
+        folder = Path(tempfile.mkdtemp(prefix="attune-logs-"))
+        for service in self.services:
+            with (folder / f"{service}.log").open("w") as file:
+                command = [engine.engine() or "podman", "logs", self.container(service)]
+                subprocess.run(command, stdout=file, stderr=subprocess.STDOUT)
+        print(f"What the containers wrote: {folder}", file=sys.stderr)
 
     def down(self) -> None:
         """Take everything down, with its volumes."""

@@ -4,7 +4,7 @@ import json
 import logging
 
 import pytest
-from django.db import OperationalError
+from django.db import InternalError, OperationalError
 from django.test import Client
 
 from annotation.core import logs
@@ -115,6 +115,25 @@ def test_a_database_that_is_away_is_one_line_with_its_sqlstate(client, db, lines
     (line,) = [line for line in lines if "SQLSTATE" in line]
     assert "database unavailable: OperationalError, SQLSTATE 57014" in line
     assert not any("Traceback" in line or "secret" in line for line in lines)
+
+
+def test_a_commit_that_the_databases_end_cut_short_is_an_outage_and_no_fault_of_ours(
+    client, db, lines, monkeypatch
+):
+    import psycopg
+
+    def ends(cause):
+        def commit():
+            raise InternalError("broken") from cause
+
+        client.raise_request_exception = False
+        monkeypatch.setattr("annotation.core.views._migrations", commit)
+        return client.get("/health/ready").status_code
+
+    assert ends(psycopg.InternalError("received 2 results from command 'COMMIT'")) == 503
+    (line,) = [line for line in lines if "SQLSTATE" in line]
+    assert "database unavailable: InternalError, SQLSTATE none" in line
+    assert ends(psycopg.errors.InFailedSqlTransaction("ours")) == 500
 
 
 def test_a_fault_of_ours_shows_the_requests_id(client, db, monkeypatch):
