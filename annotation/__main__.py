@@ -24,15 +24,12 @@ HELP_WIDTH = 90
 # The commands of the help, under what somebody wants to do.
 GROUPS = {
     "Run Attune": "up prepare doctor backup restore",
-    "People and access": "ensure_admin add_member make_token survey",
+    "People and access": "ensure_admin add_member make_token",
     "Fill a study": (
-        "import_study clone_study import_data import_votes import_scores import_verdicts "
+        "import_study import_data import_votes import_scores import_verdicts "
         "import_documents import_history import_release load_demo"
     ),
-    "Have texts written": (
-        "propose split_personas conversations verify_attributes make_attributes request_answers "
-        "generate"
-    ),
+    "Have texts written": "propose split_personas conversations make_attributes generate",
     "Judge": "open_batch judge_items draw_votes",
     "Read results": "agreement tiers gap estimates groups",
     "Publish": "release check_release review_release diff_releases push_release",

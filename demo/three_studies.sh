@@ -92,8 +92,7 @@ head -3 "$folder/raters" >"$folder/three"
 attune open_batch three-bench --task extraction
 people begin three-bench relevance <"$folder/curator"
 people judge three-bench <"$folder/three"
-attune request_answers three-bench --task response
-attune generate three-bench --wait
+attune generate three-bench --task response --wait
 people begin three-bench response <"$folder/curator"
 people judge three-bench <"$folder/three"
 

@@ -51,7 +51,6 @@ RUN_ELSEWHERE = {
     "judge_items": "tests/evaluation/test_raters.py",
     "conversations": "tests/papers/personalbench/test_conversations.py",
     "make_attributes": "tests/papers/personalbench/test_extraction.py",
-    "request_answers": "tests/judging/test_personalised.py",
 }
 
 
@@ -227,7 +226,6 @@ RELEASED = (
 TIERED = r"\d easy, 0 medium, 5 hard"
 # What each line prints first.
 SENTENCES = {
-    "clone_study tea tea-2 --part tasks --part material": "tea-2",
     "add_member tea ann@example.org --role annotator": "ann@example.org is annotator of tea",
     "agreement --votes votes.csv --level ordinal --labels 1,2,3,4,5": (
         r"27 votes of 9 annotators on 3 items \(9 / 9 / 9 an item\)"

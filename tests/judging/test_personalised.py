@@ -104,15 +104,15 @@ def test_the_page_says_what_is_missing_asks_for_it_and_then_opens(mix, task, cas
 def test_the_command_plans_asks_and_refuses_in_words(mix, task):
     out = io.StringIO()
     options = ["--task", "response", "--endpoint", "fake", "--json"]
-    call_command("request_answers", "mix", *options, "--dry-run", stdout=out)
-    assert json.loads(out.getvalue())["answers"] == 1
+    call_command("generate", "mix", *options, "--dry-run", stdout=out)
+    assert json.loads(out.getvalue())["calls"] == 1
     assert not Candidate.objects.filter(status="requested").exists()
-    call_command("request_answers", "mix", *options, stdout=io.StringIO())
+    call_command("generate", "mix", *options, stdout=io.StringIO())
     assert Candidate.objects.filter(status="requested").count() == 1
     with pytest.raises(CommandError, match="no answer written"):
         call_command("open_batch", "mix", "--task", "response")
-    with pytest.raises(CommandError, match="There is no study"):
-        call_command("request_answers", "mix", "--task", "none")
+    with pytest.raises(CommandError, match="no task “none”"):
+        call_command("generate", "mix", "--task", "none")
 
 
 def test_two_attributes_of_one_prompt_get_an_answer_and_an_item_each(mix, task, cast):

@@ -128,8 +128,8 @@ def read_definition(definition: str | dict) -> Bundle:
         return bundles.load_bundle(folder)
 
 
-def text_in(file: UploadedFile | Path) -> str:
-    """The definition in a file; ForeignFileError where it holds no JSON object, and OSError."""
+def text_in(file: UploadedFile) -> str:
+    """The definition in a file; ForeignFileError where it holds no JSON object."""
     ((text,),) = foreign.read("annotation.core.records:json_text", file)
     return text
 

@@ -1,12 +1,10 @@
 """A trained verifier decides on extracted statements, by page and command."""
 
 import io
-import json
 
 import numpy as np
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import CommandError, call_command
 
 from annotation.candidates import attributes, generate
 from annotation.candidates.models import Extraction, Proposal, Run
@@ -139,11 +137,3 @@ def test_a_file_that_is_no_verifier_is_refused_with_a_sentence(extracted, cast, 
     page = answer.content.decode()
     assert "The file is no model that `train` made." in page
     assert set(verdicts().values()) == {""}
-
-
-def test_the_same_by_command(extracted, trained, capsys):
-    with pytest.raises(CommandError, match="no such file"):
-        call_command("verify_attributes", "tea", verifier="/nowhere.npz")
-    call_command("verify_attributes", "tea", verifier=trained, refine=True)
-    counts = json.loads(capsys.readouterr().out)
-    assert counts == {"statements": 4, "supported": 2, "flagged": 2}

@@ -7,15 +7,16 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from annotation.candidates import calls, generate, writing
+from annotation.judging.batches.preparation import request_answers
 from annotation.studies.commands import StudyCommand
 from annotation.studies.models import Study
 
 
 class Command(StudyCommand):
     help = (
-        "Ask a model for one answer to each query with each strategy. Background workers write "
-        "them; with --wait the command ends when all are written or failed, and writes them itself "
-        "while no worker is running."
+        "Ask a model for one answer to each query with each strategy; with --task for the answers "
+        "that a task's items lack. Background workers write them; with --wait the command ends "
+        "when all are written or failed, and writes them itself while no worker is running."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,6 +31,12 @@ class Command(StudyCommand):
             "--rewrite", choices=("improve", "degrade"), help="rewrite answers instead"
         )
         parser.add_argument("--of", default="A1", metavar="STRATEGY", help="what to rewrite")
+        parser.add_argument(
+            "--task",
+            metavar="NAME",
+            help="of a task with attributes what it lacks: an answer from each attribute that a "
+            "majority held relevant to a prompt, and the generic one",
+        )
         parser.add_argument("--limit", type=int, metavar="N", help="at most so many new answers")
         parser.add_argument(
             "--dry-run", action="store_true", help="say what it would take; ask for nothing"
@@ -77,13 +84,15 @@ class Command(StudyCommand):
 
 
 def _ask(study: Study, options: dict) -> list:
+    how = {"endpoint": options["endpoint"], "limit": options["limit"]}
+    if name := options["task"]:
+        task = study.tasks.filter(name=name).order_by("-version").first()
+        if task is None:
+            raise CommandError(f"The study has no task “{name}”.")
+        return request_answers(study, task, **how)
     strategies = [options["rewrite"]] if options["rewrite"] else options["strategies"].split(",")
     return generate.request_answers(
-        study,
-        endpoint=options["endpoint"],
-        strategies=[name for name in strategies if name],
-        of=options["of"],
-        limit=options["limit"],
+        study, strategies=[name for name in strategies if name], of=options["of"], **how
     )
 
 
