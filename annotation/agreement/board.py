@@ -41,7 +41,7 @@ READ_AT_ONCE = 20_000
 MOST_RATERS = 40
 LEVELS = ("nominal", "ordinal", "ranks")
 # What of a board is stored where reading it again takes long.
-KEPT = ("counted_labels", "totals", "patterns", "days", "raters", "last", "origin_codes")
+KEPT = ("counted_labels", "totals", "patterns", "days", "last", "origin_codes")
 
 
 @dataclass(frozen=True)
@@ -258,20 +258,6 @@ class Board:
         judgments = self.judgments.annotate(day=TruncDate("submitted_at")).values_list("day")
         counts = judgments.annotate(n=Count("pk")).order_by("day")
         return [(day.isoformat(), n) for day, n in counts]
-
-    @cached_property
-    def raters(self) -> list[tuple[str, int, float | None]]:
-        """(annotator, judgments, median of their seconds), most judgments first."""
-        order = np.argsort(self.votes.rater, kind="stable")
-        users, starts = np.unique(self.votes.rater[order], return_index=True)
-        names, rows = workers_of(users), []
-        for user, seconds in zip(
-            users.tolist(), np.split(self.votes.seconds[order], starts[1:]), strict=True
-        ):
-            timed = seconds[np.isfinite(seconds)]
-            median = float(np.median(timed)) if len(timed) else None
-            rows.append((names[user], len(seconds), median))
-        return sorted(rows, key=lambda row: -row[1])
 
     def columns(self) -> dict[str, Any]:
         """The columns of a result that keep what takes long to read."""

@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_lazy, gettext_noop, ngettext
 from django.utils.translation import gettext as _
 
-from annotation.agreement.board import MOST_RATERS, Board
+from annotation.agreement.board import Board
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics import raters as rater_signs
@@ -55,19 +55,6 @@ WORDS = {
         gettext_lazy("Judgments submitted on each day (UTC)."),
         gettext_lazy("A count of all judgments by the day of their submission."),
     ),
-    "raters": (
-        gettext_lazy("Progress by annotator"),
-        gettext_lazy("Judgments of each annotator; drawn are the 40 with most."),
-        gettext_lazy("A count of all judgments, and the median of their active time."),
-    ),
-    "time": (
-        gettext_lazy("Agreement over time"),
-        gettext_lazy("Symmetric kappa of the first votes by time, with its 95 % band."),
-        gettext_lazy(
-            "κ = (K·P̄ − 1) / (K − 1) of the first k votes, at up to twenty k. An item counts "
-            "from its second vote on. The band is the t-interval over items."
-        ),
-    ),
     "seconds": (
         gettext_lazy("Time per item"),
         gettext_lazy("Active seconds of a judgment."),
@@ -101,7 +88,6 @@ BANDS = (
 )
 # The reliability that a panel is asked for, and the most votes more that are worth naming.
 WANTED, MOST = 0.8, 50
-MOST_POINTS = 20
 FILLED_DAYS = timedelta(days=120)
 EDGES = (0, 5, 10, 20, 30, 60, 120, 300, 600)
 
@@ -312,36 +298,6 @@ def by_day(board: Board, about: About) -> dict:
     )
     header: tuple[str, ...] = (_("Day"), _("Judgments"), _("In all"))
     return {"header": header, "rows": rows, "svg": svg, "votes": total}
-
-
-def by_rater(board: Board, about: About) -> dict:
-    """Judgments an annotator, with the median time."""
-    rows = [tuple(row) for row in board.raters]
-    svg = about.draw(
-        charts.bars, [row[:2] for row in rows[:MOST_RATERS]], axes=(_("Judgments"), _("Annotator"))
-    )
-    header: tuple[str, ...] = (_("Annotator"), _("Judgments"), _("Median seconds"))
-    return {"header": header, "rows": rows, "svg": svg, "votes": sum(row[1] for row in rows)}
-
-
-def over_time(board: Board, about: About) -> dict:
-    """Symmetric kappa of the first k votes, for some k up to all of them."""
-    rows = board.rows
-    ends = np.unique(np.linspace(0, len(rows), MOST_POINTS + 1).astype(int))[1:]
-    shape = (len(rows.items), len(board.labels))
-    counts, start, table = np.zeros(shape, dtype=np.int64), 0, []
-    for end in ends.tolist():
-        part = slice(start, end)
-        counts += kappas.count_votes(rows.item[part], rows.category[part], *shape)
-        patterns, start = kappas.patterns_of(counts), end
-        kappa = kappas.symmetric_kappa(patterns)
-        table.append(
-            (end, patterns.items, kappa.value, kappa.low, kappa.high, translated(kappa.reason))
-        )
-    points = [(row[0], *row[2:5]) for row in table]
-    svg = about.draw(charts.band, points, axes=(_("Votes, by time"), _("Symmetric kappa")))
-    header = (_("Votes"), _("Items"), _("Symmetric kappa"), _("low"), _("high"), _("Reason"))
-    return board.of_rows(header=header, rows=table, svg=svg)
 
 
 def seconds(board: Board, about: About) -> dict:

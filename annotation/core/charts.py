@@ -5,12 +5,11 @@ Every chart has a name and one sentence that says what it shows; its numbers sta
 that follows it on the page. ``axes`` are the titles, with units, of what runs across and down.
 """
 
-import itertools
 import math
 import re
 import textwrap
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -41,8 +40,6 @@ Axes = tuple[str, str]
 Heading = tuple[str, str, str]
 # Of a matrix: {(row, column): value}.
 Cells = dict[tuple[int, int], float | None]
-# Of a line: (x, value, low, high).
-Point = tuple[float, float | None, float | None, float | None]
 Place = Callable[[float], float]
 UNTITLED = ("", "")
 WIDTH = 800
@@ -129,28 +126,6 @@ def bars(
         parts.append(_rect(kind, left, bottom - ROW + 5, wide * value / most, ROW - 9, words))
         parts.append(_text(100, bottom - 8, number(value) + sign, "end"))
     return _svg(head, len(rows) * tall + 4, parts, axes)
-
-
-def band(head: Heading, points: list[Point], *, axes: Axes = UNTITLED) -> SafeString:
-    """A line with its band for ``points`` of (x, value, low, high), x rising; None leaves a gap."""
-    values = [y for point in points for y in point[1:] if y is not None]
-    low, high = min([*values, 0.0]), max([*values, 1.0])
-    first, last = points[0][0], points[-1][0]
-
-    def across(x: float) -> float:
-        return (x - first) / ((last - first) or 1)
-
-    def down(y: float) -> float:
-        return PLOT * (high - y) / (high - low)
-
-    parts = [_grid(ticks(low, high), low, high)]
-    for run in _runs(points):
-        parts += [_area(run, across, down), _line(run, across, down)]
-    middle = points[len(points) // 2][0]
-    for x, anchor in {middle: "middle", last: "end", first: "start"}.items():
-        place = GUTTER + (100 - GUTTER) * across(x)
-        parts.append(_text(place, TOP + PLOT + 16, number(x), anchor))
-    return _svg(head, TOP + PLOT + 24, parts, axes)
 
 
 def dots(
@@ -335,38 +310,6 @@ def _beside(names: list[str]) -> tuple[SafeString, float, int]:
 def _letters(name: str) -> int:
     """The width of a name in Latin letters: those of East Asia take two."""
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in name)
-
-
-def _runs(points: list[Point]) -> Iterator[list[Point]]:
-    """Stretches of points that have a value."""
-    for has_value, run in itertools.groupby(points, key=lambda point: point[1] is not None):
-        if has_value:
-            yield list(run)
-
-
-def _area(run: list[Point], across: Place, down: Place) -> SafeString:
-    inside = [(x, low, high) for x, _, low, high in run if low is not None and high is not None]
-    upper = [(across(x), down(high)) for x, _, high in inside]
-    lower = [(across(x), down(low)) for x, low, _ in reversed(inside)]
-    corners = " ".join(f"{_n(1000 * x)},{_n(y)}" for x, y in upper + lower)
-    # Stretched to the plot's width, which only an image of its own can be.
-    line = (
-        '<svg x="{}%" y="{}" width="{}%" height="{}" viewBox="0 0 1000 {}" '
-        'preserveAspectRatio="none"><polygon class="band" points="{}"/></svg>'
-    )
-    return format_html(line, _n(GUTTER), TOP, _n(100 - GUTTER), PLOT, PLOT, corners)
-
-
-def _line(run: list[Point], across: Place, down: Place) -> SafeString:
-    places = [
-        (GUTTER + (100 - GUTTER) * across(x), TOP + down(y)) for x, y, *_ in run if y is not None
-    ]
-    parts = [_segment("line", *start, *end) for start, end in itertools.pairwise(places)]
-    parts += [
-        _point(*place, f"{number(point[0])}: {number(point[1])}")
-        for place, point in zip(places, run, strict=True)
-    ]
-    return _all(parts)
 
 
 def _dot(row: Dot, y: float, across: Place) -> SafeString:

@@ -92,26 +92,10 @@ def test_days_without_work_are_days_too(board):
     assert rows == [("2026-05-01", 6, 6), ("2026-05-02", 0, 6), ("2026-05-03", 5, 11)]
 
 
-def test_every_annotator_has_a_count_and_a_median_time(board, cast):
-    name = workers(board, cast)
-    rows = figure_of(board, "raters").rows
-    assert rows == [(name["Ann"], 4, 10.0), (name["Bo"], 4, 20.0), (name["Chen"], 3, 30.0)]
-
-
 def test_complete_items_are_counted_by_the_split_of_their_votes(board):
     figure = figure_of(board, "patterns")
     assert figure.rows == [("3–0", 2, 2 / 3), ("2–1", 1, 1 / 3)]
     assert (figure.votes, figure.items) == (9, 3)
-
-
-def test_agreement_over_time_ends_with_all_votes_and_begins_with_a_reason(board):
-    rows = figure_of(board, "time").rows
-    assert rows[0] == (1, 1, None, None, None, "no item has two votes")
-    # Own kappas 1, -1/3, 1 and -1: mean 1/6, standard deviation 1; ± t(3) / 2 is more than -1 to 1.
-    assert rows[-1] == (11, 4, pytest.approx(1 / 6), -1.0, 1.0, "")
-    # The first six are the first two items, whole: kappas 1 and -1/3, standard error 2/3.
-    six = next(row for row in rows if row[0] == 6)
-    assert six[1:5] == (2, pytest.approx(1 / 3), -1.0, 1.0)
 
 
 def test_the_matrix_holds_cohens_kappa_of_every_two(board, cast):
@@ -292,11 +276,12 @@ def test_a_page_asks_the_same_number_of_questions_however_many_votes_there_are(j
 def test_a_figure_comes_as_csv_and_a_formula_in_a_name_is_disarmed(judged, page, ann):
     ann.worker = "tea:=1+1"
     ann.save()
-    answer = page("results/better/?format=csv&chart=raters")
+    answer = page("results/better/?format=csv&chart=sides")
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
-    assert 'filename="tea-better-raters.csv"' in answer["Content-Disposition"]
+    assert 'filename="tea-better-sides.csv"' in answer["Content-Disposition"]
     rows = list(csv.reader(io.StringIO(answer.content.decode())))
-    assert rows[:2] == [["Annotator", "Judgments", "Median seconds"], ["'=1+1", "4", "10.0"]]
+    assert rows[0][:2] == ["Annotator", "Choices"]
+    assert "'=1+1" in {row[0] for row in rows}
     assert page("results/better/?format=csv&chart=none").status_code == 404
 
 
@@ -385,8 +370,7 @@ def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
     disputed = [(item.position, item.judged, board.votes_of(item)) for item in board.disputed()]
     assert disputed[0][1:] == (2, "1: 1, 2: 1")
     assert sum(n * sum(votes) for votes, _done, n in board.patterns) == 8
-    for key in ("days", "raters", "time"):
-        assert figure_of(board, key).votes == 8
+    assert figure_of(board, "days").votes == 8
     assert ">8 <" in page("").content.decode()
     first = judged.items.order_by("position").first()
     assert ">2 <" in page(f"results/better/items/{first.pk}/").content.decode()
@@ -405,7 +389,7 @@ def test_a_revised_vote_counts_once_and_makes_the_result_due(judged):
     result = recompute.recompute(judged, "better")
     assert result.votes == 11
     board = Board(judged, judged.tasks.get(name="better"))
-    assert sum(row[1] for row in figure_of(board, "raters").rows) == 11
+    assert sum(row[1] for row in figure_of(board, "days").rows) == 11
     assert [row[0] for row in figure_of(board, "patterns").rows] == ["3–0", "2–1"]
 
 

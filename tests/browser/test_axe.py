@@ -36,7 +36,7 @@ OF_STUDY = {
         *("overview", "personas", "queries", "queries/add", "candidates", "generation", "sources"),
         *("data", "tasks", "tasks/best/open", "tasks/best/preview", "remove/batch/{batch}"),
         *("checks", "raters", "adjudicate", "people", "crowd", "messages", "comments", "texts/ko"),
-        *("results/best", "results/best/rule", "results/best/items/{item}", "ratings/best"),
+        *("results/best", "results/best/items/{item}", "ratings/best"),
         *("planner", "releases", "settings", "webhooks", "audit", "personas/board"),
         "personas/split",
     ),

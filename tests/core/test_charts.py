@@ -11,10 +11,6 @@ from annotation.core.charts import Dot
 SVG = {
     "columns": charts.columns(("c", "Days", "What it is."), [("1.5.", 4), ("2.5.", 1)]),
     "bars": charts.bars(("b", "Raters", "What it is."), [("ann", 10), ("bo", 5)]),
-    "band": charts.band(
-        ("l", "Time", "What it is."),
-        [(10, 0.5, 0.25, 0.75), (20, None, None, None), (30, 0.5, 0, 1)],
-    ),
     "dots": charts.dots(
         ("d", "Tiers", "What it is."), [Dot("hard", 0.5, 0.45, 0.55, (0.4, 0.6)), Dot("easy", None)]
     ),
@@ -96,19 +92,6 @@ def test_a_marked_bar_differs_by_colour_and_by_a_sign():
     svg = charts.bars(("b", "T", "D"), [("ann", 10), ("bo", 5)], marked={"bo"})
     assert [len(shapes(svg, "rect", kind)) for kind in ("mark", "mark over")] == [1, 1]
     assert [node.text for node in read(svg).findall("text")] == ["10", "5 ▲"]
-
-
-def test_a_value_that_is_not_there_leaves_a_gap_in_the_line():
-    assert len(shapes(SVG["band"], "circle", "mark")) == 2
-    assert shapes(SVG["band"], "line", "line") == []
-
-
-def test_a_line_joins_values_and_its_band_goes_there_and_back():
-    svg = charts.band(("l", "T", "D"), [(0, 0.5, 0.25, 0.75), (10, 1, 0.5, 1)])
-    (line,) = shapes(svg, "line", "line")
-    assert [line.get(name) for name in ("x1", "x2", "y1", "y2")] == ["10%", "100%", "93", "18"]
-    (band,) = read(svg).iter("polygon")
-    assert band.get("points") == "0,37.5 1000,0 1000,75 0,112.5"
 
 
 def test_a_dot_lies_in_the_middle_of_its_interval_and_an_unknown_one_is_a_dash():
