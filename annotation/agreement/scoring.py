@@ -9,7 +9,6 @@ correlation of ±d with ±1 is Σd / √(N·Σd²), and tau-b is that of the dou
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -70,13 +69,6 @@ class Rating:
     accuracy: Coefficient
     pearson: Coefficient
     tau_b: Coefficient
-
-    def as_json(self) -> dict[str, Any]:
-        """Numbers and coefficients by name."""
-        coefficients = {
-            name: getattr(self, name).as_json() for name in ("accuracy", "pearson", "tau_b")
-        }
-        return {"items": self.items, "pairs": self.pairs, "equal": self.equal, **coefficients}
 
 
 def rate(item: ArrayLike, difference: ArrayLike, resamples: int = 1000) -> Rating:
@@ -263,19 +255,6 @@ class Rated:
                 aspects.setdefault(source, []).append(aspect)
         return aspects
 
-    def as_json(self) -> dict:
-        """The contract's style: numbers and coefficients, undefined ones null with the reason."""
-        return {
-            "ratings": [
-                {"source": source, "aspect": name, "tier": tier, **rating.as_json()}
-                for (source, name, tier), rating in self.table.items()
-            ],
-            "correlations": [
-                {"source": source, "a": aspect, "b": other, **correlation.as_json()}
-                for (source, aspect, other), correlation in self.matrix.items()
-            ],
-        }
-
 
 def rated(study: Study, task: str) -> Rated:
     """How the scores of the study's answers go with the choices of a task.
@@ -397,11 +376,11 @@ def _share(key: str, who: str, keys: dict, by_source: dict) -> Compared:
 
 
 def rating_figures(ratings: Rated) -> list[Figure]:
-    """Tables and charts of ``rated``: three for each source."""
+    """Tables and charts of ``rated``: two for each source."""
     return [
         make(ratings, source, f"{key}-{place}")
         for place, source in enumerate(ratings.sources, start=1)
-        for key, make in (("scores", _accuracies), ("tiers", _tiers), ("aspects", _aspects))
+        for key, make in (("scores", _accuracies), ("aspects", _aspects))
     ]
 
 
@@ -431,28 +410,6 @@ def _accuracies(ratings: Rated, source: str, key: str) -> Figure:
         (key, title, lead), marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
     )
     header += (_("Reason"),)
-    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
-
-
-def _tiers(ratings: Rated, source: str, key: str) -> Figure:
-    title = _("Aspects by tier: %(source)s") % {"source": source}
-    lead = _("Correlation of each aspect with the choice, in each tier.")
-    how = _("Pearson's correlation of the difference of two scores with the choice, as above.")
-    aspects, rated = ratings.sources[source], _of(ratings, source)
-    tiers = [
-        tier for tier in (ALL, *TIERS) if any(tier == rated_tier for _a, rated_tier, _r in rated)
-    ]
-    cells = {
-        (aspects.index(aspect), tiers.index(tier)): rating.pearson.value
-        for aspect, tier, rating in rated
-    }
-    heads = [_tier(tier) for tier in tiers]
-    svg = charts.grid((key, title, lead), aspects, heads, cells, axes=(_("Tier"), _("Aspect")))
-    rows = [
-        (name, *(cells.get((row, column)) for column in range(len(heads))))
-        for row, name in enumerate(aspects)
-    ]
-    header: tuple[str, ...] = (_("Aspect"), *heads)
     return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, Q, QuerySet
-from django.http import Http404, HttpResponse, JsonResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -74,15 +74,12 @@ def study(request: UserRequest, study: Study) -> HttpResponse:
 
 @study_page(policies.result.may_read, "GET")
 def results(request: UserRequest, study: Study, task: str) -> HttpResponse:
-    """Every figure of one task, and its disputed items; one figure as CSV on request.
+    """Every figure of one task, and its disputed items.
 
     htmx asks with the number of votes and the recomputation that the page shows, and gets the
     figures again where there are newer ones.
     """
     board = _board(study, task)
-    if request.GET.get("format") == "csv":
-        key = request.GET.get("chart", "")
-        return _download(_figure_of(study, board, key), study, task)
     digest = board.result.digest if board.result else ""
     seen = request.GET.get("votes"), request.GET.get("of")
     if request.htmx and seen == (str(board.totals["votes"]), digest):
@@ -142,12 +139,16 @@ def figure(request: UserRequest, study: Study, task: str, name: str, ending: str
     drawn = _figure_of(study, board, name)
     if drawn is None or ending not in downloads.CHART_TYPES:
         raise Http404
+    file, caption = (
+        f"{study.slug}-{task}-{name}.{ending}",
+        f"{drawn.caption} {study.title}, {task}.",
+    )
     if ending == "csv":
-        return _download(drawn, study, task, caption=True)
+        rows = [[f"# {caption}"], drawn.header or (drawn.reason,), *drawn.rows]
+        return downloads.csv_response(file, rows)
     if not drawn.svg:
         raise Http404
-    caption = f"{drawn.caption} {study.title}, {task}."
-    return downloads.picture(f"{study.slug}-{task}-{name}.{ending}", drawn.svg, caption)
+    return downloads.picture(file, drawn.svg, caption)
 
 
 def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
@@ -185,20 +186,9 @@ def stop_early(request: UserRequest, study: Study, task: str) -> HttpResponse:
 
 @study_page(policies.result.may_read, "GET")
 def ratings(request: UserRequest, study: Study, task: str) -> HttpResponse:
-    """Scores of answers against the choices of a task; one figure as CSV, or all as JSON."""
-    rated = scoring.rated(study, _definition(study, task).name)
-    if request.GET.get("format") == "json":
-        return JsonResponse({"study": study.slug, "task": task, **rated.as_json()})
-    figures = rating_figures(rated)
-    if request.GET.get("format") == "csv":
-        wanted = (figure for figure in figures if figure.key == request.GET.get("chart"))
-        return _download(next(wanted, None), study, task)
-    context = {
-        "study": study,
-        "task": task,
-        "figures": figures,
-        "address": reverse("ratings", args=[study.slug, task]),
-    }
+    """Scores of answers against the choices of a task."""
+    figures = rating_figures(scoring.rated(study, _definition(study, task).name))
+    context = {"study": study, "task": task, "figures": figures}
     return render(request, "agreement/ratings.html", context)
 
 
@@ -402,16 +392,6 @@ def _definition(study: Study, task: str) -> TaskDefinition:
     if not definitions:
         raise Http404
     return definitions[0]
-
-
-def _download(
-    figure: Figure | None, study: Study, task: str, *, caption: bool = False
-) -> HttpResponse:
-    if figure is None:
-        raise Http404
-    head = [[f"# {figure.caption} {study.title}, {task}."]] if caption else []
-    rows = [*head, figure.header or (figure.reason,), *figure.rows]
-    return downloads.csv_response(f"{study.slug}-{task}-{figure.key}.csv", rows)
 
 
 @study_page(policies.rater.may_read, "GET")

@@ -82,7 +82,7 @@ def test_many_different_scores_have_the_interval_of_the_bootstrap():
 
 
 def test_nothing_scored_is_null_with_the_reason():
-    assert rate([], []).as_json()["accuracy"] == {"value": None, "reason": NO_PAIR_SCORED}
+    assert rate([], []).accuracy.as_json() == {"value": None, "reason": NO_PAIR_SCORED}
     assert scoring.correlation([], []).reason == NO_PAIR_SCORED
     assert scoring.correlation([0, 0], [1, 2]).reason == NEVER_DIFFER
 
@@ -148,11 +148,8 @@ def test_the_page_shows_table_and_heat_maps_and_hands_out_the_numbers(scored, lo
     client = login(cast.person("Rui"))
     page = client.get("/studies/tea/ratings/better/").content.decode()
     assert "helpful" in page and "0.625" in page and 'id="aspects-1"' in page
-    csv = client.get("/studies/tea/ratings/better/?format=csv&chart=scores-1").content.decode()
-    assert csv.splitlines()[1].startswith("helpful,all,4,4,1,0.625,")
-    document = client.get("/studies/tea/ratings/better/?format=json").json()
-    assert document["ratings"][0]["accuracy"]["value"] == 0.625
-    assert client.get("/studies/tea/ratings/better/?format=csv&chart=none").status_code == 404
+    csv = client.get("/studies/tea/results/better/figures/scores-1.csv").content.decode()
+    assert csv.splitlines()[2].startswith("helpful,all,4,4,1,0.625,")
     assert "/studies/tea/ratings/better/" in client.get("/studies/tea/").content.decode()
 
 
