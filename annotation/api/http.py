@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from annotation.core import logs, records, uploads, views
+from annotation.core import logs, records, views
 from annotation.core.errors import DomainError
 from annotation.core.pages import behind, key_of
 
@@ -28,7 +28,7 @@ class ProblemRenderer(JSONRenderer):
 
 def handle(error: Exception, context: dict) -> Response | None:
     """Turn a refusal into a problem document; anything else is a fault of ours and goes on."""
-    error = uploads.full_disk(error) or error
+    error = views.refusal_of(error) or error
     headers, members = {}, {}
     if isinstance(error, DomainError):
         status, code, detail = error.status, error.code, error.sentence

@@ -17,8 +17,7 @@ from django.http.response import HttpResponseBase
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from annotation.core import logs, uploads, views
-from annotation.core.errors import DomainError
+from annotation.core import logs, views
 
 log = logging.getLogger(__name__)
 Handler = Callable[[HttpRequest], HttpResponseBase]
@@ -60,8 +59,7 @@ class Refusals:
         return response
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        refusal = error if isinstance(error, DomainError) else uploads.full_disk(error)
-        if refusal:
+        if refusal := views.refusal_of(error):
             return views.refused(request, refusal)
         if views.is_outage(error):
             return views.unavailable_part(request, error)

@@ -10,7 +10,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig, TooManyFilesSent
-from django.db import InterfaceError, InternalError, OperationalError, connection
+from django.db import DataError, InterfaceError, InternalError, OperationalError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -26,6 +26,15 @@ log = logging.getLogger(__name__)
 DATABASE = (OperationalError, InterfaceError)
 MEMORY = (redis.RedisError, BrokerError)
 RETRY = {"Retry-After": "5"}
+# NUL in a text (the driver's word, without SQLSTATE) or in JSON (the server's).
+NUL = {None, "22P05"}
+
+
+def refusal_of(error: BaseException | None) -> DomainError | None:
+    """The refusal that ``error`` is, or that a full disk or a NUL byte in a text stands for."""
+    if isinstance(error, DataError) and getattr(error.__cause__, "sqlstate", None) in NUL:
+        return DomainError(_("Null characters are not allowed."))
+    return error if isinstance(error, DomainError) else uploads.full_disk(error)
 
 
 def is_outage(error: BaseException) -> bool:
@@ -205,7 +214,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     error = sys.exc_info()[1]
     if isinstance(error, Exception) and is_outage(error):
         return unavailable_part(request, error)
-    if refusal := uploads.full_disk(error):
+    if refusal := refusal_of(error):
         return refused(request, refusal, static=True)
     title, sentence = _("Something broke on our side"), _("It was logged. Nothing was stored.")
     return _answer(request, 500, title, sentence, static=True)

@@ -1,7 +1,7 @@
 """The first page of a study for whoever runs it or reads its results."""
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
@@ -57,7 +57,7 @@ def items_table(request: UserRequest, study: Study) -> HttpResponseBase:
 
 def _act(request: UserRequest, study: Study) -> HttpResponse:
     """Do to the chosen items what the form names, and show the same list again."""
-    form, query = items.ActForm(request.POST), request.POST.get("query", "")
+    form, query = items.ActForm(request.POST), QueryDict(request.POST.get("query", "")).urlencode()
     with refusals.as_message(request):
         if not form.is_valid():
             raise DomainError(_("Choose what to do, and with how many more judgments."))

@@ -166,3 +166,11 @@ def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
     assert "held back" in carol.get(answer.url).content.decode()
     assert carol.get(PAGE, {"batch": "x"}).status_code == 400
     assert carol.get(PAGE, {"after": "x"}, follow=True).status_code == 200
+
+
+def test_an_id_or_address_that_no_database_or_header_takes_is_refused(voted, carol):
+    answer = carol.post(PAGE, {"act": "close", "item": "\0"})
+    assert answer.status_code == 400
+    assert "Null characters are not allowed." in answer.content.decode()
+    answer = carol.post(PAGE, {"act": "close", "item": voted[3], "query": "q=a\r\nSet-Cookie: b=c"})
+    assert (answer.status_code, answer.url) == (302, f"{PAGE}?q=a%0D%0ASet-Cookie%3A+b%3Dc")
