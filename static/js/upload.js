@@ -14,6 +14,17 @@
     line.textContent = form.dataset[words].replace("{name}", file.name).replace("{percent}", percent);
   }
 
+  // Files that have arrived share one line, so that nine of them do not push the list away.
+  function sayArrived(line, file) {
+    const before = said.querySelector(".arrived");
+    const count = before ? Number(before.dataset.count) + 1 : 1;
+    if (before) before.remove();
+    line.className = "arrived";
+    line.dataset.count = count;
+    say(line, count > 1 && form.dataset.several ? "several" : "sent", file, 100);
+    line.textContent = line.textContent.replace("{n}", count);
+  }
+
   // A refusal has a sentence; anything else may pass by itself.
   class Refused extends Error {}
 
@@ -74,7 +85,7 @@
         say(line, "sending", file, Math.floor((100 * offset) / file.size));
         ({ offset, status } = await patiently(() => step(file, begun.status_url, offset), waits));
       }
-      say(line, "sent", file, 100);
+      sayArrived(line, file);
       if (begun.page_url) window.location.assign(begun.page_url);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;

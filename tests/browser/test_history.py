@@ -48,6 +48,21 @@ def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cas
     expect(page.get_by_text("1 conversation · 2 messages")).to_be_visible()
 
 
+def test_files_that_arrived_share_one_line(page, let_in, cast):
+    let_in(page, cast.person("Ann"))
+    page.goto("/history/uploads/")
+    file = {"mimeType": "application/json", "buffer": export()}
+    files = [file | {"name": f"export-{n}.json"} for n in range(3)]
+    for n in range(3):
+        files[n]["buffer"] += b" " * n
+    page.get_by_label("Your export").set_input_files(files)
+    page.get_by_role("button", name="Send").click()
+    expect(page.locator(".under-way")).to_have_text(
+        "3 files have arrived. How they go on is said below."
+    )
+    assert Upload.objects.count() == 3
+
+
 def test_a_refused_file_is_told_with_its_reason(page, let_in, cast, tmp_path, settings):
     settings.HISTORY_MAX_BYTES = 1024 * 1024
     let_in(page, cast.person("Ann"))
