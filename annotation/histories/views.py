@@ -97,9 +97,12 @@ def decide(request: UserRequest) -> HttpResponse:
     if data["action"] == "keep" and not data["sure"] and _needs_question(which):
         return _ask_before_keeping(request, which)
     following = _following(request, which) if "next" in request.POST else None
-    state = Session.State.RETAINED if data["action"] == "keep" else Session.State.DROPPED
-    count = browse.choose(owner, which, state)
-    words = ngettext("%(n)d session changed.", "%(n)d sessions changed.", count)
+    if data["action"] == "keep":
+        count = browse.choose(owner, which, Session.State.RETAINED)
+        words = ngettext("%(n)d session kept.", "%(n)d sessions kept.", count)
+    else:
+        count = browse.choose(owner, which, Session.State.DROPPED)
+        words = ngettext("%(n)d session dropped.", "%(n)d sessions dropped.", count)
     messages.success(request, words % {"n": count})
     return _in_list(following, request.POST) if following else _back(request)
 

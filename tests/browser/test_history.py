@@ -94,7 +94,7 @@ def test_sessions_are_decided_on_by_keyboard_alone(page, let_in, ann):
     page.goto("/history/?kind=chat")
     keyboard.tick(page.get_by_role("checkbox").first)
     keyboard.press(page.get_by_role("button", name="Keep"))
-    expect(page.get_by_text("1 session changed.")).to_be_visible()
+    expect(page.get_by_text("1 session kept.")).to_be_visible()
     assert Session.objects.filter(owner=ann, state="kept").count() == 1
     assert page.url.endswith("?kind=chat")
 
