@@ -20,7 +20,12 @@ from annotation.agreement.statistics.coefficient import (
     undefined,
     with_normal_interval,
 )
-from annotation.agreement.statistics.correlation import icc, mean_over_items, sums_of_table
+from annotation.agreement.statistics.correlation import (
+    icc,
+    mean_over_items,
+    mean_ranks,
+    sums_of_table,
+)
 from annotation.agreement.statistics.kappas import cohen, confusion_of_two
 from annotation.agreement.summary import About, Figure
 from annotation.agreement.wording import translated
@@ -382,13 +387,11 @@ def passages(board: Board, about: About) -> dict:
 
 def mean_places(board: Board, about: About) -> dict:
     """The mean place of each strategy's answers, over items, with its interval."""
-    from scipy.stats import rankdata  # a second and 40 MB, needed for rankings alone
-
     names, items = _strategies(board)
     by_name = {name: [] for name in sorted(set(chain.from_iterable(names)))}
     firsts = dict.fromkeys(by_name, 0)
     for strategies, item in zip(names, items, strict=True):
-        means = rankdata(item, axis=1).mean(axis=0)
+        means = mean_ranks(item).mean(axis=0)
         for column, name in enumerate(strategies):
             by_name[name].append(float(means[column]))
             firsts[name] += int((item[:, column] == 1).sum())

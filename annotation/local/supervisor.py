@@ -99,6 +99,8 @@ class Installation(Supervisor):
         }
         # A heap for every thread costs more memory than waiting for a shared one costs time.
         os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+        # Said, it no longer grows with what was freed: a large block goes back to the system.
+        os.environ.setdefault("MALLOC_TRIM_THRESHOLD_", "131072")
         os.environ.setdefault("ATTUNE_WEB_PROCESSES", "1")
         yield from self._prepare()
         web, worker = applications(self.port)
