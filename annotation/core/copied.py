@@ -1,9 +1,9 @@
 """Rows of a query by column: COPY out of PostgreSQL, read by Arrow."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
-import pyarrow as pa
-import pyarrow.csv as pa_csv
 from django.core.exceptions import EmptyResultSet
 from django.db import connection
 from django.db.models import BigIntegerField, Func, QuerySet, TextField
@@ -11,6 +11,8 @@ from django.db.models.functions import Cast
 from psycopg import Copy
 from psycopg.errors import error_from_result
 from psycopg.pq import ExecStatus
+
+from annotation.core.arrow import pa, pa_csv
 
 # Signs that no value has: JSON escapes them. So no value is ever quoted.
 _DELIMITER, _QUOTE = "\x1f", "\x01"

@@ -13,8 +13,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import httpx2
-import pyarrow as pa
-import pyarrow.parquet as pq
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -22,6 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 
+from annotation.core.arrow import pa, pq
 from annotation.core.errors import DomainError
 from annotation.datasets import papers, release_files
 from annotation.datasets.release_files import Faults

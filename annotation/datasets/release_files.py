@@ -14,10 +14,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from annotation.core import records
+from annotation.core.arrow import pa, pq
 from annotation.core.errors import DomainError
 from annotation.core.foreign import Limits, check_footer, zip_directory
 

@@ -7,6 +7,8 @@ again, so that counts are complete, and compares their digests: a release never 
 its rows.
 """
 
+from __future__ import annotations
+
 import csv
 import hashlib
 import json
@@ -19,9 +21,7 @@ from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
 from typing import Any, Self
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
+from annotation.core.arrow import pa, pq
 from annotation.core.downloads import disarmed
 
 JOURNAL = ".finished.jsonl"
@@ -153,24 +153,23 @@ class Shards:
 
 
 ROW_GROUP = 5_000
+# Arrow's names of our types.
 ARROW = {
-    "text": pa.string(),
-    "integer": pa.int64(),
-    "integer or none": pa.int64(),
-    "number": pa.float64(),
-    "boolean": pa.bool_(),
-    "texts": pa.list_(pa.string()),
-    "integers": pa.list_(pa.int64()),
-    "numbers": pa.list_(pa.float64()),
-    "json": pa.string(),
+    "text": "string",
+    "integer": "int64",
+    "integer or none": "int64",
+    "number": "float64",
+    "boolean": "bool_",
+    "json": "string",
 }
+LISTS = {"texts": "text", "integers": "integer", "numbers": "number"}
 
 
 @dataclass(frozen=True)
 class Table:
     """A file of a release: its path in the folder, its format and its columns.
 
-    ``columns`` is {name: type} with the types of ``ARROW``, [{name: type}] for a list of records;
+    ``columns`` is {name: type}, types being of ``ARROW`` or ``LISTS``, [{name: type}] for records;
     "json" is a JSON value, written as text where the format has no such thing. JSON lines without
     ``columns`` are objects with keys of their own. The format "files" makes a text file of every
     row. ``config`` and ``split`` are the names under which ``datasets.load_dataset`` opens the
@@ -191,7 +190,9 @@ def arrow_type(kind: str | list) -> pa.DataType:
     """The Arrow type of a column of ``Table.columns``."""
     if isinstance(kind, list):
         return pa.list_(pa.struct([(name, arrow_type(entry)) for name, entry in kind[0].items()]))
-    return ARROW[kind]
+    if kind in LISTS:
+        return pa.list_(arrow_type(LISTS[kind]))
+    return getattr(pa, ARROW[kind])()
 
 
 # What a layout makes: rows, each with its table's name.

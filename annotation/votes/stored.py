@@ -12,13 +12,13 @@ from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
-import pyarrow as pa
 from django.db.models import QuerySet, TextField, Value
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Cast, Coalesce, NullIf
 
 from annotation.accounts.models import User
 from annotation.core import copied
+from annotation.core.arrow import pa
 from annotation.core.sql import among
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Answer, ItemOption, Judgment
@@ -28,14 +28,6 @@ from annotation.votes import counting
 from annotation.votes.table import Votes, VotesError, to_numpy
 
 _NUMBERS = ("judgment", "item", "option", "rater", "batch", "at")
-_COLUMNS = pa.schema(
-    [
-        *((name, pa.int64()) for name in _NUMBERS),
-        ("seconds", pa.float64()),
-        ("label", pa.string()),
-        ("shown", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -144,7 +136,9 @@ def read_judgments(judgments: QuerySet[Judgment], measure: Measure | None) -> Qu
     )
     ids = ("pk", "slot__item__position", "vote_option", "annotator_id", "slot__item__batch_id")
     made = ("vote_at", "vote_seconds", "vote_label", "vote_shown")
-    table = copied.whole(rows.order_by().values_list(*ids, *made), _COLUMNS)
+    typed = [(name, pa.int64()) for name in _NUMBERS]
+    typed += [("seconds", pa.float64()), ("label", pa.string()), ("shown", pa.string())]
+    table = copied.whole(rows.order_by().values_list(*ids, *made), pa.schema(typed))
     columns = {name: to_numpy(table[name].combine_chunks()) for name in (*_NUMBERS, "seconds")}
     order = np.lexsort([columns[name] for name in ("judgment", "at", "option", "item")])
     columns = {name: column[order] for name, column in columns.items()}

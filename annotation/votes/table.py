@@ -1,5 +1,7 @@
 """Votes as columns of codes, and the reader of votes files (CSV or JSON lines)."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
@@ -12,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv as arrow_csv
 
 from annotation.core import records
+from annotation.core.arrow import pa, pa_csv, pc
 
 REQUIRED = ("task", "worker", "label")
 OPTIONAL = ("submitted_at", "seconds")
@@ -131,13 +131,13 @@ def _read_csv(data: bytes, path: Path, wanted: Sequence[str]) -> Columns:
         raise VotesError(f"{path}:1: {error}") from error
     names = [name for name in wanted if name in header]
     try:
-        table = arrow_csv.read_csv(
+        table = pa_csv.read_csv(
             pa.BufferReader(data),
-            read_options=arrow_csv.ReadOptions(
+            read_options=pa_csv.ReadOptions(
                 column_names=header, skip_rows=begun.line_num, block_size=BLOCK
             ),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
-            convert_options=arrow_csv.ConvertOptions(
+            parse_options=pa_csv.ParseOptions(newlines_in_values=b'"' in data),
+            convert_options=pa_csv.ConvertOptions(
                 include_columns=names, column_types=dict.fromkeys(names, pa.string())
             ),
         )
