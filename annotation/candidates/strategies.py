@@ -380,7 +380,7 @@ FROM_ATTRIBUTES = "attributes"
 
 GENERAL = {
     QUESTION_ALONE: Strategy(
-        _question_alone, words=_("A3: the question alone"), place=3, by_default=True
+        _question_alone, words=_("the question alone"), place=3, by_default=True
     ),
     "search": Strategy(
         from_sources, words=_("no context: the question and what is found"), place=10, searches=True
