@@ -1,6 +1,6 @@
 from django.db import models
 
-from annotation.agreement.wording import FORMULAS_OF
+from annotation.agreement.wording import coefficients_of
 from annotation.judging.models import Item
 from annotation.studies.models import Study
 
@@ -45,16 +45,8 @@ class AgreementResult(models.Model):
             reports = {name: criteria[name] for name in order}
         else:
             reports = {"": self.agreement} if "paired_items" in self.agreement else {}
-        return [(name, report, self._figures(report)) for name, report in reports.items()]
-
-    def _figures(self, report: dict) -> list[tuple[str, str, dict]]:
-        # Each question of a task has a level of its own.
-        level = report.get("level", self.level)
-        values = report | report.get("icc", {})
-        if "krippendorff_alpha" in report:
-            values["krippendorff_alpha"] = report["krippendorff_alpha"][level]
         return [
-            (key, str(formula.name), values[key]) for key, formula in FORMULAS_OF[level].items()
+            (name, report, coefficients_of(report, self.level)) for name, report in reports.items()
         ]
 
 

@@ -122,6 +122,20 @@ RANKS = {
 FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL, "ranks": RANKS}
 
 
+def coefficients_of(report: dict, level: str) -> list[tuple[str, str, dict]]:
+    """Key of the formula, name and values of each coefficient that pages show of ``report``."""
+    # Each question of a task has a level of its own.
+    level = report.get("level", level)
+    values = report | report.get("icc", {})
+    if "krippendorff_alpha" in report:
+        values["krippendorff_alpha"] = report["krippendorff_alpha"][level]
+    return [
+        (key, str(formula.name), values[key])
+        for key, formula in FORMULAS_OF[level].items()
+        if key in values
+    ]
+
+
 def of_levels(levels: Sequence[str]) -> dict[str, Formula]:
     """{anchor: formula} of all coefficients of these scales; those of the first are bare keys."""
     shown = dict(FORMULAS_OF[levels[0]])

@@ -52,8 +52,8 @@ def card(manifest: dict, about: dict, tables: dict[str, tuple[Table, int]]) -> s
     judged, paper = _judged(about), papers.named(manifest["layout"])
     imported, here = judged
     named = {name: manifest[name] for name in ("counts", "rules", "annotators", "material")}
-    pairs = named["rules"]["pairs"]
-    collected = here or not (imported or pairs["name"] == "imported")
+    pairs = named["rules"].get("pairs", {})
+    collected = here or not (imported or pairs.get("name") == "imported")
     told = {
         "front": "\n".join(front_matter(about, tables)),
         "number": folders.number_of(manifest["version"], manifest.get("revision", 0)),

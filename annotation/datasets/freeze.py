@@ -36,6 +36,7 @@ from annotation.datasets.layouts.soft import PEOPLE, Posteriors, people_table
 from annotation.datasets.models import Release
 from annotation.datasets.records import Pair, Verdict
 from annotation.datasets.truth import (
+    GROUPS,
     RULE,
     Tally,
     filled,
@@ -98,8 +99,9 @@ def request_release(
 
 def suited(study: Study) -> dict[str, Any]:
     """The layout for what people judge, and a rule that panels of this study's size can fill."""
-    layout = layouts.suited(kinds_of(study))
     work = Item.objects.work().filter(study=study)
+    nobody = Q(persona_version=None) & Q(query__owner=None) & Q(attribute=None)
+    layout = layouts.suited(kinds_of(study), persons=work.exclude(nobody).exists())
     panel = work.aggregate(most=Max("overlap"))["most"] or 0
     if not layouts.layout_of(layout).TIERED or panel >= RULE.panel:
         return {"layout": layout}
@@ -317,7 +319,8 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         for row in people:
             tables.write(PEOPLE, row)
     _refuse_empty(layout, tables, tally)
-    manifest = _manifest(release, reading, tally)
+    paired = layout.TIERED or bool(tally.pairs)
+    manifest = _manifest(release, reading, tally, paired)
     if rows.remarks:
         manifest["remarks"] = rows.remarks
     if surveyed:
@@ -326,8 +329,10 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
         manifest["proposals"] = release.frozen["proposals"]
     if choices.shard_rows:
         manifest["rules"]["shard_rows"] = choices.shard_rows
-    manifest["rules"]["pairs"] = choices.rules()
-    manifest["rules"]["tiers"] = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
+    if paired:
+        manifest["rules"]["pairs"] = choices.rules()
+        tiers = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
+        manifest["rules"]["tiers"] = tiers
     if tiered and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
     manifest["annotators"] = described.annotators(release)
@@ -463,8 +468,27 @@ def _revised(release: Release) -> dict:
     return {"revision": release.revision, "replaces": replaced}
 
 
-def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
-    counts, share = tally.counts(), Choices.from_json(release.frozen).easy_share
+def _easy_rule(release: Release, tally: Tally) -> dict:
+    """How easy pairs were made, and what an audit of them found."""
+    share = Choices.from_json(release.frozen).easy_share
+    rule = "ground truth of three answers against the answer to the question alone, "
+    return {
+        "rule": f"{rule}or where there is none against the one written for another persona",
+        "strategy": QUESTION_ALONE,
+        "note": tally.easy_note(),
+        "audit": release.frozen["audit"],
+        # Not named where there is none, as before it could be.
+        **({"least_share": str(share)} if share else {}),
+    }
+
+
+def _manifest(release: Release, reading: Reading, tally: Tally, paired: bool) -> dict:
+    """The manifest without its files; of pairs and tiers nothing where none are ``paired``."""
+    counts = tally.counts()
+    if not paired:
+        del counts["pairs"]
+        scales = {name: n for name, n in counts.pop("left_out").items() if name not in GROUPS}
+        counts |= {"left_out": scales} if scales else {}
     return {
         "release": str(release.public_id),
         "feed": f"{release.frozen['origin']}{reverse('release-feed', args=[release.public_id])}",
@@ -476,15 +500,7 @@ def _manifest(release: Release, reading: Reading, tally: Tally) -> dict:
         "layout_version": layouts.version_of(release.layout),
         "format": release.format,
         "rules": {
-            "easy": {
-                "rule": "ground truth of three answers against the answer to the question alone, "
-                "or where there is none against the one written for another persona",
-                "strategy": QUESTION_ALONE,
-                "note": tally.easy_note(),
-                "audit": release.frozen["audit"],
-                # Not named where there is none, as before it could be.
-                **({"least_share": str(share)} if share else {}),
-            },
+            **({"easy": _easy_rule(release, tally)} if paired else {}),
             "tasks": [task.as_json() for task in reading.tasks],
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",

@@ -50,6 +50,8 @@ class Paper:
     # ``store(folder, slug, by)`` may make the study itself and return ``release_import.report``.
     reader: type | None = None
     store: Callable | None = None
+    # Whether its layout suits only items about one person: with a persona, or by their owner.
+    persons: bool = False
     # What a study has that can be released so, in words; "" where any study may be tried.
     needs: str = ""
     # (file, what is wrong) of each fault in a folder that digests do not show.
@@ -99,9 +101,10 @@ def named(name: str) -> Paper | None:
     return registered().get(name)
 
 
-def suiting(kinds: set[str]) -> Paper | None:
-    """The paper that collects such kinds of judgment; the first where there are several."""
-    return next((paper for paper in _papers() if kinds.intersection(paper.kinds)), None)
+def suiting(kinds: set[str], persons: bool = True) -> Paper | None:
+    """The first paper that collects such kinds of judgment, of ``persons`` or not."""
+    suited = (paper for paper in _papers() if persons or not paper.persons)
+    return next((paper for paper in suited if kinds.intersection(paper.kinds)), None)
 
 
 def recipe_folders() -> list[Path]:

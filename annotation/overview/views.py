@@ -9,6 +9,7 @@ from django.utils.translation import ngettext
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
+from annotation.agreement.wording import translated
 from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
@@ -35,13 +36,17 @@ def overview(request: UserRequest, study: Study) -> HttpResponse:
 
 def _agreement(study: Study) -> list[str]:
     """One sentence a task with votes: its first coefficient."""
-    sentences = []
+    sentences, reason = [], ""
     for result in study.agreement_results.defer("sums", "sample").order_by("task"):
         for criterion, _report, coefficients in result.parts[:1]:
             _key, name, value = coefficients[0]
-            number = "–" if value["value"] is None else f"{value['value']:.2f}"
+            if value["value"] is None:
+                reason = translated(value["reason"])
+                continue
             task = f"{result.task} ({criterion})" if criterion else result.task
-            sentences.append(f"{task}: {name} {number}")
+            sentences.append(f"{task}: {name} {value['value']:.2f}")
+    if reason and not sentences:
+        return [_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason}]
     return sentences
 
 

@@ -404,7 +404,7 @@ def test_from_generated_answers_to_a_released_benchmark(ada, person, server, tmp
     ada.goto("/studies/walk/")
     for task in ("best", "better"):
         section = ada.locator("section", has=ada.locator(f"#task-{task}"))
-        expect(section).to_contain_text("18 votes of 9 annotators", timeout=MINUTES)
+        expect(section).to_contain_text("votes: 18 · annotators: 9", timeout=MINUTES)
 
     benchmark = release(ada, server, "personafeedback", tmp_path)
     assert len(rows(benchmark / "persona/all_personas.jsonl")) == 2

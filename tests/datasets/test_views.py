@@ -1,8 +1,11 @@
+import html
 import io
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 from django.db.models.functions import Now
 from django.urls import reverse
 
@@ -53,6 +56,33 @@ def test_the_form_proposes_the_layout_that_suits_the_study(cast, tea, items, log
     items(1)
     page = login(cast.person("Rui")).get(URL).content.decode()
     assert '<option value="personafeedback" selected>' in page
+
+
+def test_a_study_of_ratings_about_nobody_meets_nothing_of_a_paper(cast, tea, _data, login):
+    answers = [{"item_id": f"i{n}", "text": f"Mint {n}."} for n in range(3)]
+    ratings = [
+        {"item_id": f"i{n}", "annotator": worker, "ratings": {"tone": 2 * n + 1}}
+        for n in range(3)
+        for worker in "ab"
+    ]
+    for recipe, rows in (("answers", answers), ("ratings", ratings)):
+        file = Path(str(_data)) / f"{recipe}.jsonl"
+        file.write_text("\n".join(map(json.dumps, rows)))
+        call_command("import_data", str(file), "--study", "tea", "--recipe", recipe)
+    browser = login(cast.person("Rui"))
+    assert '<option value="long" selected>' in browser.get(URL).content.decode()
+    browser.post(URL, {"layout": "long", "format": "", "licence": ""})
+    release = Release.objects.get()
+    freeze.build(release.pk)
+    release.refresh_from_db()
+    assert set(release.manifest["rules"]) == {"tasks", "submitted_at", "csv"}
+    assert {"pairs", "left_out"}.isdisjoint(release.manifest["counts"])
+    card = (folders.folder_of(release) / "README.md").read_text()
+    assert "Of all votes, with 95 % intervals" in card
+    assert not any(word in card for word in ("Tiers", "tier rule", "Easy", "pairs", "no pair"))
+    page = browser.get(URL).content.decode()
+    assert "Krippendorff's alpha, ordinal" in html.unescape(page)
+    assert "Easy" not in page
 
 
 def test_the_list_asks_for_itself_only_while_a_release_is_written(cast, tea, items, _data, login):
@@ -138,11 +168,11 @@ def test_the_page_takes_the_same_queries_for_many_releases(
     browser = login(cast.person("Rui"))
     freeze.build(freeze.request_release(tea, "long", "", None).pk)
     browser.get(URL)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         browser.get(URL)
     for _ in range(3):
         freeze.build(freeze.request_release(tea, "long", "", None).pk)
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         browser.get(URL)
 
 

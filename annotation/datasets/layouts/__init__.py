@@ -52,9 +52,12 @@ def check_kinds(name: str, kinds: set[str]) -> None:
         raise DomainError(sentence, code="layout")
 
 
-def suited(kinds: set[str]) -> str:
-    """The layout of the paper that collects such kinds of judgment; "long" where there is none."""
-    paper = papers.suiting(kinds)
+def suited(kinds: set[str], persons: bool = True) -> str:
+    """The layout of the paper that collects such kinds of judgment; "long" where there is none.
+
+    ``persons``: whether each item is about one person.
+    """
+    paper = papers.suiting(kinds, persons)
     return paper.name if paper else "long"
 
 

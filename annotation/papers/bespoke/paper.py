@@ -92,6 +92,7 @@ PAPER = Paper(
     title="BESPOKE: Benchmark for Search-Augmented Large Language Model Personalization via "
     "Diagnostic Feedback",
     kinds=("feedback",),
+    persons=True,
     needs="scored feedback by the owners of histories",
     layout=layout,
     store=reader.store,

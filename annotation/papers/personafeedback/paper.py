@@ -139,6 +139,7 @@ PAPER = Paper(
     name="personafeedback",
     title="PersonaFeedback: A Large-scale Human-annotated Benchmark for Personalization",
     kinds=("selection",),
+    persons=True,
     layout=layout,
     reader=PersonaFeedback,
     tables=TABLES,

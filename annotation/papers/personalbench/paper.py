@@ -30,6 +30,7 @@ PAPER = Paper(
     name="personalbench",
     title="Re-Centering Humans in LLM Personalization",
     kinds=("attribute", "relevance", "preference"),
+    persons=True,
     needs="judgments of attributes, of their relevance, or preferences",
     layout=layout,
     reader=layout.PersonalBench,

@@ -102,10 +102,11 @@ def _refuse_other(out: Path, release: Release | None) -> None:
 
 
 def _short(manifest: dict) -> str:
-    pairs = ", ".join(f"{n} {tier}" for tier, n in manifest["counts"]["pairs"].items())
     counts = manifest["counts"]
+    pairs = ", ".join(f"{n} {tier}" for tier, n in counts.get("pairs", {}).items())
+    paired = f"pairs: {pairs}; " if pairs else ""
     return (
         f"{manifest['study']} release {manifest['version']} ({manifest['layout']}, "
         f"{manifest['format']}): {counts['items']} items, {counts['judgments']} judgments by "
-        f"{counts['workers']} workers; pairs: {pairs}; {len(manifest['files'])} files"
+        f"{counts['workers']} workers; {paired}{len(manifest['files'])} files"
     )
