@@ -135,7 +135,7 @@ def test_the_page_of_a_task_says_how_far_it_is_what_was_said_and_by_which_rule(c
     head = " ".join(re.sub(r"<[^>]+>", " ", text).split())
     assert "Symmetric kappa 0.250 -0.50 … 1.00" in head
     assert "Judgments 6 of 6 wanted Items complete 2 of 2" in head
-    assert "6 votes of 3 annotators on 2 items. Rule agreement-by-kind, version 1." in text
+    assert "votes: 6 · annotators: 3 · items: 2. Rule agreement-by-kind, version 1." in text
     figures = {one.key: one for one in answer.context["figures"]}
     assert list(figures) == ["agreement", "answers", "days"]
     assert [row[:2] for row in figures["answers"].rows] == [

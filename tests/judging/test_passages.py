@@ -155,7 +155,7 @@ def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, 
         submit(study, claim(study, who), who, sent, key=name)
     recompute_due()
     assert "Marked passages" in page.get("/studies/own/results/own/").content.decode()
-    table = page.get("/studies/own/results/own/?format=csv&chart=passages").content.decode()
+    table = page.get("/studies/own/results/own/figures/passages.csv").content.decode()
     assert "What is odd?,,2,1.0,2,1,1.0," in table
     figure = page.get("/studies/own/results/own/figures/passages.svg")
     assert figure.status_code == 200

@@ -53,10 +53,9 @@ def test_no_preference_is_a_vote_for_neither_side_of_the_results(cast, tea, logi
             number = int(present.show(slot, person).answers[0][1].rpartition("-q")[2][0]) + 1
             body = {"value": values[number]}
             submit.submit(tea, slot, person, body, key=f"{name}-{number}")
-    page = login(cast.person("Rui")).get(
-        "/studies/tea/results/preference/", {"format": "csv", "chart": "sides"}
-    )
-    rows = list(csv.DictReader(io.StringIO(page.content.decode())))
+    page = login(cast.person("Rui")).get("/studies/tea/results/preference/figures/sides.csv")
+    _caption, table = page.content.decode().split("\n", 1)
+    rows = list(csv.DictReader(io.StringIO(table)))
     assert [(row["Choices"], row["of the first"]) for row in rows] == [
         ("2", "1"), ("1", "1"), ("1", "0"),
     ]  # fmt: skip
