@@ -791,7 +791,9 @@ def test_memory_does_not_grow_with_the_votes(items, vote, built, tea, tmp_path, 
         return most
 
     peak(made[9].position)  # imports and caches
-    assert peak(made[39].position) < 1.3 * peak(made[9].position)
+    # The least of some: threads of earlier tests allocate now and then.
+    few, many = (min(peak(made[n].position) for _ in range(4)) for n in (9, 39))
+    assert many < 1.3 * few
 
 
 def test_the_zip_holds_the_folder(items, vote, built):
