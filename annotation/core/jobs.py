@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection, models, transaction
+from django.db import DatabaseError, InterfaceError, connection, models, transaction
 from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Coalesce, Now
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from celery import Task
 
 
+from annotation.core import sql
 from annotation.core.models import Heartbeat
 
 log = logging.getLogger(__name__)
@@ -208,7 +209,9 @@ def _renew_until(
         try:
             held_lease.renew()
             give_sign()
-        except (OperationalError, InterfaceError) as error:
+        except (DatabaseError, InterfaceError) as error:
+            if not sql.is_outage(error):
+                raise
             log.warning("%s: lease not renewed (%s)", held_lease.job.pk, type(error).__name__)
         finally:
             connection.close()  # this thread's own: work that waits needs none

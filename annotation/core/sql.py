@@ -9,12 +9,20 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from django.db import connection, models
+from django.db import InterfaceError, InternalError, OperationalError, connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor
 
 Stored = TypeVar("Stored", bound=models.Model)
+OUTAGES = (OperationalError, InterfaceError)
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether ``error`` says that the database is away."""
+    # An internal error without SQLSTATE is not the server's word: its end came into a COMMIT.
+    broken = isinstance(error, InternalError) and not getattr(error.__cause__, "sqlstate", None)
+    return broken or isinstance(error, OUTAGES)
 
 
 def first(statement: str, values: dict) -> tuple | None:

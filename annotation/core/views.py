@@ -10,7 +10,7 @@ import redis
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import RequestDataTooBig, TooManyFilesSent
-from django.db import DataError, InterfaceError, InternalError, OperationalError, connection
+from django.db import DataError, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
@@ -18,12 +18,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.csrf import csrf_exempt
 from kombu.exceptions import OperationalError as BrokerError
 
-from annotation.core import logs, uploads
+from annotation.core import logs, sql, uploads
 from annotation.core.errors import DomainError
 
 log = logging.getLogger(__name__)
 
-DATABASE = (OperationalError, InterfaceError)
 MEMORY = (redis.RedisError, BrokerError)
 RETRY = {"Retry-After": "5"}
 # NUL in a text (the driver's word, without SQLSTATE) or in JSON (the server's).
@@ -39,25 +38,19 @@ def refusal_of(error: BaseException | None) -> DomainError | None:
 
 def is_outage(error: BaseException) -> bool:
     """Whether ``error`` says that database or broker are away."""
-    return isinstance(error, MEMORY) or _is_databases(error)
-
-
-def _is_databases(error: BaseException) -> bool:
-    # An internal error without SQLSTATE is not the server's word: its end came into a COMMIT.
-    broken = isinstance(error, InternalError) and not getattr(error.__cause__, "sqlstate", None)
-    return broken or isinstance(error, DATABASE)
+    return isinstance(error, MEMORY) or sql.is_outage(error)
 
 
 def note_outage(error: BaseException) -> None:
     """Log the cause in one line: the class, and of a database's error the SQLSTATE."""
     state = getattr(error.__cause__, "sqlstate", None) or "none"
-    part = "database" if _is_databases(error) else "redis"
+    part = "database" if sql.is_outage(error) else "redis"
     log.warning("%s unavailable: %s, SQLSTATE %s", part, type(error).__name__, state)
 
 
 def explained(error: BaseException) -> tuple[str, str]:
     """A title and a sentence for people about a database or broker that does not answer."""
-    if _is_databases(error):
+    if sql.is_outage(error):
         title = _("The database is not answering")
         return title, _("Nothing you sent was lost on the way: send it again in a moment.")
     title = _("A part of the server is not answering")
@@ -110,7 +103,7 @@ def _database() -> bool:
     try:
         fresh.ensure_connection()
         return fresh.is_usable()
-    except DATABASE:
+    except sql.OUTAGES:
         return False
     finally:
         fresh.close()
@@ -120,7 +113,7 @@ def _migrations() -> bool:
     try:
         executor = MigrationExecutor(connection)
         return not executor.migration_plan(executor.loader.graph.leaf_nodes())
-    except DATABASE:
+    except sql.OUTAGES:
         return False
 
 

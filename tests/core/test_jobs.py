@@ -1,7 +1,10 @@
+import threading
 from datetime import timedelta
 
+import psycopg
 import pytest
 import yaml
+from django.db import InternalError
 from django.db.models.functions import Now
 from django.utils import timezone
 from redis import ConnectionError
@@ -18,11 +21,15 @@ from tests.at_once import race
 ROWS = Release.objects.all
 
 
-@pytest.fixture
-def job(cast):
+def release(cast) -> Release:
     return Release.objects.create(
         study=cast.study("tea"), version=1, layout="long", salt="s", as_of=Now(), frozen={}
     )
+
+
+@pytest.fixture
+def job(cast):
+    return release(cast)
 
 
 def taken(job) -> Release:
@@ -95,6 +102,25 @@ def test_a_renewal_writes_progress_and_notices_another_holder(job):
             lease.check()
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_renewal_whose_commit_the_databases_end_cut_short_is_followed_by_the_next(
+    cast, monkeypatch
+):
+    renew, again, broken = jobs.Lease.renew, threading.Event(), []
+
+    def cut_short(lease):
+        if not broken:
+            broken.append(lease)
+            raise InternalError("broken") from psycopg.InternalError("received 2 results")
+        renew(lease)
+        again.set()
+
+    attempt = taken(release(cast))
+    monkeypatch.setattr(jobs.Lease, "renew", cut_short)
+    with jobs.renewed(attempt, every=0.01):
+        assert again.wait(5)
+
+
 class Broker:
     def delay(self, pk):
         raise ConnectionError("away")
@@ -140,9 +166,7 @@ def test_each_task_has_a_queue_and_workers_take_all_queues(settings):
 
 @pytest.mark.django_db(transaction=True)
 def test_of_workers_at_once_one_takes_the_row(cast):
-    job = Release.objects.create(
-        study=cast.study("tea"), version=1, layout="long", salt="s", as_of=Now(), frozen={}
-    )
+    job = release(cast)
     got = race(lambda _worker: jobs.take(ROWS(), job.pk), range(4))
     assert sorted(got) == [False, False, False, True]
 
