@@ -341,6 +341,25 @@ def test_who_runs_a_study_sees_how_far_it_is_and_with_how_many(cast, tea, login)
     assert steps == [None, *[("Open a batch", "tasks")] * 4]
 
 
+def test_who_runs_a_study_reads_how_many_judgments_of_work_there_are_of_those_wanted(
+    cast, tea, ann, bo
+):
+    task = cast.task(tea, overlap=9)
+    for n in (1, 2):
+        cast.candidates(cast.query(tea, f"q{n}", tea.personas.first() or cast.persona(tea)))
+    open_batch(tea, task, overlap=2)
+    for user in (ann, ann, bo):
+        judge(tea, user)
+    Desk.objects.filter(annotator=bo).update(done=4)  # three checks
+    told = overview.counts([tea])[tea.pk]
+    assert (told["done"], told["wanted"], told["people"]) == (3, 4, 3)
+    queue.void(tea, ann, cause="withdrawn")
+    told = overview.counts([tea])[tea.pk]
+    assert (told["done"], told["wanted"]) == (1, 4)
+    rain = cast.study("rain")
+    assert overview.counts([rain])[rain.pk]["done"] == 0
+
+
 @pytest.mark.parametrize(
     ("counts", "page"),
     [

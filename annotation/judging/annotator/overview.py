@@ -11,8 +11,8 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, F, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
-from django.db.models.functions import Greatest, Left
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Left
 from django.http import Http404
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
-from annotation.judging.models import Batch, Desk, Judgment, Slot
+from annotation.judging.models import Batch, Desk, Item, Judgment, Slot
 from annotation.judging.work import comments, queue
 from annotation.queries.models import asked_of
 from annotation.studies import messages
@@ -219,24 +219,17 @@ def counts(studies: list[Study]) -> dict[int, dict]:
     """{study's id: judgments done and wanted, annotators, the last activity}, for who runs it."""
     people = Q(memberships__role=Role.ANNOTATOR, memberships__left_at=None)
     members = Study.objects.filter(pk=OuterRef("pk")).values("pk")
-    wanted = Batch.objects.filter(study=OuterRef("pk"), purpose=Batch.Purpose.WORK)
-    done = Desk.objects.filter(study=OuterRef("pk")).order_by().values("study")
-    # Imported votes are on nobody's desk: they are counted with the results.
-    voted = members.annotate(n=Sum("agreement_results__votes")).values("n")
+    desks = Desk.objects.filter(study=OuterRef("pk")).order_by().values("study")
     rows = Study.objects.filter(pk__in=[study.pk for study in studies]).annotate(
         people=Subquery(members.annotate(n=Count("memberships", filter=people)).values("n")),
-        wanted=Subquery(
-            wanted.order_by()
-            .values("study")
-            .annotate(n=Sum(F("size") * F("task__overlap")))
-            .values("n")
-        ),
-        done=Greatest(Subquery(done.annotate(n=Sum("done")).values("n")), Subquery(voted)),
-        last=Subquery(done.annotate(at=Max("last_judged_at")).values("at")),
+        last=Subquery(desks.annotate(at=Max("last_judged_at")).values("at")),
     )
+    # Not what desks count: checks and what was taken out are among it, imported votes are not.
+    items = Item.objects.work().filter(study__in=studies).order_by().values_list("study")
+    sums = {study: sums for study, *sums in items.annotate(Sum("done"), Sum("overlap"))}
     return {
-        row["pk"]: {**row, "wanted": row["wanted"] or 0, "done": row["done"] or 0}
-        for row in rows.values("pk", "people", "wanted", "done", "last")
+        row["pk"]: row | dict(zip(("done", "wanted"), sums.get(row["pk"], (0, 0)), strict=True))
+        for row in rows.values("pk", "people", "last")
     }
 
 
