@@ -282,8 +282,8 @@ def act(study: Study, ids: Iterable[str], name: str, *, by: User, **wanted: Any)
 
 
 def _open_again(study: Study, items: list[Item]) -> int:
-    """Hand out again what was held back, before new items."""
-    slots = Slot.objects.filter(item__in=items, status=Slot.Status.CLOSED)
+    """Hand out again what was held back, before new items; not what was stopped early."""
+    slots = Slot.objects.filter(item__in=items, item__stopped=None, status=Slot.Status.CLOSED)
     changed = slots.update(status=Slot.Status.OPEN, returned=True)
     _look_again(study)
     return changed

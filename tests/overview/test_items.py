@@ -8,10 +8,12 @@ from django.core.management import call_command
 
 from annotation.accounts.models import User
 from annotation.agreement.recompute import recompute
+from annotation.agreement.tiers import collection
 from annotation.core.errors import DomainError
 from annotation.judging.models import Item, ItemComment, Judgment, Slot
 from annotation.overview import items
 from annotation.overview.items import Filter
+from tests.judging.conftest import judge
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/tea/items/"
@@ -118,6 +120,23 @@ def test_chosen_items_are_held_back_opened_again_and_asked_about_more(voted, tea
         items.act(tea, voted, "more", by=by, number=None)
     with pytest.raises(DomainError, match="Choose items"):
         items.act(tea, ["none"], "close", by=by)
+
+
+def test_an_item_that_was_stopped_early_is_asked_about_more_and_not_opened_again(voted, tea, cast):
+    by = cast.person("Carol")
+    collection._stop_some(tea, "best", [voted[2]])
+    item = Item.objects.get(external_id=voted[2])
+    # Its last judgment was not given in the order of its slots.
+    Slot.objects.filter(item=item, ordinal=0).update(ordinal=9)
+    assert (item.done, item.overlap) == (3, 3)
+    assert items.act(tea, [voted[2]], "open", by=by) == 0
+    assert items.act(tea, [voted[2]], "more", by=by, number=2) == 2
+    new = Slot.objects.filter(item=item, status="open").order_by("ordinal")
+    assert list(new.values_list("ordinal", flat=True)) == [10, 11]
+    for name in ("Ann", "Bo"):
+        judge(tea, cast.person(name))
+    item.refresh_from_db()
+    assert (item.done, item.overlap) == (5, 5)
 
 
 def test_assigned_items_are_kept_for_their_annotators(voted, tea, cast):

@@ -391,22 +391,21 @@ def ask_for_more(items: list[Item], overlap: int) -> int:
 
     They are handed out before new items. The caller holds the items' lock.
     """
-    owners = dict(
-        Item.objects.filter(sql.among("pk", [item.pk for item in items])).values_list(
-            "pk", "query__owner"
-        )
-    )
+    rows = Item.objects.filter(sql.among("pk", [item.pk for item in items]))
+    owners = dict(rows.values_list("pk", "query__owner"))
+    # Of an item that was stopped early the last ordinal is not its overlap less one.
+    last = dict(rows.values_list("pk").annotate(last=Max("slots__ordinal", default=-1)))
     slots = [
         Slot(
             study_id=item.study_id,
             item=item,
-            ordinal=ordinal,
+            ordinal=last[item.pk] + n,
             position=cast(int, item.position),
             withheld_from_id=owners[item.pk],
             returned=True,
         )
         for item in items
-        for ordinal in range(item.overlap, overlap)
+        for n in range(1, overlap - item.overlap + 1)
     ]
     for item in items:
         item.overlap = max(item.overlap, overlap)
