@@ -3,7 +3,7 @@ from typing import Any, cast
 
 from django import forms
 from django.conf import settings as site
-from django.core.validators import URLValidator
+from django.core.validators import RegexValidator, URLValidator
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
@@ -33,11 +33,14 @@ _Settings: Any = form_of(Settings)
 _NewStudy: Any = form_of(NewStudy)
 
 
-def _consent_field(**options: Any) -> forms.CharField:
+def _text_field(label: Any, rows: int = 8, **options: Any) -> forms.CharField:
+    """A field for a versioned text, kept to its last newline: a stripped one would differ."""
     return forms.CharField(
-        label=gettext_lazy("Consent text (Markdown)"),
-        widget=forms.Textarea(attrs={"rows": 8}),
+        label=label,
+        widget=forms.Textarea(attrs={"rows": rows}),
         max_length=CONSENT_LIMIT,
+        strip=False,
+        validators=[RegexValidator(r"\S")],
         **options,
     )
 
@@ -51,8 +54,9 @@ class StudyForm(forms.Form):
         initial=["en"],
         widget=forms.CheckboxSelectMultiple,
     )
-    consent = _consent_field(
-        help_text=gettext_lazy("People agree to it before any work. A change asks them again.")
+    consent = _text_field(
+        gettext_lazy("Consent text (Markdown)"),
+        help_text=gettext_lazy("People agree to it before any work. A change asks them again."),
     )
 
     def clean_consent(self) -> str:
@@ -127,7 +131,8 @@ class TextsForm(forms.Form):
         max_length=DESCRIPTION_LIMIT,
         required=False,
     )
-    consent = _consent_field(
+    consent = _text_field(
+        gettext_lazy("Consent text (Markdown)"),
         required=False,
         help_text=gettext_lazy(
             "A change in any language is a new version: people are asked again."
@@ -146,11 +151,8 @@ class TextsForm(forms.Form):
             field.widget.attrs |= {"lang": language, "dir": "auto"}
 
     def _add(self, task: TaskDefinition, field: str, label: Promise, rows: int) -> None:
-        self.fields[f"{field}-{task.name}"] = forms.CharField(
-            label=label % {"task": task.name},
-            widget=forms.Textarea(attrs={"rows": rows}),
-            max_length=CONSENT_LIMIT,
-            required=False,
+        self.fields[f"{field}-{task.name}"] = _text_field(
+            label % {"task": task.name}, rows, required=False
         )
 
     def clean(self) -> dict:
@@ -168,11 +170,8 @@ class SurveyForm(forms.Form):
         max_length=CONSENT_LIMIT,
         required=False,
     )
-    consent = forms.CharField(
-        label=gettext_lazy("What people agree to who answer (Markdown)"),
-        widget=forms.Textarea(attrs={"rows": 6}),
-        max_length=CONSENT_LIMIT,
-        required=False,
+    consent = _text_field(
+        gettext_lazy("What people agree to who answer (Markdown)"), 6, required=False
     )
 
 
