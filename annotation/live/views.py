@@ -12,7 +12,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.candidates import endpoints
 from annotation.core import refusals
-from annotation.core.errors import DomainError, uuid_or_not_found
+from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.core.pages import show, whole_or_part
 from annotation.core.schema import fields_of, form_of
 from annotation.live import settings, talks
@@ -64,6 +64,9 @@ def _act(request: UserRequest, study: Study) -> int:
         talks.begin(study, person)
         return 0
     pk: UUID = uuid_or_not_found(data.get("talk"), _("This conversation is over."))
+    # Whoever left the study of theirs acts in it through no other study's page.
+    if not study.talks.filter(pk=pk).exists():
+        raise NotFound(_("This conversation is over."))
     if act == "say":
         talks.say(pk, person, data.get("text", ""), turn)
     elif act == "draft":

@@ -5,6 +5,7 @@ import pytest
 from annotation.judging.curator import definition
 from annotation.judging.models import Judgment
 from annotation.live.models import Talk
+from annotation.studies import members
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
 from tests.candidates.conftest import write_all
@@ -67,6 +68,17 @@ def test_nobody_acts_in_the_conversation_of_another(cast, ann, tea, live, login)
     bo = login(cast.member("Bo", tea, "annotator"))
     assert bo.post(PAGE, {"act": "end", "talk": Talk.objects.get().pk}).status_code == 409
     assert Talk.objects.get().ended_at is None
+
+
+def test_who_left_a_study_talks_in_it_through_no_other_studys_page(cast, ann, tea, live, at_once):
+    live()
+    act(ann, "begin")
+    talk, rain = Talk.objects.get(), cast.study("rain")
+    person = cast.member("Ann", rain, "annotator")
+    members.change_role(tea.memberships.get(user=person), "", by=person)
+    data = {"act": "say", "talk": talk.pk, "text": "Hello?", "turn": 0}
+    assert ann.post("/studies/rain/talk/", data).status_code in (200, 404, 409)
+    assert Talk.objects.get().turns == []
 
 
 def test_a_curator_sets_it_up_and_ends_it(cast, carol, tea, models):
