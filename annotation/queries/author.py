@@ -51,7 +51,8 @@ def save_query(study: Study, external_id: str, *, by: User | None = None, **fiel
 
     It is made where the study has none. Where its fields differ, it is rewritten as long as it has
     neither answers nor items, and replaced by a new version after that. A conversation whose text
-    is left as it is stays one. Raises Conflict where the query has another owner.
+    is left as it is stays one, and the language stays. Raises Conflict where the query has another
+    owner.
     """
     # Two people who write the first version at once take turns.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -60,7 +61,7 @@ def save_query(study: Study, external_id: str, *, by: User | None = None, **fiel
         .filter(study=study, external_id=external_id, replaced_at=None)
         .first()
     )
-    fields = PLAIN | _conversation(current, fields) | fields
+    fields = PLAIN | _kept(current, fields) | fields
     if current and current.owner_id != fields["owner_id"]:
         raise Conflict(_("This is its owner's query: nobody else can change it."), code="owned")
     if current and all(getattr(current, name) == fields[name] for name in FIELDS):
@@ -78,10 +79,12 @@ def save_query(study: Study, external_id: str, *, by: User | None = None, **fiel
     return query
 
 
-def _conversation(current: Query | None, fields: dict) -> dict:
-    """The messages of the current version, where its text does not change."""
-    same = current is not None and current.text == fields["text"]
-    return {"messages": current.messages} if current and same else {}
+def _kept(current: Query | None, fields: dict) -> dict:
+    """Of the current version the language, and the messages where its text does not change."""
+    if current is None:
+        return {}
+    same = {"messages": current.messages} if current.text == fields["text"] else {}
+    return {"language": current.language} | same
 
 
 def frozen(query: Query) -> bool:
@@ -111,7 +114,7 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
         if record.get("messages"):
             fields |= {"messages": record["messages"], "text": transcript(record["messages"])}
         current = stored.get(record["id"])
-        fields = PLAIN | _conversation(current, fields) | fields
+        fields = PLAIN | _kept(current, fields) | fields
         if current is None:
             new.append(Query(study=study, external_id=record["id"], **fields))
         elif any(getattr(current, name) != fields[name] for name in FIELDS):

@@ -44,3 +44,10 @@ def test_many_records_are_saved_at_once_and_counted(cast, tea):
         ("q2", 1, "", "2?"),
         ("q2", 2, "", "new?"),
     ]
+
+
+def test_a_change_keeps_the_language_that_the_query_came_with(cast, tea):
+    cast.candidates(cast.query(tea, "q1", language="ko"), 1)
+    changed = author.save_query(tea, "q1", text="Which?", **SAID)
+    assert (changed.version, changed.language) == (2, "ko")
+    assert author.save_query(tea, "q1", text="Which?", language="en", **SAID).language == "en"
