@@ -111,6 +111,8 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
         fields = {name: record[name] for name in ("text", "need", "type", "scenario")}
         fields |= {"asked_on": record.get("asked_on")}
         fields |= {"persona_id": record["persona"] and personas[record["persona"]]}
+        if record.get("language"):
+            fields |= {"language": record["language"]}
         if record.get("messages"):
             fields |= {"messages": record["messages"], "text": transcript(record["messages"])}
         current = stored.get(record["id"])

@@ -256,6 +256,7 @@ class Query(Row):
     type: Annotated[QueryType, says("must be specific or general")] = "specific"
     scenario: Up100 = ""
     asked_on: Day | None = None
+    language: Annotated[str, Field(max_length=20)] = ""
 
 
 class Example(Row):

@@ -21,6 +21,9 @@ def test_the_demo_is_loaded_once_and_open_for_judging(django_assert_max_num_quer
     )
     assert set(Study.objects.values_list("status", flat=True)) == {"open"}
     demo = Study.objects.get(slug="demo")
+    # Nobody begins with an item that they cannot read.
+    assert demo.match_languages
+    assert set(demo.queries.values_list("language", flat=True)) == {"en", "ko", "zh"}
     demo.title = "Our own title"
     demo.save()
     with django_assert_max_num_queries(1):

@@ -51,3 +51,10 @@ def test_a_change_keeps_the_language_that_the_query_came_with(cast, tea):
     changed = author.save_query(tea, "q1", text="Which?", **SAID)
     assert (changed.version, changed.language) == (2, "ko")
     assert author.save_query(tea, "q1", text="Which?", language="en", **SAID).language == "en"
+
+
+def test_a_query_has_the_language_that_its_file_names_last(tea):
+    record = {"id": "q1", "persona": None, "text": "왜?", "language": "ko"} | SAID
+    author.save_all(tea, [record])
+    assert author.save_all(tea, [record | {"text": "왜요?", "language": ""}]) == 1
+    assert Query.objects.get().language == "ko"
