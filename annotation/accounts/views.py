@@ -22,7 +22,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
-from django.utils.translation import gettext, gettext_lazy, ngettext
+from django.utils.translation import get_language, gettext, gettext_lazy, ngettext
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.i18n import set_language
@@ -146,8 +146,14 @@ class ReadingForm(forms.Form):
 
 @require_http_methods(["GET", "POST"])
 def reading(request: UserRequest) -> HttpResponse:
-    """Ask which languages a person reads; ``next`` leads back to where the question came up."""
-    form = ReadingForm(request.POST or None, initial={"reads": request.user.reads or []})
+    """Ask which languages a person reads, with that of the page ticked at first.
+
+    ``next`` leads back to where the question came up.
+    """
+    reads = request.user.reads
+    if reads is None:
+        reads = [str(get_language()).split("-")[0]]
+    form = ReadingForm(request.POST or None, initial={"reads": reads})
     ahead = request.POST.get("next") or request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(ahead, allowed_hosts={request.get_host()}):
         ahead = ""
