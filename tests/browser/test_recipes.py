@@ -1,21 +1,32 @@
-"""Studies of each recipe, walked in the browser: made, filled, opened, judged, released, read.
+"""Studies of each recipe, walked in the browser: made, filled, judged, ruled on, released, read.
 
 Those that walks of their own take (`test_whole_path`, `test_talk`, `test_own_questions`) are not
 among them.
 """
 
 import json
+import re
 
 import pytest
 from playwright.sync_api import expect
 
+from annotation.agreement.tasks import recompute_due
+from annotation.datasets import folders, freeze
+from annotation.datasets.check import check_release
 from annotation.imports import run
 from annotation.imports.models import DataImport
-from annotation.judging.models import Judgment
+from annotation.judging.models import Slot
+from annotation.judging.work import queue, submit
 from annotation.studies.models import Study
 from tests.browser import axe
+from tests.browser.conftest import PHONE
 from tests.browser.kinds import tour_is_over
+from tests.browser.test_judge_kinds import with_scores
 from tests.browser.test_own_questions import read_back
+from tests.candidates.conftest import fake, write_all  # noqa: F401 - a fixture
+from tests.datasets.test_opening import load
+from tests.studies.test_access import BODIES
+from tests.studies.test_access import walk as open_every_page
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.proof]
 ASKED = [{"prompt": f"Which tea is good at {hour}?", "persona": "mina"} for hour in (9, 21)]
@@ -25,24 +36,44 @@ TRAITS = [
     {"persona": "mina", "attribute": f"a{n}", "attribute_text": text}
     for n, text in enumerate(("Works at night.", "Drinks tea."))
 ]
-# {recipe: the table that is sent, the tasks that are opened, judgments of one person}.
+SCORED = {"judgments": 6, "items": 2, "candidates": 2}
+CHOSEN = {"personas": 1, "specific": 5, "soft_labels": 8, "annotations": 72}
+STAGES = {"attributes": 2, "relevance": 4, "responses": 4, "soft_labels": 10, "annotations": 30}
+# {recipe: ([(the table that is sent, the task that is judged then, its items)], what is read)}.
 WALKS = {
-    "best-of-three": (ANSWERED, ("best", "better"), 8),
-    "rate": (ALONE, ("rate",), 2),
-    "own": (ALONE, ("questions",), 2),
-    "attributes": (TRAITS, ("attribute",), 2),
+    "best-of-three": ([(ANSWERED, "best", 2), ((), "better", 6)], CHOSEN),
+    "rate": ([(ALONE, "rate", 2)], SCORED),
+    "own": ([(ALONE, "questions", 2)], SCORED),
+    "attributes": (
+        [(TRAITS, "attribute", 2), (ASKED, "relevance", 4), ((), "response", 4)],
+        STAGES,
+    ),
+}
+OTHERWISE = {
+    "selection": lambda slot: {"choice": str(slot.item.options.last().candidate_id)},
+    "attribute": lambda slot: {"verdict": "rejected", "cause": "other"},
+    "relevance": lambda slot: {"relevant": "no"},
+    "preference": lambda slot: {"value": 5},
 }
 
 
-def send(page, study: str, rows: list[dict]) -> None:
+def make(page, recipe: str) -> Study:
+    page.goto(f"/studies/new/?recipe={recipe}")
+    page.get_by_label("Title").fill("Tea")
+    page.get_by_role("button", name="Create").click()
+    page.wait_for_url("/studies/tea/overview/")
+    return Study.objects.get()
+
+
+def send(page, rows: list[dict]) -> None:
     """Import a table by the page."""
-    page.goto(f"/studies/{study}/data/")
+    page.goto("/studies/tea/data/")
     file = {"name": "rows.jsonl", "mimeType": "application/jsonl"}
     file["buffer"] = "\n".join(map(json.dumps, rows)).encode()
     page.set_input_files("#id_file", file)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_text("A worker reads what the file begins with.")).to_be_visible()
-    row = DataImport.objects.get()
+    row = DataImport.objects.latest("created_at")
     assert run.run(row.pk).status == "waiting"
     expect(page.get_by_role("heading", name="What the columns hold")).to_be_visible()
     page.get_by_role("button", name="Import", exact=True).click()
@@ -51,42 +82,116 @@ def send(page, study: str, rows: list[dict]) -> None:
     expect(page.get_by_role("heading", name="Done")).to_be_visible()
 
 
-def answer(page) -> None:
-    """Choose the first of each question that is seen, and submit."""
-    slot = page.locator("input[name=slot]").get_attribute("value")
-    for name in dict.fromkeys(
-        each.get_attribute("name") for each in page.locator("form.judge input[type=radio]").all()
-    ):
-        first = page.locator(f'form.judge label:has(input[name="{name}"])').first
+def open_batch(page, task: str, items: int) -> None:
+    """Open a task's batch, once the answers that it lacks are written."""
+    address = f"/studies/tea/tasks/{task}/open/"
+    page.goto(address)
+    missing = page.get_by_role("button", name=re.compile("Write .* missing"))
+    if missing.is_visible():
+        missing.click()
+        write_all()
+        page.goto(address)
+    page.get_by_role("button", name=f"Open {items} items").click()
+    expect(page.locator("main [role=status]").first).to_contain_text(f"{items} items are open")
+
+
+def judge(page) -> None:
+    """Judge what is open by tapping the first of each question."""
+    page.goto("/studies/tea/judge/")
+    while page.locator("form.judge").count():
+        slot = page.locator("input[name=slot]").get_attribute("value")
+        for n, pane in enumerate(page.locator(".pane:has(.criteria)").all()):
+            with_scores(page, n, pane, lambda pane=pane: tap_first_of_each(pane))
+        tap_first_of_each(page.locator("form.judge"), ":not(.criteria input)")
+        for dot in page.locator(".stack button").all():
+            dot.tap()
+            expect(dot).to_have_class(re.compile("seen"))
+        page.get_by_role("button", name="Submit and next").tap()
+        expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
+
+
+def tap_first_of_each(part, outside: str = "") -> None:
+    """Tap the first answer to each question; a sheet shows one at a time."""
+    following = part.get_by_role("button", name="Next", exact=True)
+    for name in names(part.locator(f"input[type=radio]{outside}")):
+        first = part.locator(f'label:has(input[name="{name}"])').first
+        if not first.is_visible() and following.is_visible():
+            following.tap()
         if first.is_visible():
-            first.click()
-    page.get_by_role("button", name="Submit and next").click()
-    expect(page.locator(f"input[value='{slot}']")).to_have_count(0)
+            first.tap()
+
+
+def names(fields) -> list[str]:
+    return list(dict.fromkeys(each.get_attribute("name") for each in fields.all()))
+
+
+def judge_too(study, people: list) -> None:
+    """The others judge; half of them say otherwise of one item."""
+    for n, person in enumerate(people):
+        while pk := queue.claim(study, person):
+            slot = Slot.objects.select_related("item__batch__task").get(pk=pk)
+            kind = slot.item.batch.task.kind
+            first = slot.item.batch.items.earliest("position")
+            differs = slot.item == first and n >= len(people) / 2
+            body = (OTHERWISE if differs else BODIES).get(kind, BODIES[kind])
+            submit.submit(study, pk, person, body(slot), key=str(pk))
+
+
+def rule(page, task: str) -> None:
+    """Rule on the first item that people disagree on."""
+    page.goto(f"/studies/tea/adjudicate/?task={task}")
+    page.locator("tbody a").first.click()
+    for name in names(page.locator("main form input[type=radio]")):
+        page.locator(f'main form input[name="{name}"]').first.check()
+    page.get_by_label("Reason (required)").fill("She said so.")
+    page.get_by_role("button", name="Store the ruling").click()
+    expect(page.get_by_role("heading", name="Rulings, the last one stands")).to_be_visible()
+
+
+def look_at_results(page, tasks: dict[str, str]) -> None:
+    """The results say of each task how many voted."""
+    recompute_due()
+    page.goto("/studies/tea/")
+    for task, words in tasks.items():
+        section = page.locator("section", has=page.locator(f"#task-{task}"))
+        expect(section).to_contain_text(words)
+    assert axe.violations(page) + axe.too_wide(page) == []
+
+
+def release(page, study, tmp_path) -> dict[str, int]:
+    """A release with what the page proposes; the rows of each table, as ``datasets`` reads it."""
+    page.goto("/studies/tea/releases/")
+    page.get_by_role("button", name="Freeze and write").click()
+    freeze.build(study.releases.get().pk)
+    expect(page.get_by_role("link", name="Download release 1")).to_be_visible()
+    folder = folders.folder_of(study.releases.get())
+    assert check_release(folder) == []
+    rows, _whole, _splits = load(folder, tmp_path)
+    return rows
 
 
 @pytest.mark.parametrize("recipe", WALKS)
 def test_a_study_of_a_recipe_is_walked_to_what_datasets_reads(
-    open_page, cast, let_in, tmp_path, recipe
-):
-    rows, tasks, judgments = WALKS[recipe]
+    open_page, cast, client, let_in, fake, tmp_path, recipe  # noqa: F811
+):  # fmt: skip
+    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("A"))
+    # Logging in would end the session before.
+    client.cookies.clear()
     page = let_in(open_page(), cast.person("Ada", is_superuser=True))
-    page.goto(f"/studies/new/?recipe={recipe}")
-    page.get_by_label("Title").fill("Tea")
-    page.get_by_role("button", name="Create").click()
-    study = Study.objects.get()
-    send(page, study.slug, rows)
-    for task in tasks:
-        page.goto(f"/studies/{study.slug}/tasks/{task}/open/")
-        page.get_by_role("button", name="Open").first.click()
-        expect(page.locator("main [role=status]").first).to_contain_text("open")
-    cast.member("Ann", study, "annotator")
+    study = make(page, recipe)
+    panel = "ABCDEFGHI"[: study.tasks.first().overlap]
+    _ann, *others = cast.members(study, dict.fromkeys(panel, "annotator"))
     tour_is_over(study)
-    let_in(page, cast.person("Ann"))
-    page.goto(f"/studies/{study.slug}/judge/")
-    while page.locator("form.judge").count():
-        answer(page)
-    assert Judgment.objects.count() == judgments
-    let_in(page, cast.person("Ada"))
-    page.goto(f"/studies/{study.slug}/overview/")
-    assert axe.violations(page) + axe.too_wide(page) == []
+    stages, released = WALKS[recipe]
+    for rows, task, items in stages:
+        if rows:
+            send(page, rows)
+        open_batch(page, task, items)
+        judge(phone)
+        judge_too(study, others)
+        rule(page, task)
+    votes = {task: f"votes: {items * len(panel)} · " for _rows, task, items in stages}
+    look_at_results(page, votes)
+    assert release(page, study, tmp_path) == released
     read_back(study, tmp_path)
+    open_every_page(client, "/studies/tea/overview/")
