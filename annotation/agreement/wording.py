@@ -206,6 +206,7 @@ SENTENCES = (
     gettext_noop("a model cannot be compared with itself"),
     gettext_noop("order was not asked for"),
     gettext_noop("no finite maximum: the side shown first explains the votes"),
+    gettext_noop("no finite maximum of the strengths"),
     # tiers, easy
     gettext_noop("the rule needs 2 ≤ minimum ≤ panel votes"),
     gettext_noop("the rule's thresholds must rise: borderline, hard, medium"),
@@ -216,7 +217,7 @@ SENTENCES = (
     gettext_noop("a new panel's kappa of %(kappa)s would be outside the band"),
     gettext_noop("all items have one pattern of votes: the interval has no width"),
     gettext_noop("nobody voted on these items"),
-    gettext_noop("all votes are alike: the interval has no width"),
+    gettext_noop("all votes are alike and have no bounds"),
     gettext_noop("no items"),
     gettext_noop("the labels are not categories that the tasks share"),
     gettext_noop("%(n)s of the %(wanted)s pairs to audit"),

@@ -200,7 +200,7 @@ def _drawn(study: Study) -> dict:
     rows = Item.objects.filter(study=study).work().exclude(chance=None)
     if not (chances := dict(rows.values_list("position", "chance"))):
         return {}
-    names = ("task", "rule", "version", "panel", "votes", "half_width", "items")
+    names = ("task", "rule", "version", "panel", "votes", "half_width", "question", "items")
     return {"chances": chances, "draws": list(study.draws.order_by("pk").values(*names))}
 
 

@@ -6,6 +6,7 @@ cannot tell why an item came: a drawn item's slots are slots like all others.
 """
 
 import hashlib
+import logging
 from dataclasses import asdict, fields
 
 import numpy as np
@@ -31,6 +32,8 @@ from annotation.judging.models import Batch, Item, Slot
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
 from annotation.studies.models import Study
 
+log = logging.getLogger(__name__)
+
 # Stored with each round: a change of how a rule computes probabilities is a new version.
 VERSION = 2
 RULES = {
@@ -38,8 +41,6 @@ RULES = {
     "uncertain": gettext_lazy("first where the models are least sure"),
     "close": gettext_lazy("first pairs of answers that are close in strength"),
 }
-# What the planner answers for: three points of a share.
-PLANNED = 0.03
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,13 @@ class Round:
     panel: int = asked(gettext_lazy("Votes on a drawn item"), 2, ge=1, le=OVERLAP_LIMIT)
     half_width: float | None = asked(
         gettext_lazy("Go on until all intervals are at most ±"), None, ge=0.001, le=100,
-        help=gettext_lazy("Further rounds follow by themselves; left empty, none does."),
+        help=gettext_lazy("Of the question's shares (0.03: three points) or mean scores (points of "
+                          "its scale), with each model. Further rounds follow by themselves; left "
+                          "empty, none does."),
+    )  # fmt: skip
+    question: str = asked(
+        gettext_lazy("Question"), "", max_length=200,
+        help=gettext_lazy("Whose answers are read; left empty, the task's first."),
     )  # fmt: skip
 
 
@@ -65,8 +72,9 @@ def draw(study: Study, wanted: Round, by: User | None = None) -> Draw:
     """Ask people for about ``wanted.votes`` votes, ``panel`` on each item that the rule draws.
 
     With ``half_width`` further rounds of the same size follow by themselves until every interval of
-    the task is at most ± that (``carry_on``). Raises DomainError where the task holds no items for
-    a draw, none is left, or no model judged them and the rule asks for that.
+    the question's shares or means is at most ± that (``carry_on``). Raises DomainError where the
+    task holds no items for a draw, none is left, it has no such question, or no model judged them
+    and the rule or the half-width asks for that.
     """
     task, rule = wanted.task, wanted.rule
     # Two rounds at once would draw the same items; openings take the same lock.
@@ -78,7 +86,9 @@ def draw(study: Study, wanted: Round, by: User | None = None) -> Draw:
             _("No item of this task waits to be drawn: open a batch with 0 judgments an item."),
             code="pool",
         )
-    spread = np.ones(len(pool)) if rule == "equal" else _spread(study, task, pool, rule)
+    if wanted.half_width:
+        estimates.estimates(study, task, wanted.question, most=0)
+    spread = np.ones(len(pool)) if rule == "equal" else _spread(study, wanted, pool)
     # About so many items of those that wait.
     now = powered.probabilities(spread, wanted.votes / wanted.panel / waiting.mean())
     number = study.draws.filter(task=task).count()
@@ -116,36 +126,18 @@ def carry_on() -> int:
     for last in Draw.objects.filter(ended_at=None).select_related("study"):
         if _is_collecting(last):
             continue
-        if _reached(last) or not state(last.study, last.task)["waiting"]:
+        try:
+            ended = _reached(last) or not state(last.study, last.task)["waiting"]
+        except DomainError as refusal:
+            log.warning("Rounds of draw %d end: %s", last.pk, refusal)
+            ended = True
+        if ended:
             Draw.objects.filter(pk=last.pk).update(ended_at=Now())
             continue
         wanted = Round(**{field.name: getattr(last, field.name) for field in fields(Round)})
         draw(last.study, wanted, last.by)
         drawn += 1
     return drawn
-
-
-def planned(quantities: list[estimates.Quantity]) -> list[tuple[estimates.Quantity, dict]]:
-    """Each quantity with the votes that give ± PLANNED, by people alone and with the model, where
-    it is a share; else with nothing.
-    """
-    return [
-        (each, votes_needed(each, PLANNED) if each.name.startswith(("share:", "accuracy:")) else {})
-        for each in quantities
-    ]
-
-
-def votes_needed(quantity: estimates.Quantity, half_width: float) -> dict[str, int]:
-    """How many votes give ± ``half_width`` to "people" and "combined".
-
-    Intervals narrow with the square root of the votes at the same number of votes an item.
-    """
-    intervals = {"people": quantity.people, "combined": quantity.combined}
-    return {
-        name: int(np.ceil(quantity.votes * ((each.high - each.low) / 2 / half_width) ** 2))
-        for name, each in intervals.items()
-        if each.low is not None and each.high is not None and quantity.votes
-    }
 
 
 def _pool(study: Study, task: str) -> QuerySet[Item]:
@@ -162,29 +154,31 @@ def _is_collecting(last: Draw) -> bool:
 
 
 def _reached(last: Draw) -> bool:
-    """Whether all intervals are narrow enough: stopping at a width keeps their coverage (Chow and
-    Robbins 1965).
+    """Whether every share or mean of the question has an interval that is narrow enough: stopping
+    at a width keeps their coverage (Chow and Robbins 1965).
     """
-    quantities = estimates.estimates(last.study, last.task)["quantities"]
-    widths = [
-        (each.combined.high - each.combined.low) / 2
-        for each in quantities
-        if each.combined.low is not None and each.combined.high is not None
-    ]
-    return bool(widths) and max(widths) <= (last.half_width or 0)
+    found = estimates.estimates(last.study, last.task, last.question)["quantities"]
+    waited = [each.combined for each in found if each.name.startswith(("share:", "mean:"))]
+    return bool(waited) and all(
+        each.low is not None
+        and each.high is not None
+        and each.high - each.low <= 2 * (last.half_width or 0)
+        for each in waited
+    )
 
 
-def _spread(study: Study, task: str, pool: list[Item], rule: str) -> np.ndarray:
+def _spread(study: Study, wanted: Round, pool: list[Item]) -> np.ndarray:
     """What each item's probability of being drawn grows with, by "uncertain" or "close".
 
     "uncertain": how far people are likely to lie from what models say of an item, by how unsure
     these are of it, as learned from the items that people voted on.
     """
-    definition = study.tasks.filter(name=task).order_by("-version")[0]
-    material = estimates.material_of(study, definition, estimates.measures_of(definition, "")[0])
+    definition = study.tasks.filter(name=wanted.task).order_by("-version")[0]
+    question = estimates.measures_of(definition, wanted.question)[0]
+    material = estimates.material_of(study, definition, question)
     place = {item.external_id: n for n, item in enumerate(pool)}
     said = [(unit, label) for unit, _who, label in material.votes]
-    if rule == "close":
+    if wanted.rule == "close":
         return _closeness(material, place, said)
     if not material.verdicts:
         raise DomainError(_("No model has judged items of this task."), code="verdicts")

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy
 from django.utils.translation import gettext as _
 
 from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import bradley_terry, prediction_powered
 from annotation.agreement.statistics.bootstrap import over_groups
-from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient
 from annotation.agreement.statistics.prediction_powered import confidence_sequence
 from annotation.agreement.statistics.raters import Alternative, alternative_test
 from annotation.agreement.statistics.tiers import DEFAULT, TIERS, tier_of
@@ -20,7 +21,7 @@ from annotation.agreement.wording import tier_name
 from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.raters import Asked, asked
-from annotation.judging.models import Batch, Item, Judgment
+from annotation.judging.models import Batch, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies import survey as surveys
 from annotation.studies.models import Study, TaskDefinition
@@ -28,9 +29,11 @@ from annotation.votes import counting, stored
 
 # What is judged: an item, with the option's number where it is one of its answers.
 Unit = tuple[str, int | None]
-NOT_NAMED = "not named"
+NOT_NAMED, NONE = "not named", "none"
 # What ``as_json`` gives as it is.
 HEAD = ("task", "question", "questions", "proposals", "capped")
+# What the planner answers for: three points of a share.
+PLANNED = 0.03
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,9 @@ class Quantity(prediction_powered.Estimate):
     """One quantity by people, by people and ``judge``, and by the judge alone.
 
     ``always`` are the ends of people's interval that holds however often one looked before: a
-    confidence sequence over items in the order in which they were judged. None where items were not
-    all drawn alike, or it is no mean.
+    confidence sequence over the items that have all votes asked for, in the order in which they got
+    the last, so that a later look only adds items. None where items were not all drawn alike, none
+    is complete, or it is no mean.
     """
 
     name: str
@@ -57,7 +61,33 @@ class Quantity(prediction_powered.Estimate):
             | {"n": self.votes, "n_effective": effective, "lambda": self.weight},
             "model": {"value": self.model, "n": self.predicted, "model": self.judge},
             "sentence": self.sentence,
+            "planned": self.planned,
         }
+
+    @property
+    def planned(self) -> dict[str, float | None]:
+        """The votes that give a share ± PLANNED; {} where it is no share or has no error."""
+        if not self.name.startswith(("share:", "accuracy:")) or not self.people.se:
+            return {}
+        return {"half_width": PLANNED} | self.votes_needed(PLANNED)
+
+    def votes_needed(self, half_width: float) -> dict[str, float | None]:
+        """How many votes, as many an item and a rater as so far, give ± ``half_width`` to "people"
+        and "combined"; None where that is more than all items give.
+
+        Of n' items the variance is that of n times n / n'. The model takes the part ρ² (1 − n'/M)
+        off it, ρ² from what it takes off now: nothing is left to gain once all M are judged.
+        """
+        people, both = self.people.se or 0.0, self.combined.se or 0.0
+        n, number = self.judged, self.items
+        of_one = n * (float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * people) ** 2
+        needed: dict[str, float | None] = {}
+        for name, taken in {"people": 0.0, "combined": 1 - (both / people) ** 2}.items():
+            known = taken * number / (number - n) if taken > 0 else 0.0
+            left = half_width**2 - of_one * known / number
+            items = of_one * (1 - known) / left if left > 0 else np.inf
+            needed[name] = int(np.ceil(self.votes * items / n - 1e-9)) if items <= number else None
+        return needed
 
     @property
     def sentence(self) -> str:
@@ -107,7 +137,7 @@ class Material:
     units: list[Unit] = field(default_factory=list)
     chances: dict[str, float] = field(default_factory=dict)
     confidences: dict[tuple[str, Unit], float] = field(default_factory=dict)
-    # {unit: when its last vote came}
+    # {unit: when its last vote came}, of items that wait for no further vote
     ended: dict[Unit, int] = field(default_factory=dict)
 
     def chance(self, units: list[Unit]) -> np.ndarray | None:
@@ -224,11 +254,14 @@ def material_of(
             confidences[judge, (item, option)] = sure
     read = stored.read(definition, one.measure, last=last, proposed=proposed)
     columns = (read.item, read.option, read.rater, read.label, read.at)
+    waits = Slot.objects.filter(item__in=items, status__in=[Slot.Status.OPEN, Slot.Status.HELD])
+    waiting = set(waits.values_list("item__external_id", flat=True))
     votes, ended = [], {}
     for place, option, rater, label, at in zip(*(c.tolist() for c in columns), strict=True):
         unit = (names[place], option if one.of_options else None)
         votes.append((unit, rater, read.labels[label]))
-        ended[unit] = at  # votes on one are in the order of time
+        if names[place] not in waiting:
+            ended[unit] = at  # votes on one are in the order of time
     most = max((len(each) for each in origins.values()), default=0)
     units: list[Unit] = [(name, None) for name in names.values()]
     if one.of_options:
@@ -310,11 +343,14 @@ def _mean(
     quantity = _quantity(name, judge, votes, np.array(predicted), low, high, chance)
     if not votes or (chance is not None and np.ptp(chance)):
         return quantity
-    values: dict[int, list[float]] = defaultdict(list)
+    values: dict[Unit, list[float]] = defaultdict(list)
     for place, _who, each in votes:
-        values[place].append(each)
-    order = sorted(values, key=lambda place: material.ended[units[place]])
-    means = np.array([np.mean(values[place]) for place in order])
+        values[units[place]].append(each)
+    complete = [unit for unit in units if unit in values and unit in material.ended]
+    order = sorted(complete, key=material.ended.__getitem__)
+    if not order:
+        return quantity
+    means = np.array([np.mean(values[unit]) for unit in order])
     lower, upper = confidence_sequence(means, low, high)
     return replace(quantity, always=(float(lower[-1]), float(upper[-1])))
 
@@ -328,58 +364,52 @@ def _quantity(
     high: float = 1.0,
     chance: np.ndarray | None = None,
 ) -> Quantity:
-    table = np.array(votes, dtype=float).reshape(-1, 3)
-    item, rater, said = table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2]
-    cast = prediction_powered.Votes(item, rater, said, predicted, chance)
-    found = prediction_powered.mean(cast, low=low, high=high)
+    found = prediction_powered.mean(_votes(votes, predicted, chance), low=low, high=high)
     return Quantity(**vars(found), name=name, judge=judge)
 
 
+def _votes(
+    votes: list[tuple[int, int, float]], predicted: np.ndarray, chance: np.ndarray | None
+) -> prediction_powered.Votes:
+    item, rater, said = np.array(votes, dtype=float).reshape(-1, 3).T
+    return prediction_powered.Votes(item.astype(int), rater.astype(int), said, predicted, chance)
+
+
 def _strengths(material: Material, judge: str, names: list[str]) -> Iterator[Quantity]:
-    """Bradley-Terry strengths of strategies, from items that show two of them; a tie is ½."""
+    """Bradley-Terry strengths of strategies, from items that show two of them; a tie is ½, a "none"
+    is left out.
+    """
     code = {name: place for place, name in enumerate(names)}
     one, verdicts = material.asked, material.verdicts[judge]
     points = {1: 1.0, 2: 0.0, 0: 0.5}
-    said: dict[str, list[float]] = defaultdict(list)
-    none = "none"
-    for (item, _option), _who, label in material.votes:
-        if label != none:
-            said[item].append(points[side_of(one, label)])
-    rows = []
-    for item, shown in material.origins.items():
-        if len(shown) < 2 or shown[1][0] == shown[2][0]:
-            continue
-        verdict = verdicts.get((item, None), none)
-        guess = np.nan if verdict == none else points[side_of(one, verdict)]
-        score = float(np.mean(said[item])) if said[item] else np.nan
-        rows.append((code[shown[1][0]], code[shown[2][0]], score, guess))
-    table = np.array(rows, dtype=float).reshape(-1, 4)
-    used = ~np.isnan(table[:, 3]) | ~np.isnan(table[:, 2])
-    first, second, score, seen = table[used].T
-    if np.isnan(score).all() or len(np.unique([first, second])) < len(names):
+    compared = [unit for unit in material.units
+                if len({each[0] for each in material.origins[unit[0]].values()}) == 2]  # fmt: skip
+    shown = [material.origins[item] for item, _option in compared]
+    first, second = (np.array([code[each[side][0]] for each in shown], int) for side in (1, 2))
+    place = {unit: n for n, unit in enumerate(compared)}
+    said = [(place[unit], who, points[side_of(one, label)]) for unit, who, label in material.votes
+            if unit in place and label != NONE]  # fmt: skip
+    predicted = np.array([
+        points[side_of(one, verdicts[unit])] if verdicts.get(unit, NONE) != NONE else np.nan
+        for unit in compared
+    ])  # fmt: skip
+    known = ~np.isnan(predicted)
+    if not said or len(np.unique([first, second])) < len(names):
         return
-    known = seen[~np.isnan(seen)]
-    seen = np.where(np.isnan(seen), known.mean() if len(known) else 0.5, seen)
-    pair = (first.astype(int), second.astype(int))
-    fit = bradley_terry.powered(*pair, score, seen, len(names))
-    alone = bradley_terry.powered(*pair, seen, seen, len(names)).people
-    votes = sum(map(len, said.values()))
-    for place, name in enumerate(names):
-        people, combined = (_strength(each, place) for each in (fit.people, fit.combined))
+    votes = _votes(said, predicted, material.chance(compared))
+    fit = bradley_terry.powered(first, second, votes, len(names))
+    alone = bradley_terry.bradley_terry(
+        first[known], second[known], predicted[known], len(names)
+    ).strength
+    sizes = len(np.unique(votes.item)), len(compared)
+    for n, name in enumerate(names):
+        people, combined = fit.people[n], fit.combined[n]
         effective = None
         if people.se and combined.se:
-            effective = votes * (people.se / combined.se) ** 2
-        model = None if alone.strength is None else float(alone.strength[place])
-        sizes = (votes, len(known), effective, fit.weight)
-        yield Quantity(people, combined, model, *sizes, f"strength:{name}", judge)
-
-
-def _strength(fit: bradley_terry.BradleyTerry, place: int) -> Coefficient:
-    if fit.strength is None or fit.se is None or fit.low is None or fit.high is None:
-        return Coefficient(None, reason=fit.reason)
-    value, se, low, high = (float(each[place]) for each in (
-        fit.strength, fit.se, fit.low, fit.high))  # fmt: skip
-    return Coefficient(value, se, low, high)
+            effective = len(said) * (people.se / combined.se) ** 2
+        model = None if alone is None else float(alone[n])
+        counts = len(said), int(known.sum()), effective, fit.weight, *sizes
+        yield Quantity(people, combined, model, *counts, f"strength:{name}", judge)
 
 
 def _gold(
@@ -436,10 +466,8 @@ def _agreements(material: Material, judge: str) -> Iterator[Agreement]:
         if not votes:
             continue
         code = {unit: place for place, unit in enumerate(dict.fromkeys(u for u, *_rest in votes))}
-        table = np.array([(code[unit], who, same) for unit, who, same in votes], float)
-        item, rater, same = table.reshape(-1, 3).T
-        nothing = np.full(len(code), np.nan)
-        cast = prediction_powered.Votes(item.astype(int), rater.astype(int), same, nothing)
+        coded = [(code[unit], who, same) for unit, who, same in votes]
+        cast = _votes(coded, np.full(len(code), np.nan), material.chance(list(code)))
         value = prediction_powered.mean(cast, low=0.0, high=1.0).people
         yield Agreement(judge, measure.name or measure.question, tier, len(votes), value)
 
@@ -456,7 +484,8 @@ def _alternative(material: Material, judge: str) -> Alternative:
             predicted[code[unit]] = labels[label]
     item, rater, value = np.array(votes, dtype=int).reshape(-1, 3).T
     numbers = material.asked.measure.level != "nominal"
-    return alternative_test(item, rater, value, predicted, numbers=numbers)
+    chance = material.chance(material.units)
+    return alternative_test(item, rater, value, predicted, chance=chance, numbers=numbers)
 
 
 # --- By what five people or more said of themselves ---------------------------------------------

@@ -103,4 +103,4 @@ class RaterForm(
         self.offer("task", [(name, name) for name in tasks])
 
 
-DrawForm = form_of(draws.Round, "votes", "rule", "panel", "half_width")
+DrawForm = form_of(draws.Round, "votes", "rule", "panel", "half_width", "question")

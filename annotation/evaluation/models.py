@@ -53,6 +53,8 @@ class Draw(models.Model):
     panel = models.PositiveSmallIntegerField()
     votes = models.PositiveIntegerField()
     half_width = models.FloatField(null=True)
+    # Whose answers the rule reads and half_width is of; "": the task's first.
+    question = models.CharField(max_length=200, default="", db_default="")
     items = models.PositiveIntegerField()
     slots = models.PositiveIntegerField()
     at = models.DateTimeField(auto_now_add=True)

@@ -95,11 +95,10 @@ def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
             return redirect("estimates", study.slug, task)
     question, left_out = request.GET.get("question", ""), "without_proposals" in request.GET
     context: dict[str, Any] = {"study": study, "task": task, "question": question, "cap": CAP}
-    context |= {"form": form, "half_width": draws.PLANNED} | draws.state(study, task)
+    context |= {"form": form, "half_width": estimates.PLANNED} | draws.state(study, task)
     context["may_draw"] = policies.batch.may_change(member_of(request.user, study))
     try:
         context |= estimates.estimates(study, task, question, CAP, proposed=not left_out)
-        context["planned"] = draws.planned(context["quantities"])
     except DomainError as refusal:
         if refusal.code == "task":
             raise Http404 from refusal

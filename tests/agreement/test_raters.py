@@ -213,6 +213,17 @@ def test_a_model_like_any_person_passes_by_epsilon_alone():
     assert not alternative_test(*votes, model, epsilon=0.0).passed
 
 
+def test_items_that_were_drawn_less_often_count_more():
+    # Three people agree; the model is right on the first 30 items and wrong on the others.
+    item, rater = np.divmod(np.arange(180), 3)
+    right = np.arange(60) < 30
+    test = alternative_test(item, rater, np.ones(180), right.astype(float))
+    assert test.advantage == pytest.approx(0.5)
+    chance = np.where(right, 0.1, 0.9)
+    drawn = alternative_test(item, rater, np.ones(180), right.astype(float), chance=chance)
+    assert drawn.advantage == pytest.approx(0.9)
+
+
 def test_closeness_of_scores_is_their_distance():
     item, rater = np.divmod(np.arange(90), 3)
     value = np.full(90, 3)

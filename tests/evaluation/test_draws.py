@@ -1,16 +1,19 @@
 """Rounds in which items are drawn for people's votes, of those that models have judged."""
 
 import json
+import math
 
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.agreement.statistics.coefficient import Coefficient
+from annotation.agreement.statistics.prediction_powered import ALIKE
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.evaluation import draws
-from annotation.evaluation.estimates import estimates
+from annotation.evaluation.estimates import Quantity, estimates
 from annotation.evaluation.models import Draw, Verdict
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
@@ -169,9 +172,58 @@ def test_votes_that_are_needed_grow_with_the_square_of_the_precision(pool, cast)
         pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
     )
     share = estimates(pool, "better")["quantities"][0]
-    reach = (share.people.high - share.people.low) / 2
-    assert draws.votes_needed(share, reach)["people"] == share.votes
-    assert draws.votes_needed(share, reach / 2)["people"] == 4 * share.votes
+    reach = 1.959964 * share.people.se
+    # To the same precision as now as many; twice as far, a fourth.
+    assert share.votes_needed(reach * 0.9999999)["people"] == share.votes + 1
+    assert share.votes_needed(2 * reach)["people"] == math.ceil(share.votes / 4)
+    # Half as far needs four times as many: 60 items have no so many votes.
+    assert share.votes_needed(reach / 2) == {"people": None, "combined": None}
+    assert share.planned == {"half_width": 0.03, "people": None, "combined": None}
+
+
+def test_a_model_saves_less_the_more_items_are_judged():
+    # The model takes half of the variance off, with 100 of 1,000 items judged: ρ² = 5/9.
+    people = Coefficient(0.5, 0.05, 0.4, 0.6)
+    both = Coefficient(0.5, 0.05 / 2**0.5, 0.43, 0.57)
+    share = Quantity(people, both, None, 200, 1000, 400.0, 0.5, 100, 1000, "share:A1", "m1")
+    now = 1.959963985 * both.se
+    assert share.votes_needed(now)["combined"] == 200
+    # σ² 100/n' (1 − 5/9 (1 − n'/1000)) is a fourth of today's where n' = 100·4·(4/9) / (4/9 − ...).
+    items = share.votes_needed(now / 2)["combined"] / 2
+    variance = 0.05**2 * 100 / items * (1 - 5 / 9 * (1 - items / 1000))
+    assert variance == pytest.approx((both.se / 2) ** 2, rel=0.01)
+    assert share.votes_needed(now / 2)["people"] == 1600
+
+
+def test_rounds_wait_for_shares_that_have_no_interval_and_for_no_strengths(pool, cast):
+    draws.draw(pool, draws.Round("better", votes=30, half_width=0.4))
+    last = Draw.objects.get()
+    # Nobody has voted: no share has an interval.
+    assert not draws._reached(last)
+    judge_all(pool, cast.person("Ann"), cast.person("Bo"))
+    # All say A1: at 95 % at most 1 − 0.05^(1/n) of the items are otherwise.
+    share = estimates(pool, "better")["quantities"][0].combined
+    assert share.se is None
+    strengths = [
+        each for each in estimates(pool, "better")["quantities"] if "strength" in each.name
+    ]
+    assert (strengths[0].combined.low, strengths[0].combined.reason) == (None, ALIKE)
+    assert draws._reached(last)
+    last.half_width = (share.high - share.low) / 2 - 0.001
+    assert not draws._reached(last)
+
+
+def test_a_half_width_needs_verdicts_and_rounds_end_where_these_are_gone(pool, cast, caplog):
+    draws.draw(pool, draws.Round("better", votes=30, rule="equal", half_width=0.01))
+    judge_all(pool, cast.person("Ann"), cast.person("Bo"))
+    Verdict.objects.all().delete()
+    assert draws.carry_on() == 0
+    assert "No model has judged" in caplog.text
+    assert not Draw.objects.filter(ended_at=None).exists()
+    with pytest.raises(DomainError, match="No model has judged"):
+        draws.draw(pool, draws.Round("better", votes=30, rule="equal", half_width=0.01))
+    with pytest.raises(DomainError, match="questions are"):
+        draws.draw(pool, draws.Round("better", votes=30, half_width=0.01, question="no"))
 
 
 def test_what_cannot_be_drawn_is_refused(pool, cast):

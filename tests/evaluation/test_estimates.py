@@ -11,7 +11,8 @@ from annotation.agreement.statistics.prediction_powered import confidence_sequen
 from annotation.core.errors import DomainError
 from annotation.evaluation.estimates import as_json, estimates, groups, side_of
 from annotation.evaluation.raters import Asked, import_verdicts
-from annotation.judging.models import ItemOption, Judgment
+from annotation.judging.batches.open import ask_for_more
+from annotation.judging.models import ItemOption, Judgment, Slot
 from annotation.questions.base import Measure
 from annotation.studies import survey
 from annotation.studies.models import Study
@@ -187,6 +188,13 @@ def test_the_interval_that_one_may_look_at_every_day_is_of_items_in_the_order_of
     low, high = confidence_sequence(np.array(means))
     assert quantity.always == (low[-1], high[-1])
     assert low[-1] < quantity.people.low < quantity.people.high < high[-1]
+    # Who waits for a vote is left out, so that the next look only adds items.
+    newest = sorted(items, key=last.get)[-1]
+    ask_for_more([newest], 4)
+    assert estimates(large, "best")["quantities"][0].always == (low[-2], high[-2])
+    ask_for_more([item for item in items if item != newest], 4)
+    assert estimates(large, "best")["quantities"][0].always is None
+    Slot.objects.filter(status="open").delete()
     items.filter(position__lte=10).update(chance=0.5)
     assert estimates(large, "best")["quantities"][0].always is None
 

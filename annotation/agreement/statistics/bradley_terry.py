@@ -12,8 +12,19 @@ from .coefficient import (
     undefined,
     with_normal_interval,
 )
+from .prediction_powered import (
+    Sample,
+    Votes,
+    filled,
+    influences,
+    interval,
+    least_variance,
+    of_raters,
+)
 
 FARTHEST = 30.0
+# No strength's interval of people and predictions is wider than people's by more than this.
+WIDER = 1.02
 
 
 @dataclass(frozen=True)
@@ -83,100 +94,106 @@ def bradley_terry(
 
 @dataclass(frozen=True)
 class Powered:
-    """Strengths of people alone and of people and predictions, with lambda (0: people alone)."""
+    """Each model's strength by people alone, and by people and predictions; ``weight`` is lambda
+    (0: people alone).
+    """
 
-    people: BradleyTerry
-    combined: BradleyTerry
+    people: list[Coefficient]
+    combined: list[Coefficient]
     weight: float
 
 
-def powered(
-    first: np.ndarray, second: np.ndarray, score: np.ndarray, predicted: np.ndarray, models: int
-) -> Powered:
-    """Strengths from people's mean ``score`` of some items (NaN: none) and predictions of all.
+def powered(first: np.ndarray, second: np.ndarray, votes: Votes, models: int) -> Powered:
+    """Strengths from people's votes on some items and predictions of all, each item a pair.
 
-    One row an item, a pair of models; scores and predictions are of the first, from 0 to 1. PPI++
-    (Angelopoulos, Duchi and Zrnic 2023, section 4) for the score equations of Bradley and Terry,
-    s_i(y) = (y − σ(θ_a − θ_b)) (e_a − e_b), over n items with votes and N without::
+    ``first`` and ``second`` are (items,) codes of the models that an item shows; votes and
+    predictions are the first's score, from 0 to 1. PPI++ (Angelopoulos, Duchi and Zrnic 2023,
+    section 4) for Bradley and Terry's score equations, s_i(y) = (y − σ(θ_a − θ_b)) (e_a − e_b),
+    weighted and with b as in ``prediction_powered.mean``::
 
-        Σ_n s_i(Y_i) / n + λ (Σ_N s_i(f_i) / N − Σ_n s_i(f_i) / n) = 0
+        Σ ω_i s_i(Y_i) + b (Σ_M s_i(f_i) / M − Σ ω_i s_i(f_i)) = 0
 
-    λ makes the sum of the strengths' variances least, from 0 to 1; the covariance is the sandwich
-    over items. Where that is no less than people's, or no maximum is finite, λ is 0.
+    One b makes the sum of the strengths' variances between items least. What raters' own levels
+    add is found from the linearised votes of each strength. Where a variance is not below people's
+    by more than rounding, or no maximum is finite, b is 0.
     """
-    judged = ~np.isnan(score)
-    whole = _powered(first, second, score, predicted, judged, models, 0.0)
-    n, rest = int(judged.sum()), int((~judged).sum())
-    if whole.strength is None or whole.se is None or whole.regularised or not rest or n < 3:
-        return Powered(whole, whole, 0.0)
-    expected = scipy.special.expit(whole.strength[first] - whole.strength[second])
-    # The sum over strengths of squared influences of item i, up to its residual.
-    inverse = np.linalg.pinv(_laplacian(first, second, judged * expected * (1 - expected), models))
-    size = ((inverse[first] - inverse[second]) ** 2).sum(axis=1)
-    said, seen = (score - expected)[judged], (predicted - expected)
-    same = (size[judged] * (said - said.mean()) * (seen[judged] - seen[judged].mean())).mean()
-    spread = (size * (seen - seen.mean()) ** 2).mean()
-    weight = float(np.clip(same / ((1 + n / rest) * spread), 0, 1)) if spread else 0.0
-    both = _powered(first, second, score, predicted, judged, models, weight)
-    if both.se is None or both.regularised or (both.se**2).sum() >= (whole.se**2).sum():
-        return Powered(whole, whole, 0.0)
-    return Powered(whole, both, weight)
+    sample, predicted = Sample.of(votes), filled(votes.predicted)
+    n, number = len(sample.judged), len(first)
+    pairs = first, second, models
+    whole = _fitted(pairs, sample, predicted, 0.0) if n > 1 else None
+    if whole is None:
+        nothing = [undefined("no finite maximum of the strengths")] * models
+        return Powered(nothing, nothing, 0.0)
+    linear = whole.direction[votes.item] * (votes.value - whole.expected[votes.item])[:, None]
+    raters = [of_raters(sample, votes.rater, column, 0.0) for column in linear.T]
+    variance = n / (n - 1) * (whole.alone**2).sum(axis=0)
+    people = _strengths(whole, variance, raters, n)
+    alone = Powered(people, people, 0.0)
+    largest = float(sample.share.max())
+    most = largest / max(largest - 1 / number, 1e-12)
+    slope = least_variance(whole.alone, whole.difference, most)
+    both = None if whole.regularised or n < 3 else _fitted(pairs, sample, predicted, slope)
+    if not slope or both is None or both.regularised:
+        return alone
+    items = n / (n - 2) * ((both.alone - slope * both.difference) ** 2).sum(axis=0)
+    if items.sum() >= variance.sum() or (items > WIDER**2 * variance).any():
+        return alone
+    return Powered(people, _strengths(both, items, raters, n), slope * (1 - n / number))
 
 
-def _powered(
-    first: np.ndarray,
-    second: np.ndarray,
-    score: np.ndarray,
-    predicted: np.ndarray,
-    judged: np.ndarray,
-    models: int,
-    weight: float,
-) -> BradleyTerry:
-    """The strengths at one lambda."""
-    n, rest = int(judged.sum()), max(int((~judged).sum()), 1)
-    score = np.where(judged, score, 0.0)
+@dataclass(frozen=True)
+class _Fit:
+    """Strengths; chances (items,) that the first wins; ``direction`` (items, models), how a vote
+    for the first moves each strength; influences of items as in ``prediction_powered``.
+    """
+
+    strength: np.ndarray
+    expected: np.ndarray
+    direction: np.ndarray
+    alone: np.ndarray
+    difference: np.ndarray
+    regularised: bool
+
+
+def _fitted(
+    pairs: tuple[np.ndarray, np.ndarray, int], sample: Sample, predicted: np.ndarray, slope: float
+) -> _Fit | None:
+    """The strengths at one b; None where no maximum is finite."""
+    first, second, models = pairs
+    n, number = len(sample.judged), len(first)
     # As many votes as items were judged: Newton's steps are measured on that scale.
-    share = np.where(judged, 1 - weight, weight * n / rest)
-    target = np.where(judged, score - weight * predicted, weight * n / rest * predicted)
-    cell = first.astype(np.intp) * models + second
-    shape = (models, models)
-    votes = np.bincount(cell, weights=share, minlength=models**2).reshape(shape)
-    wins = np.bincount(cell, weights=target, minlength=models**2).reshape(shape)
+    people = np.zeros(number)
+    people[sample.judged] = n * sample.share
+    own = np.zeros(number)
+    own[sample.judged] = sample.own
+    model = slope * (n / number - people)
+    cell, shape = first.astype(np.intp) * models + second, (models, models)
+    votes = np.bincount(cell, weights=people + model, minlength=models**2).reshape(shape)
+    score = people * own + model * predicted
+    wins = np.bincount(cell, weights=score, minlength=models**2).reshape(shape)
     regularised = not _connected(votes, wins)
     theta, _delta, converged = _newton(votes, wins, regularised, False)
     if not converged:
-        reason, order = "no finite maximum of the strengths", undefined("order was not asked for")
-        return BradleyTerry(None, None, None, None, regularised, order, reason)
-    theta = theta - theta.mean()
-    expected = scipy.special.expit(theta[first] - theta[second])
+        return None
     table = scipy.special.expit(theta[:, None] - theta[None, :])
     inverse = np.linalg.inv(_information(votes, table, theta, regularised, False))
-    residual = target - share * expected
-    covariance = np.zeros(shape)
-    for part in (judged, ~judged):
-        if weight or part is judged:
-            scores = np.zeros((int(part.sum()), models))
-            row = np.arange(len(scores))
-            scores[row, first[part]] = residual[part]
-            scores[row, second[part]] = -residual[part]
-            scores -= scores.mean(axis=0)
-            covariance += scores.T @ scores * len(scores) / max(len(scores) - 1, 1)
-    centre = np.eye(models) - 1 / models
-    covariance = centre @ inverse @ covariance @ inverse @ centre
-    se = np.sqrt(np.maximum(np.diag(covariance), 0))
-    reach = float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * se
-    none = undefined("order was not asked for")
-    return BradleyTerry(theta, se, theta - reach, theta + reach, regularised, none)
+    direction = n * (inverse[first] - inverse[second])
+    direction -= direction.mean(axis=1, keepdims=True)
+    expected = table[first, second]
+    judged = sample.judged
+    alone, difference = influences(
+        sample,
+        direction[judged] * (sample.own - expected[judged])[:, None],
+        direction * (predicted - expected)[:, None],
+    )
+    return _Fit(theta - theta.mean(), expected, direction, alone, difference, regularised)
 
 
-def _laplacian(
-    first: np.ndarray, second: np.ndarray, weight: np.ndarray, models: int
-) -> np.ndarray:
-    """Σ w (e_a − e_b)(e_a − e_b)ᵀ over pairs."""
-    table = np.zeros((models, models))
-    np.add.at(table, (first, second), weight)
-    table += table.T
-    return np.diag(table.sum(axis=1)) - table
+def _strengths(
+    fit: _Fit, variance: np.ndarray, raters: list[tuple[float, int]], n: int
+) -> list[Coefficient]:
+    rows = zip(fit.strength.tolist(), variance.tolist(), raters, strict=True)
+    return [interval(value, items, common, n, people) for value, items, (common, people) in rows]
 
 
 def _connected(votes: np.ndarray, wins: np.ndarray) -> bool:

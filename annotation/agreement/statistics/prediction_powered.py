@@ -11,7 +11,7 @@ sequences (Waudby-Smith and Ramdas, "Estimating means of bounded random variable
 JRSS B 86, 2024, theorem 2).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -19,12 +19,14 @@ import scipy
 from .coefficient import CONFIDENCE, ONE_ITEM, Coefficient, undefined
 
 NO_VOTES = "nobody voted on these items"
-ALIKE = "all votes are alike: the interval has no width"
+ALIKE = "all votes are alike and have no bounds"
 # The part of all votes that is spread evenly: no item's probability is below its share of these.
 FLOOR = 0.2
 # How much more weight than doubt itself the equality of all items has before anybody voted: with
 # less, models whose doubt tells nothing widen the intervals of few votes.
 PRIOR = 3.0
+# What rounding leaves of a variance of nothing.
+TINY = 1e-24
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class Estimate:
 
     ``effective`` is how many votes of people alone would give the interval of ``combined``, None
     where there is none; ``weight`` is lambda, from 0 (the model is left out) to 1. ``model`` is
-    the model alone on all items, which is biased and has no interval.
+    the model alone on all items, which is biased and has no interval. ``judged`` of ``items`` have
+    votes, ``predicted`` of them a prediction.
     """
 
     people: Coefficient
@@ -43,6 +46,8 @@ class Estimate:
     predicted: int
     effective: float | None
     weight: float
+    judged: int
+    items: int
 
 
 @dataclass(frozen=True)
@@ -76,78 +81,107 @@ def mean(votes: Votes, *, low: float = -np.inf, high: float = np.inf) -> Estimat
     quantile of its own degrees of freedom, which holds with few raters too (Graybill and Wang
     1980). Where the variance is no less than people's, λ is 0.
     """
-    known = ~np.isnan(votes.predicted)
-    predicted, forecast = votes.predicted, None
-    if known.any():
-        forecast = float(votes.predicted[known].mean())
-        predicted = np.where(known, votes.predicted, forecast)
-    judged, place, counts = np.unique(votes.item, return_inverse=True, return_counts=True)
-    n, sizes = len(judged), (len(votes.value), int(known.sum()))
-    if not n:
-        nobody = undefined(NO_VOTES)
-        return Estimate(nobody, nobody, forecast, *sizes, None, 0.0)
-    own = np.bincount(place, weights=votes.value) / counts
-    share = np.ones(n) if votes.chance is None else 1 / votes.chance[judged]
-    share /= share.sum()
-    value = float(share @ own)
+    predicted, known = filled(votes.predicted), ~np.isnan(votes.predicted)
+    forecast = float(votes.predicted[known].mean()) if known.any() else None
+    sample = Sample.of(votes)
+    n, cast = len(sample.judged), len(votes.value)
+
+    def alone(people: Coefficient, effective: float | None = None) -> Estimate:
+        sizes = n, len(predicted)
+        return Estimate(people, people, forecast, cast, int(known.sum()), effective, 0.0, *sizes)
+
     if n < 2:
-        alone = Coefficient(value, reason=ONE_ITEM)
-        return Estimate(alone, alone, forecast, *sizes, None, 0.0)
-    each = share[place] / counts[place]
-    common, raters = _of_raters(place, votes.rater, votes.value, each, value)
-    scale = n / (n - 1)
-    people_items = scale * float(((share * (own - value)) ** 2).sum())
-    limits = low, high
-    people = _interval(value, people_items, common, n, raters, limits)
-    if people.se is None:
-        return Estimate(people, people, forecast, *sizes, None, 0.0)
-    slope = 0.0
-    if forecast is not None:
-        slope, items = _slope(share, own - value, predicted, judged)
-        items *= n / (n - 2) if n > 2 else np.inf
-    if not slope or items >= people_items:
-        return Estimate(people, people, forecast, *sizes, float(len(votes.value)), 0.0)
-    corrected = value + slope * float(predicted.mean() - share @ predicted[judged])
-    combined = _interval(corrected, items, common, n, raters, limits)
-    gain = (people_items + common) / (items + common)
+        only = Coefficient(float(sample.own[0]), reason=ONE_ITEM) if n else undefined(NO_VOTES)
+        return alone(only)
+    value = float(sample.share @ sample.own)
+    common, raters = of_raters(sample, votes.rater, votes.value, value)
+    own, difference = influences(sample, sample.own, predicted)
+    between = n / (n - 1) * float((own**2).sum())
+    if between + common <= TINY:
+        return alone(_alike(value, 1 / float((sample.share**2).sum()), low, high))
+    people = interval(value, between, common, n, raters, (low, high))
+    most = len(predicted) / max(len(predicted) - n, 1e-12)
+    slope = least_variance(own, difference, most) if n > 2 else 0.0
+    rest = n / (n - 2) * float(((own - slope * difference) ** 2).sum()) if slope else between
+    if rest >= between:
+        return alone(people, float(cast))
+    corrected = value + slope * float(predicted.mean() - sample.share @ predicted[sample.judged])
+    combined = interval(corrected, rest, common, n, raters, (low, high))
+    effective = cast * (between + common) / (rest + common)
     weight = slope * (1 - n / len(predicted))
-    return Estimate(people, combined, forecast, *sizes, len(votes.value) * gain, weight)
+    return replace(alone(people, effective), combined=combined, weight=weight)
 
 
-def _slope(
-    share: np.ndarray, deviation: np.ndarray, predicted: np.ndarray, judged: np.ndarray
-) -> tuple[float, float]:
-    """The b that makes the variance between items least, and that variance."""
-    # Influences of item i: of people alone, and of the difference that b multiplies.
-    alone, difference = np.zeros(len(predicted)), (predicted.mean() - predicted) / len(predicted)
-    alone[judged] = share * deviation
-    difference[judged] += share * (predicted[judged] - share @ predicted[judged])
+@dataclass(frozen=True)
+class Sample:
+    """The items that people voted on: their codes ``judged``, the mean ``own`` of each one's votes
+    and its ``share`` (ω, sum 1); ``place`` is each vote's row among them.
+    """
+
+    judged: np.ndarray
+    place: np.ndarray
+    own: np.ndarray
+    share: np.ndarray
+
+    @classmethod
+    def of(cls, votes: Votes) -> "Sample":
+        judged, place, counts = np.unique(votes.item, return_inverse=True, return_counts=True)
+        share = np.ones(len(judged)) if votes.chance is None else 1 / votes.chance[judged]
+        own = np.bincount(place, weights=votes.value) / counts
+        return cls(judged, place, own, share / share.sum())
+
+
+def filled(predicted: np.ndarray) -> np.ndarray:
+    """Predictions with the mean of the others where there is none, 0 where there are no others."""
+    known = ~np.isnan(predicted)
+    return np.where(known, predicted, predicted[known].mean() if known.any() else 0.0)
+
+
+def influences(
+    sample: Sample, value: np.ndarray, predicted: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """What each of all items adds to people's mean, and to what is subtracted b times.
+
+    ``value`` is of the items that people voted on, ``predicted`` of all, (items,) or (items,
+    quantities).
+    """
+    alone, difference = np.zeros_like(predicted), (predicted.mean(axis=0) - predicted)
+    difference /= len(predicted)
+    share = sample.share.reshape(-1, *[1] * (predicted.ndim - 1))
+    seen = predicted[sample.judged]
+    alone[sample.judged] = share * (value - sample.share @ value)
+    difference[sample.judged] += share * (seen - sample.share @ seen)
+    return alone, difference
+
+
+def least_variance(alone: np.ndarray, difference: np.ndarray, most: float) -> float:
+    """The b from 0 to ``most`` that makes the sum of (alone − b difference)² least."""
     size = float((difference**2).sum())
     # Of equal predictions only rounding is left.
-    if size <= 1e-24 * max(1.0, float((predicted**2).max())):
-        return 0.0, float((alone**2).sum())
-    most = len(predicted) / max(len(predicted) - len(judged), 1e-12)
-    slope = float(np.clip(alone @ difference / size, 0.0, most))
-    return slope, float(((alone - slope * difference) ** 2).sum())
+    if size <= TINY * max(1.0, float((alone**2).max(initial=0.0))):
+        return 0.0
+    return float(np.clip((alone * difference).sum() / size, 0.0, most))
 
 
-def _of_raters(place: np.ndarray, rater: np.ndarray, value: np.ndarray, share: np.ndarray,
-               centre: float) -> tuple[float, int]:  # fmt: skip
+def of_raters(
+    sample: Sample, rater: np.ndarray, value: np.ndarray, centre: float
+) -> tuple[float, int]:
     """What raters' own levels add to the variance between items, and how many raters there are.
 
     A vote is item + rater + rest, both random. With S_r the sum of a rater's deviations from the
     items' means, L the information matrix of the incomplete blocks and t = votes − items (Henderson
     1953): E Σ S_r² = σ² tr(L²) + σ_rest² t, and E Σ deviation² = t (σ² + σ_rest²). Without
     items of several votes the raters' sums themselves are compared (Liang and Zeger 1986).
-    ``share`` is each vote's weight in the mean, ``centre`` the mean.
+    ``centre`` is the mean of ``value``.
     """
+    place, size = sample.place, np.bincount(sample.place)
+    share = (sample.share / size)[place]
     _raters, code, counts = np.unique(rater, return_inverse=True, return_counts=True)
-    many, items = len(counts), int(place.max()) + 1
+    many, items = len(counts), len(size)
     if many < 2:
         return 0.0, many
     sums = np.bincount(code, weights=share)
     shared = float((sums**2).sum() - (share**2).sum()) * items / (items - 1)
-    size = np.bincount(place)
     own = value - (np.bincount(place, weights=value) / size)[place]
     cells = (1 / np.sqrt(size[place]), (place, code))
     blocks = scipy.sparse.coo_array(cells, shape=(items, many)).tocsr()
@@ -162,11 +196,28 @@ def _of_raters(place: np.ndarray, rater: np.ndarray, value: np.ndarray, share: n
     return max(0.0, together - float((within**2).sum())), many
 
 
-def _interval(
-    value: float, items: float, raters: float, n: int, people: int, limits: tuple[float, float]
+def _alike(value: float, n: float, low: float, high: float) -> Coefficient:
+    """The interval where all of ``n`` items have the same value: no variance can be estimated.
+
+    At 95 % at most 1 − 0.05^(1/n) of all items differ (exact binomial; Hanley and Lippman-Hand
+    1983), each no farther than to ``low`` or ``high``.
+    """
+    if not np.isfinite([low, high]).all():
+        return Coefficient(value, reason=ALIKE)
+    other = 1 - (1 - CONFIDENCE) ** (1 / n)
+    return Coefficient(value, None, value - other * (value - low), value + other * (high - value))
+
+
+def interval(
+    value: float,
+    items: float,
+    raters: float,
+    n: int,
+    people: int,
+    limits: tuple[float, float] = (-np.inf, np.inf),
 ) -> Coefficient:
     """The interval of a variance in two parts, each with Student's quantile of its own degrees."""
-    if items + raters <= 1e-24:
+    if items + raters <= TINY:
         return Coefficient(value, reason=ALIKE)
     tail = (1 + CONFIDENCE) / 2
     squared = items * float(scipy.special.stdtrit(n - 1, tail)) ** 2

@@ -271,6 +271,7 @@ def alternative_test(
     value: np.ndarray,
     predicted: np.ndarray,
     *,
+    chance: np.ndarray | None = None,
     epsilon: float = CROWD,
     numbers: bool = False,
 ) -> Alternative:
@@ -280,8 +281,9 @@ def alternative_test(
     is at least as close to the others as j, W^h where j is at least as close as the model:
     closeness is the share of equal labels, or of ``numbers`` minus the root mean square
     difference. With d = W^h − W^f the hypothesis that mean(d) ≥ epsilon is rejected by a one-sided
-    t test; the people's p-values go through Benjamini and Yekutieli's procedure at 0.05. People
-    with fewer than 30 such items are left out.
+    t test, items weighted by one over the ``chance`` with which each was drawn; the people's
+    p-values go through Benjamini and Yekutieli's procedure at 0.05. People with fewer than 30 such
+    items are left out.
     """
     known = ~np.isnan(predicted[item])
     item, rater, value = item[known], rater[known], value[known]
@@ -309,9 +311,10 @@ def alternative_test(
         model, person = ((apart[each] * others).sum(axis=1) for each in (seen[at], own))
         near = (model <= person + 1e-9).astype(float)
         difference = (person <= model + 1e-9) - near
+        weight = np.ones(len(at)) if chance is None else 1 / chance[at]
         tested.append(who)
-        p_values.append(_t_test(difference, epsilon))
-        advantages.append(near.mean())
+        p_values.append(_t_test(difference, weight, epsilon))
+        advantages.append(np.average(near, weights=weight))
     if len(tested) < LEAST_RATERS:
         return _nothing()
     p = np.array(p_values)
@@ -325,13 +328,14 @@ def _nothing() -> Alternative:
     return Alternative(None, None, nothing, nothing, nothing.astype(bool), TOO_FEW)
 
 
-def _t_test(difference: np.ndarray, epsilon: float) -> float:
-    """One-sided p-value of a mean of ``epsilon`` or more."""
-    n, gap = len(difference), float(difference.mean()) - epsilon
-    spread = float(difference.std(ddof=1))
-    if not spread:
-        return 0.0 if gap < 0 else 1.0
-    return float(scipy.special.stdtr(n - 1, gap / (spread / np.sqrt(n))))
+def _t_test(difference: np.ndarray, weight: np.ndarray, epsilon: float) -> float:
+    """One-sided p-value of a weighted mean of ``epsilon`` or more."""
+    n, share = len(difference), weight / weight.sum()
+    mean = float(share @ difference)
+    error = np.sqrt(n / (n - 1) * ((share * (difference - mean)) ** 2).sum())
+    if not error:
+        return 0.0 if mean < epsilon else 1.0
+    return float(scipy.special.stdtr(n - 1, (mean - epsilon) / error))
 
 
 def benjamini_yekutieli(p_values: np.ndarray) -> np.ndarray:
