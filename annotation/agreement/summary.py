@@ -77,9 +77,10 @@ WORDS = {
     ),
 }
 NO_WIDTH = "all items have one pattern of votes: the interval has no width"
-# Upper ends and names of Landis and Koch (1977), The measurement of observer agreement.
+# Upper ends and names of Landis and Koch (1977), The measurement of observer agreement: of values
+# with two digits, and 0.00 is slight.
 BANDS = (
-    (0.0, gettext_noop("Poor agreement")),
+    (-0.01, gettext_noop("Poor agreement")),
     (0.2, gettext_noop("Slight agreement")),
     (0.4, gettext_noop("Fair agreement")),
     (0.6, gettext_noop("Moderate agreement")),
@@ -189,7 +190,7 @@ def verdict(report: dict, level: str) -> Verdict:
     if value is None:
         reason = translated(alpha["reason"])
         return Verdict(_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason})
-    name = next(name for most, name in BANDS if value <= most or most == 1.0)
+    name = next(name for most, name in BANDS if round(value, 2) <= most)
     words = {"name": gettext(name), "value": floatformat(value, 2)}
     if alpha.get("low") is None:
         told = _("%(name)s (alpha %(value)s; Landis and Koch 1977).") % words

@@ -434,6 +434,7 @@ def test_a_tasks_results_begin_with_a_sentence_that_says_them(judged, page):
     ("alpha", "words"),
     [
         (-0.1, "Poor agreement (alpha -0.10; Landis and Koch 1977). More votes would not help."),
+        (-1e-17, "Slight agreement (alpha 0.00; Landis and Koch 1977). More votes would not help."),
         (0.9, "reliable to 0.98 (Spearman–Brown)."),
         (0.05, "no panel of usual size reaches 0.80."),
         (None, "Agreement cannot be told yet: no item has two votes."),
