@@ -475,6 +475,8 @@ def _unzipped(archive: zipfile.ZipFile, entries: list, scratch: Scratch) -> Sour
             root = min(roots, key=lambda entry: len(Path(entry.filename).parts))
             folder = (scratch.folder / root.filename).parent
             with uncounted():
+                import pyarrow.parquet  # noqa: F401 - which core.arrow would import within the bound
+
                 from annotation.datasets.release_files import read_through
             read_through(folder)
             return Source(format_, lambda: iter(()), folder=folder)
