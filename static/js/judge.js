@@ -537,6 +537,8 @@
     const place = document.querySelector("form.judge [role=alert]") || document.getElementById("question");
     if (place && !document.querySelector("dialog[open]")) place.focus({ preventScroll: true });
   });
+  // Until it settles the new form has the classes of the old one, and its request is folded.
+  document.addEventListener("htmx:afterSettle", () => { if (form()) clipped(); });
 
   // One press drops every claim with words that the response does not have; each can be changed.
   document.addEventListener("click", (event) => {

@@ -169,6 +169,15 @@ def test_a_need_that_is_cut_can_be_read_to_its_end(phone):
     whole.tap()
     expect(whole).to_have_attribute("aria-expanded", "true")
     assert asked.bounding_box()["height"] > low
+    # The request was folded when the answer was given; the next one is cut as well.
+    page.locator(".pane .text", has_text="Step 0").evaluate("one => { one.scrollTop = 200; }")
+    expect(page.locator(".judge.folded")).to_be_visible()
+    page.locator(".choice").first.tap()
+    page.get_by_role("button", name="Answer 2 of 2").tap()
+    expect(page.get_by_role("button", name="Answer 2 of 2")).to_have_class("secondary outline seen")
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("1 of 2 judged")
+    expect(whole).to_be_visible()
 
 
 def test_an_optional_reason_opens_where_it_is_wanted_and_is_stored(phone):
