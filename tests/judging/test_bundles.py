@@ -119,6 +119,22 @@ def test_changed_texts_become_new_versions_and_old_items_keep_theirs(folder):
     assert rows_of_everything() == before
 
 
+def test_texts_and_settings_of_a_study_are_changed_by_its_administrators_alone(folder, cast):
+    bundles.import_study(folder.write())
+    walk = Study.objects.get(slug="walk")
+    carol, ada = (cast.member(name, walk, role) for name, role in
+                  (("Carol", "curator"), ("Ada", "administrator")))  # fmt: skip
+    assert bundles.import_study(folder.path, carol) == TOTALS
+    folder.study |= {"consent": "I agree to anything.", "settings": {"edit_hours": 900}}
+    with pytest.raises(BundleError, match=r"only an administrator .* consent_text, edit_hours"):
+        bundles.import_study(folder.write(), carol)
+    walk.refresh_from_db()
+    assert (walk.edit_hours, walk.consent_text.version) == (24, 1)
+    bundles.import_study(folder.path, ada)
+    walk.refresh_from_db()
+    assert (walk.edit_hours, walk.consent_text.version) == (900, 2)
+
+
 @pytest.mark.parametrize(
     ("file", "key", "change", "place"),
     [

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import transaction
 
+from annotation import policies
 from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.candidates import scores
@@ -28,6 +29,7 @@ from annotation.judging.work.hidden_checks import Rates
 from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
+from annotation.studies.access import member_of
 from annotation.studies.bundle import (
     Bundle,
     BundleError,
@@ -144,6 +146,9 @@ def store_study(bundle: Bundle, by: User | None) -> Study:
         about["translations"] = bundle.study["translations"]
     about |= _settings(study, bundle.study["settings"])
     changed = [name for name, value in about.items() if getattr(study, name) != value]
+    if changed and by and not made and not _administers(by, study):
+        words = f"only an administrator of the study changes its {', '.join(changed)}"
+        raise BundleError([f"study.json: {words}"])
     for name in changed:
         setattr(study, name, about[name])
     study.save(update_fields=changed)
@@ -153,6 +158,11 @@ def store_study(bundle: Bundle, by: User | None) -> Study:
         store_task(study, task)
     _store_rates(study, bundle.study)
     return study
+
+
+def _administers(by: User, study: Study) -> bool:
+    member = Study.objects.with_membership(by).get(pk=study.pk)
+    return policies.study.may_administer(member_of(by, member))
 
 
 def _settings(study: Study, named: dict) -> dict:
