@@ -308,9 +308,7 @@ def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
     check_slug(slug)
     if not may_create(by):
         raise DomainError("Only who runs a study may make one.", code="refused", status=403)
-    study = Study.objects.with_membership(by).filter(slug=slug).first()
-    if study and not policies.release.may_import_into(member_of(by, study)):
-        raise Conflict(f"There is a study “{slug}” already.", code="exists")
+    _check_study(slug, by)
     if (file.size or 0) > FILE_LIMIT:
         raise DomainError(f"The file is larger than {FILE_LIMIT >> 30} GB.", code="size")
     with transaction.atomic():
@@ -318,6 +316,12 @@ def request_import(file: UploadedFile, slug: str, by: User) -> ReleaseImport:
         UPLOADS.store(file.chunks(PIECE), job.public_id.hex)
         audit.record(by, "release.upload", job, slug=slug)
     return job
+
+
+def _check_study(slug: str, by: User) -> None:
+    study = Study.objects.with_membership(by).filter(slug=slug).first()
+    if study and not policies.release.may_import_into(member_of(by, study)):
+        raise Conflict(f"There is a study “{slug}” already.", code="exists")
 
 
 def run(pk: int) -> bool:
@@ -357,6 +361,8 @@ def _import(job: ReleaseImport) -> tuple[Study, dict]:
     with sent as path, scratch_folder() as folder, transaction.atomic():
         new = not Study.objects.filter(slug=job.slug).exists()
         ((release,),) = foreign.read_foreign(READER, path, folder, ROOM)
+        if job.by:  # since it was asked for, somebody may have made a study of this address
+            _check_study(job.slug, job.by)
         report = import_release(Path(release), job.slug, by=job.by)
         study = Study.objects.get(slug=job.slug)
         if new and job.by:

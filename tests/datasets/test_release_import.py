@@ -354,6 +354,15 @@ def test_a_study_of_others_and_a_wrong_address_are_refused(cast, tea, _data, log
     assert not ReleaseImport.objects.exists()
 
 
+def test_a_study_that_others_made_since_it_was_asked_for_gets_nothing(cast, tea, _data):
+    job = release_import.request_import(packed(GOOD), "rain", cast.person("Carol"))
+    rain = cast.study("rain")
+    tasks.import_upload(job.pk)
+    job.refresh_from_db()
+    assert (job.status, job.error) == ("failed", "There is a study “rain” already.")
+    assert not rain.items.exists() and not rain.memberships.exists()
+
+
 def test_a_full_disk_is_a_sentence_on_the_page_and_in_the_api_and_leaves_nothing(
     cast, tea, _data, login, client, monkeypatch
 ):
