@@ -14,12 +14,14 @@ from annotation.agreement.scoring import compared
 from annotation.candidates.models import Candidate
 from annotation.evaluation.models import Verdict
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
+from annotation.judging.work import queue, submit
 from annotation.judging.work.hidden_checks import outcomes
 from annotation.personas.models import Attribute, Memory, Persona
 from annotation.queries.models import Query
 from annotation.studies.models import Study, TaskDefinition
 from tests.corpora import DATA
 from tests.imports.conftest import counts
+from tests.judging.conftest import choose
 
 pytestmark = pytest.mark.django_db
 ARENA = {
@@ -500,6 +502,18 @@ def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later
     assert (report["items"], report["rejected"]) == (1, [])
     report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n", "--skip-faulty")
     assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [2])
+
+
+def test_a_vote_that_comes_in_leaves_room_for_that_of_who_holds_the_item(bring, cast, tea, ann):
+    item = cast.open(tea, items=1, options=2, overlap=1).items.get()
+    slot = queue.claim(tea, ann)
+    answer = item.options.get(number=2).candidate.external_id
+    bring(f"id,worker,label\n{item.external_id},w1,{answer}\n", "--study", "tea")
+    item.refresh_from_db()
+    assert (item.done, item.overlap) == (1, 2)
+    submit.submit(tea, slot, ann, choose(slot), key="k")
+    item.refresh_from_db()
+    assert (item.done, item.counts) == (2, {"1": 1, "2": 1})
 
 
 def test_answers_come_in_exactly_as_they_were(bring):

@@ -417,7 +417,7 @@ def _take_slots(taken: list[tuple]) -> None:
 def _count(targets: Iterable[Target], last: int) -> None:
     """Add the new votes, up to the judgment ``last``, to their items' counts.
 
-    More votes than planned raise the overlap.
+    More votes than planned raise the overlap; those of who holds a slot are still to come.
     """
     rows = [(target.pk, target.added, json.dumps(target.counts)) for target in targets
             if target.added]  # fmt: skip
@@ -427,7 +427,9 @@ def _count(targets: Iterable[Target], last: int) -> None:
         cursor.execute(
             """UPDATE judging_item i
                SET done = i.done + v.done, last_judgment = %s,
-                   overlap = greatest(i.overlap, i.done + v.done),
+                   overlap = greatest(i.overlap, (
+                       SELECT count(*) FROM judging_slot s
+                       WHERE s.item_id = i.id AND s.status IN ('open', 'held', 'done'))),
                    counts = (
                        SELECT coalesce(jsonb_object_agg(label, n), '{}')
                        FROM (SELECT label, sum(votes::int) AS n
