@@ -70,6 +70,7 @@ def card(manifest: dict, about: dict, tables: dict[str, tuple[Table, int]]) -> s
         "judged": imported + here,
         "cited": _cited(manifest),
         "known": bool(paper and collected),
+        "csv": any(rows and table.path.endswith(".csv") for table, rows in tables.values()),
     }
     told |= _facts(manifest, about) | _opened(tables)
     told |= named | {"manifest": manifest, "about": about, "paper": paper, "pairs": pairs}

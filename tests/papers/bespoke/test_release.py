@@ -323,6 +323,12 @@ def test_queries_with_too_few_responses_are_all_shots_and_named(bespoke, judged,
     assert "- Too few responses, so all of them are shots: 1 queries (user1/1)." in card
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_the_card_speaks_of_csv_cells_where_there_are_some(bespoke, judged, tmp_path, format):
+    write(freeze.request_release(bespoke, "long", format, None, safe_csv=True), tmp_path)
+    assert ("CSV cells" in (tmp_path / "README.md").read_text()) == (format == "csv")
+
+
 def test_the_number_of_shots_is_a_choice(bespoke, judged, tmp_path):
     release = freeze.request_release(bespoke, "bespoke", "jsonl", None, shots=1)
     write(release, tmp_path)
