@@ -13,18 +13,22 @@ from playwright.sync_api import expect
 from annotation.agreement.tasks import recompute_due
 from annotation.datasets import folders, freeze
 from annotation.datasets.check import check_release
+from annotation.histories import ingest
+from annotation.histories.models import Upload
 from annotation.imports import run
 from annotation.imports.models import DataImport
+from annotation.judging.claims import pull
 from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.studies.models import Study
 from tests.browser import axe
 from tests.browser.conftest import PHONE
 from tests.browser.kinds import tour_is_over
-from tests.browser.test_judge_kinds import with_scores
+from tests.browser.test_judge_kinds import scored, with_scores
 from tests.browser.test_own_questions import read_back
-from tests.candidates.conftest import fake, write_all  # noqa: F401 - a fixture
+from tests.candidates.conftest import Reply, fake, write_all  # noqa: F401 - a fixture
 from tests.datasets.test_opening import load
+from tests.histories.test_ingest import export
 from tests.studies.test_access import BODIES
 from tests.studies.test_access import walk as open_every_page
 
@@ -39,6 +43,8 @@ TRAITS = [
 SCORED = {"judgments": 6, "items": 2, "candidates": 2}
 CHOSEN = {"personas": 1, "specific": 5, "soft_labels": 8, "annotations": 72}
 STAGES = {"attributes": 2, "relevance": 4, "responses": 4, "soft_labels": 10, "annotations": 30}
+OWN = ("queries", "chat_history", "evaluation_shot", "meta_test")
+OWN += ("gold_information", "personalized_rubric")
 # {recipe: ([(the table that is sent, the task that is judged then, its items)], what is read)}.
 WALKS = {
     "best-of-three": ([(ANSWERED, "best", 2), ((), "better", 6)], CHOSEN),
@@ -95,13 +101,14 @@ def open_batch(page, task: str, items: int) -> None:
     expect(page.locator("main [role=status]").first).to_contain_text(f"{items} items are open")
 
 
-def judge(page) -> None:
-    """Judge what is open by tapping the first of each question."""
+def judge(page, fill=None) -> None:
+    """Judge what is open by tapping the first of each question; ``fill`` scores an answer."""
+    fill = fill or tap_first_of_each
     page.goto("/studies/tea/judge/")
     while page.locator("form.judge").count():
         slot = page.locator("input[name=slot]").get_attribute("value")
         for n, pane in enumerate(page.locator(".pane:has(.criteria)").all()):
-            with_scores(page, n, pane, lambda pane=pane: tap_first_of_each(pane))
+            with_scores(page, n, pane, lambda pane=pane: fill(pane))
         tap_first_of_each(page.locator("form.judge"), ":not(.criteria input)")
         for dot in page.locator(".stack button").all():
             dot.tap()
@@ -193,5 +200,77 @@ def test_a_study_of_a_recipe_is_walked_to_what_datasets_reads(
     votes = {task: f"votes: {items * len(panel)} · " for _rows, task, items in stages}
     look_at_results(page, votes)
     assert release(page, study, tmp_path) == released
+    read_back(study, tmp_path)
+    open_every_page(client, "/studies/tea/overview/")
+
+
+def go_on(page) -> None:
+    """Take the step that the person's list names."""
+    page.goto("/studies/tea/steps/")
+    page.locator("[aria-current=step] a[role=button]").click()
+
+
+def bring_history(page) -> None:
+    go_on(page)
+    file = {"name": "export.json", "mimeType": "application/json", "buffer": export()}
+    page.get_by_label("Your export").set_input_files(file)
+    page.get_by_role("button", name="Send").click()
+    expect(page.get_by_text("It waits to be read.")).to_be_visible()
+    assert ingest.run(Upload.objects.get().pk).status == "done"
+    go_on(page)
+    page.get_by_role("checkbox").first.check()
+    page.get_by_role("button", name="Keep").click()
+    expect(page.get_by_text("1 session kept.")).to_be_visible()
+    go_on(page)
+    for _use in range(page.get_by_role("button", name="Allow").count()):
+        page.get_by_role("button", name="Allow").first.click()
+    expect(page.get_by_role("button", name="Take it back")).to_have_count(3)
+
+
+def ask(page) -> None:
+    go_on(page)
+    page.get_by_role("button", name="Write a query").click()
+    page.get_by_label("Your question, in few words").fill("Where can I drink tea by the lake?")
+    page.locator("#want").fill("A calm place.")
+    page.get_by_role("button", name="Ready: ask for answers").click()
+
+
+def make_gold(page) -> None:
+    go_on(page)
+    page.get_by_role("button", name="Save as the gold response").click()
+    go_on(page)
+    page.get_by_label("Claims, one a line").fill("There is tea.\nIt is calm.")
+    page.get_by_role("button", name="Save these claims").click()
+    judge(page)
+    go_on(page)
+    page.get_by_role("button", name="Write it from my judgments").click()
+    write_all()
+    assert pull() == 1
+    page.goto("/studies/tea/steps/")
+    expect(page.locator("main")).to_contain_text("You have done every step")
+
+
+def test_a_study_of_own_histories_is_walked_to_what_datasets_reads(
+    open_page, cast, client, let_in, fake, settings, tmp_path  # noqa: F811
+):  # fmt: skip
+    settings.DATA = tmp_path
+    fake.replies = [Reply(f"Take tea {n}.") for n in range(40)]
+    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("A"))
+    client.cookies.clear()
+    page = let_in(open_page(), cast.person("Ada", is_superuser=True))
+    study = make(page, "own-history")
+    cast.member("A", study, "annotator")
+    tour_is_over(study)
+    bring_history(phone)
+    ask(phone)
+    page.goto("/studies/tea/candidates/")
+    page.get_by_role("button", name="Start").click()
+    expect(page.locator("main [role=status]").first).to_contain_text("7 answers were asked for")
+    write_all()
+    open_batch(page, "score", 7)
+    judge(phone, scored)
+    make_gold(phone)
+    look_at_results(page, {"score": "votes: 7 · ", "claims": "votes: 1 · "})
+    assert release(page, study, tmp_path) == dict.fromkeys(OWN, 1)
     read_back(study, tmp_path)
     open_every_page(client, "/studies/tea/overview/")
