@@ -192,7 +192,7 @@ def _csv_lists(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list 
             reason = str(error)
             if reason == "unexpected end of data":
                 last = reader.line_num
-                reason = f"a quotation mark is never closed: no line up to {last} is read"
+                reason = f"a quotation mark is never closed: nothing is read from it to line {last}"
             yield line, f"broken CSV ({reason})"
         except StopIteration:
             return
