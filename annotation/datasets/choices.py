@@ -148,8 +148,14 @@ class Choices:
             raise DomainError(translated(str(error))) from error
 
 
-def _layouts() -> dict[str, str]:
-    return {name: name for name in layouts.by_name()}
+def _layouts() -> dict[str, Any]:
+    words = {
+        "long": _("long: everything, one row a judgment"),
+        "dpo": _("dpo: preference pairs to train a model on"),
+        "arena": _("arena: votes between two answers, in LMArena's columns"),
+    }
+    of_paper = _("%(name)s: in the form of its paper")
+    return {name: words.get(name) or of_paper % {"name": name} for name in layouts.by_name()}
 
 
 @schema(frozen=True, kw_only=True)
