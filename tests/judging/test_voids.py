@@ -115,12 +115,12 @@ def test_the_item_of_an_owner_waits_for_nobody_else(cast, tea, ann):
     assert sorted(batch.items.get().slots.values_list("status", flat=True)) == ["closed", "void"]
 
 
-def test_checks_are_left_as_they_are(cast, tea, ann):
+def test_checks_are_taken_out_and_nobody_is_given_them_anew(cast, tea, ann):
     cast.open(tea, items=1, overlap=1)
     judge(tea, ann)
     Batch.objects.update(purpose="gold")
     assert void(tea, ann, cause="left") == 0
-    assert Slot.objects.get().status == "done"
+    assert Slot.objects.get().status == "void"
 
 
 def test_a_voided_submit_sent_again_is_answered_and_stores_nothing(cast, tea, ann):

@@ -32,9 +32,8 @@ LOOK = 2_000
 BEGINNING = 160
 TENS = 10
 
-# Time is counted of all answers: one that was taken out took its time, too. Checks are never
-# voided: so that they do not stick out, everything given until a person's judgments were taken out
-# is out. `open` holds what queue.claim would hand out.
+# Time is counted of all answers: one that was taken out took its time, too. Everything given until
+# a person's judgments were taken out is out. `open` holds what queue.claim would hand out.
 _READS = "CASE WHEN study.match_languages THEN %(reads)s::text[] END"
 _PLACES = f"""
     WITH given AS MATERIALIZED (

@@ -361,7 +361,7 @@ def void(study: Study, annotator: User, *, cause: str, by: User | None = None) -
 
     The rows stay. Items count without them, and for each a new slot of the same ordinal is open to
     others, before new ones (closed where its batch is closed, or where only this person may judge
-    the item). What the person holds is handed back. Checks stay as they are: they count nowhere.
+    the item). What the person holds is handed back. Checks count nowhere.
     ``cause`` is a sentence for the audit log. Doing it twice does nothing the second time.
     """
     # Voids and imports of votes take turns: both touch many items at once.
@@ -372,14 +372,13 @@ def void(study: Study, annotator: User, *, cause: str, by: User | None = None) -
     slots = list(of_annotator.filter(status__in=["held", "done"]).order_by("item_id"))
     purposes = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch__purpose"))
     held = [slot for slot in slots if slot.status == Slot.Status.HELD]
-    gone = [
-        slot
-        for slot in slots
-        if slot.status == Slot.Status.DONE and purposes[slot.item_id] == Batch.Purpose.WORK
-    ]
+    done = [slot for slot in slots if slot.status == Slot.Status.DONE]
+    gone = [slot for slot in done if purposes[slot.item_id] == Batch.Purpose.WORK]
     if gone:
         _uncount(gone)
-        Slot.objects.filter(pk__in=[slot.pk for slot in gone]).update(status=Slot.Status.VOID)
+    # Checks, too: those that their person could still open would be known by that.
+    Slot.objects.filter(pk__in=[slot.pk for slot in done]).update(status=Slot.Status.VOID)
+    if gone:
         _open_anew(study, gone, annotator)
     if held:
         reopen(held, Handback.Cause.RELEASED, cause)
