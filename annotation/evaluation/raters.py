@@ -11,6 +11,7 @@ of the replies that say what the verdict says.
 """
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -295,7 +296,7 @@ def combined(measure: Measure, labels: list[str]) -> tuple[str | None, float | N
     if len(counts) > 1 and measure.level in ("ordinal", "ranks"):
         middle = (len(every) - 1) / 2
         mean = sum(map(every.index, labels)) / len(labels)
-        label = every[int(mean) if mean > middle else -int(-mean // 1)]
+        label = every[math.ceil(mean - 0.5) if mean > middle else math.floor(mean + 0.5)]
     elif len(counts) > 1 and counts[0][1] == counts[1][1]:
         label = "tie" if "tie" in every else None
     share = labels.count(label) / len(labels) if label is not None else 0.0

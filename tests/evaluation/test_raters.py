@@ -96,7 +96,9 @@ def test_a_model_that_takes_the_first_place_ends_in_the_middle(mix, server, says
 def test_halves_go_towards_the_middle():
     measure = Measure("", "ordinal", tuple("12345"), "preference")
     pairs = {"12": "2", "45": "4", "15": "3", "24": "3", "23": "3", "34": "3", "11": "1"}
-    assert {two: raters.combined(measure, list(two))[0] for two in pairs} == pairs
+    # What is no half goes to the nearest.
+    pairs |= {"554": "5", "112": "1", "5554": "5", "445": "4", "122": "2", "334": "3"}
+    assert {some: raters.combined(measure, list(some))[0] for some in pairs} == pairs
 
 
 def test_what_most_replies_say_is_the_verdict_and_their_share_the_confidence():
