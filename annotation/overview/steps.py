@@ -248,6 +248,8 @@ def _invited(n: Figures) -> Step:
         ngettext("%(n)d invitation or code open", "%(n)d invitations or codes open", n.ways_in)
         % {"n": n.ways_in},
     ]
+    if n.judgments and not n.annotators:
+        figures[0] = _("The judgments came from files or from people who left.")
     state = _state(bool(n.annotators or n.judgments))
     return Step("invited", _("People invited"), state, figures, _("Invite people"), "people")
 
