@@ -145,7 +145,7 @@ class Step:
     @property
     def state_words(self) -> str:
         words = {"done": _("done"), "running": _("under way"), "next": _("next")}
-        words |= {"blocked": _("waits"), "open": _("open")}
+        words |= {"blocked": _("waits"), "open": _("to do")}
         return words[self.state]
 
 
