@@ -407,7 +407,7 @@ def test_the_page_begins_with_what_is_asked_first_and_leads_to_it(judged, page):
     assert f"Judgments 11 of {judged.items.count() * 3} wanted Items complete 3 of 4" in text
     assert "Symmetric kappa 0.167" in text
     assert "Krippendorff&#x27;s alpha 0.333" in text
-    assert "Pending 4 kappa 0.17 fewer than 9 votes" in text
+    assert "Pending 4 kappa 0.17 · fewer than 9 votes" in text
     assert 'href="?tier=pending#disputed"' in answer.content.decode()
     listed = page("results/better/?tier=pending").context
     assert (listed["tier"], len(listed["disputed"])) == ("pending", 4)
