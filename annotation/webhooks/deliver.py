@@ -8,7 +8,7 @@ import hashlib
 import hmac
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -25,6 +25,7 @@ from annotation.candidates.models import Candidate
 from annotation.candidates.review import counts, rows_of
 from annotation.core import audit, jobs, outgoing
 from annotation.core.errors import DomainError
+from annotation.core.records import chunks
 from annotation.datasets.models import Release
 from annotation.evaluation.models import Run
 from annotation.imports.models import DataImport
@@ -34,7 +35,8 @@ from annotation.webhooks.models import Delivery, Webhook
 
 # (what the event is about, the message's data)
 Events = Iterator[tuple[str, dict]]
-LIMIT = 10_000
+# Events that are looked at together.
+CHUNK = 10_000
 
 
 def _judgments(study: Study, since: datetime) -> Events:
@@ -44,9 +46,9 @@ def _judgments(study: Study, since: datetime) -> Events:
         .filter(slot__study=study, slot__item__batch__purpose=Batch.Purpose.WORK, imported=False)
         .filter(submitted_at__gte=since)
         .order_by("pk")
-        .values_list("pk", "slot__item__external_id", "slot__item__batch__task__name")[:LIMIT]
+        .values_list("pk", "slot__item__external_id", "slot__item__batch__task__name")
     )
-    for pk, item, task in rows:
+    for pk, item, task in rows.iterator(CHUNK):
         yield str(pk), {"judgment": pk, "item": item, "task": task}
 
 
@@ -60,9 +62,8 @@ def _judged_items(study: Study, since: datetime) -> QuerySet[Item]:
 
 def _items(study: Study, since: datetime) -> Events:
     rows = _judged_items(study, since).order_by("position")
-    for pk, item, task, done in rows.values_list("pk", "external_id", "batch__task__name", "done")[
-        :LIMIT
-    ]:
+    told = rows.values_list("pk", "external_id", "batch__task__name", "done")
+    for pk, item, task, done in told.iterator(CHUNK):
         yield str(pk), {"item": item, "task": task, "judgments": done}
 
 
@@ -109,7 +110,7 @@ def _models(study: Study, since: datetime) -> Events:
     """Runs of models on the study's items or on a release of it that have come to their end."""
     of_study = Q(study=study) | Q(benchmark__release__study=study)
     ended = Run.objects.filter(of_study, status=Run.Status.DONE, finished_at__gte=since)
-    for run in ended.select_related("benchmark__release").order_by("pk")[:LIMIT]:
+    for run in ended.select_related("benchmark__release").order_by("pk"):
         release = run.benchmark and run.benchmark.release
         data = {"run": str(run.public_id), "kind": run.kind, "model": run.model, "task": run.task}
         yield str(run.public_id), data | {"release": str(release.public_id) if release else ""}
@@ -226,26 +227,25 @@ def _collect(webhook: Webhook) -> int:
     for event in webhook.events:
         back = timedelta(minutes=MINUTES.get(event, OVERLAP_MINUTES))
         since = max(webhook.seen_at - back, webhook.created_at)
-        rows = EVENTS[event](webhook.study, since)
-        messages = [
-            Delivery(
-                webhook=webhook,
-                event=event,
-                subject=subject,
-                body=_message(webhook, event, data),
-            )
-            for subject, data in rows
-        ]
-        queued = set(
-            webhook.deliveries.filter(
-                event=event, subject__in=[message.subject for message in messages]
-            ).values_list("subject", flat=True)
+        made += sum(
+            _queue(webhook, event, rows)
+            for rows in chunks(EVENTS[event](webhook.study, since), CHUNK)
         )
-        new = [message for message in messages if message.subject not in queued]
-        Delivery.objects.bulk_create(new, ignore_conflicts=True, batch_size=1000)
-        made += len(new)
     Webhook.objects.filter(pk=webhook.pk).update(seen_at=now)
     return made
+
+
+def _queue(webhook: Webhook, event: str, rows: Sequence[tuple[str, dict]]) -> int:
+    """Make messages of those of ``rows`` that the webhook was not told of; how many."""
+    queued = webhook.deliveries.filter(event=event, subject__in=[row[0] for row in rows])
+    told = set(queued.values_list("subject", flat=True))
+    new = [
+        Delivery(webhook=webhook, event=event, subject=subject, body=_message(webhook, event, data))
+        for subject, data in rows
+        if subject not in told
+    ]
+    Delivery.objects.bulk_create(new, ignore_conflicts=True, batch_size=1000)
+    return len(new)
 
 
 def _message(webhook: Webhook, event: str, data: dict) -> dict:

@@ -22,6 +22,7 @@ from annotation.core.errors import DomainError
 from annotation.datasets import freeze
 from annotation.evaluation.models import Benchmark, Run
 from annotation.imports.models import DataImport
+from annotation.judging.models import Judgment
 from annotation.webhooks import deliver, tasks
 from annotation.webhooks.deliver import sign
 from annotation.webhooks.models import Delivery, Webhook
@@ -270,6 +271,17 @@ def test_judgments_items_and_batches_are_told_once_and_in_this_order(cast, tea, 
         "task": "best",
         "judgments": 2,
     }
+
+
+def test_no_event_is_passed_over_where_there_are_many_at_once(cast, tea, hook, monkeypatch):
+    monkeypatch.setattr(deliver, "CHUNK", 2)
+    cast.open(tea, items=5, overlap=1)
+    for _item in range(5):
+        judge(tea, cast.person("Ann"))
+    deliver.collect()
+    told = Delivery.objects.filter(event="judgment.stored").values_list("subject", flat=True)
+    assert set(told) == {str(pk) for pk in Judgment.objects.values_list("pk", flat=True)}
+    assert deliver.collect() == 0
 
 
 def test_ends_of_imports_and_of_generation_are_told_once(cast, tea, receiver):
