@@ -9,6 +9,8 @@ import os
 import signal
 import sys
 import threading
+import time
+from pathlib import Path
 
 from celery import Celery
 from celery.beat import EmbeddedService
@@ -20,6 +22,9 @@ SHORT = ["notices", "webhooks"]
 LONG = ["imports", "generation", "results", "releases"]
 # Threads that wait for slow listeners; what else is short takes milliseconds.
 SHORT_THREADS = 4
+# What results and releases import stays in memory: a process above so many bytes that has had
+# nothing to do at so many looks ends, and its supervisor starts a small one.
+ROOM, LOOKS, LOOK_SECONDS = 180_000_000, 4, 15
 
 
 def short_worker() -> None:
@@ -41,6 +46,21 @@ def short_worker() -> None:
             os.kill(os.getpid(), signal.SIGTERM)
 
 
+def end_when_grown() -> None:
+    """End the process once it is large and idle; for a thread."""
+    idle = 0
+    while idle < LOOKS:
+        time.sleep(LOOK_SECONDS)
+        idle = 0 if state.active_requests or resident() < ROOM else idle + 1
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def resident() -> int:
+    """The process's memory in bytes; 0 where the system has no /proc."""
+    pages = Path("/proc/self/statm")
+    return int(pages.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if pages.exists() else 0
+
+
 def main() -> int | None:
     """Work until SIGQUIT or SIGTERM; return the exit status."""
     # Threads: the process that `celery worker --beat` starts is not started again if it dies.
@@ -53,7 +73,8 @@ def main() -> int | None:
         concurrency=max(2, os.cpu_count() or 2),
     )
     app.finalize()
-    threading.Thread(target=short_worker, daemon=True).start()
+    for service in (short_worker, end_when_grown):
+        threading.Thread(target=service, daemon=True).start()
     worker.start()
     return worker.exitcode
 

@@ -33,6 +33,39 @@ def test_short_work_that_fails_ends_the_process_so_that_it_is_started_again(ende
     assert ended == [(os.getpid(), signal.SIGTERM)]
 
 
+@pytest.fixture
+def looked(monkeypatch):
+    """(signals sent, looks taken) of a process that is large; a look takes no time."""
+    sent, looks = [], []
+    monkeypatch.setattr(os, "kill", lambda pid, number: sent.append(number))
+    monkeypatch.setattr(worker.time, "sleep", looks.append)
+    monkeypatch.setattr(worker, "resident", lambda: worker.ROOM)
+    return sent, looks
+
+
+def test_a_large_process_that_is_idle_ends_so_that_a_small_one_is_started(looked):
+    worker.end_when_grown()
+    assert looked == ([signal.SIGTERM], [worker.LOOK_SECONDS] * worker.LOOKS)
+
+
+def test_a_process_that_is_small_or_has_a_task_begins_to_count_anew(looked, monkeypatch):
+    sizes = iter([worker.ROOM, worker.ROOM - 1, *[worker.ROOM] * (1 + worker.LOOKS)])
+    tasks = iter([0, 0, 0, 1, *[0] * worker.LOOKS])
+
+    class Requests:
+        def __len__(self):
+            return next(tasks)
+
+    monkeypatch.setattr(worker, "resident", lambda: next(sizes))
+    monkeypatch.setattr(state, "active_requests", Requests())
+    worker.end_when_grown()
+    assert looked == ([signal.SIGTERM], [worker.LOOK_SECONDS] * (4 + worker.LOOKS))
+
+
+def test_memory_is_what_the_system_says():
+    assert 10_000_000 < worker.resident() < 2_000_000_000
+
+
 class TestWhileTheProcessEnds:
     @pytest.fixture(autouse=True)
     def _told_to_end(self, monkeypatch):
