@@ -13,7 +13,7 @@ from annotation.agreement.board import MOST_RATERS, Board, Rows
 from annotation.agreement.scoring import POINTS
 from annotation.agreement.statistics import kappas, overlap
 from annotation.agreement.statistics.bootstrap import over_groups
-from annotation.agreement.statistics.bradley_terry import BradleyTerry, bradley_terry
+from annotation.agreement.statistics.bradley_terry import REGULARISED, BradleyTerry, bradley_terry
 from annotation.agreement.statistics.coefficient import (
     Coefficient,
     clopper_pearson,
@@ -287,10 +287,7 @@ def ranked(
         table.append((_("shown first"), len(item), first.value, first.low, first.high))
     lead = about.lead
     if fit.regularised:
-        lead += " " + _(
-            "Regularised: the votes do not connect all of them, so each got half a win and half "
-            "a loss against an opponent of strength 0."
-        )
+        lead += " " + translated(REGULARISED)
     header: tuple[str, ...] = (_("Name"), _("Votes"), _("Strength (log odds)"), _("low"), _("high"))
     size = {"votes": len(item), "items": len(np.unique(item))}
     return {"header": header, "rows": table, "svg": svg, "lead": lead, **size}

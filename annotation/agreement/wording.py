@@ -207,6 +207,10 @@ SENTENCES = (
     gettext_noop("order was not asked for"),
     gettext_noop("no finite maximum: the side shown first explains the votes"),
     gettext_noop("no finite maximum of the strengths"),
+    gettext_noop(
+        "Regularised: the votes do not connect all of them, so each got half a win and half "
+        "a loss against an opponent of strength 0."
+    ),
     # tiers, easy
     gettext_noop("the rule needs 2 ≤ minimum ≤ panel votes"),
     gettext_noop("the rule's thresholds must rise: borderline, hard, medium"),

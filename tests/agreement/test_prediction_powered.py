@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from annotation.agreement.statistics.bradley_terry import bradley_terry, powered
+from annotation.agreement.statistics.bradley_terry import REGULARISED, bradley_terry, powered
 from annotation.agreement.statistics.coefficient import ONE_ITEM
 from annotation.agreement.statistics.prediction_powered import (
     ALIKE,
@@ -213,6 +213,12 @@ def test_wins_that_connect_nothing_leave_people_alone():
     assert fit.combined == fit.people
     # Half a win and half a loss against a virtual opponent each keep them finite.
     assert 0.5 < fit.people[0].value < 5
+    assert [each.reason for each in fit.people] == [ALIKE] * 2
+    # The third loses always, the first two win by turns.
+    first, second = np.array([0, 0, 0, 1]), np.array([1, 1, 2, 2])
+    fit = powered(first, second, votes([1, 0, 1, 1], np.ones(4)), 3)
+    assert [each.reason for each in fit.people] == [REGULARISED] * 3
+    assert fit.people[2].low < fit.people[2].value < fit.people[0].value
 
 
 def test_one_rater_who_always_takes_a_side_does_not_make_strengths_certain():

@@ -199,6 +199,16 @@ def test_the_interval_that_one_may_look_at_every_day_is_of_items_in_the_order_of
     assert estimates(large, "best")["quantities"][0].always is None
 
 
+def test_page_api_and_command_say_how_many_votes_three_points_need(large, cast, login, capsys):
+    share = estimates(large, "best")["quantities"][0]
+    assert share.planned == {"half_width": 0.03, "people": None, "combined": None}
+    call_command("estimates", "large", task="best")
+    words = "± 0.03 needs more than all items give votes, more than all items give without the"
+    assert words in capsys.readouterr().out
+    page = login(cast.person("Rui")).get("/studies/large/results/best/estimates/")
+    assert "more than these items give" in page.content.decode()
+
+
 def test_the_model_passes_the_test_of_an_alternative_annotator(large):
     test = estimates(large, "best")["alternatives"]["m-1"]
     assert (test.passed, len(test.raters)) == (True, 3)

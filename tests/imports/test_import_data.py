@@ -415,7 +415,9 @@ def test_a_mapping_that_would_bring_in_nothing_is_refused(bring, args, words):
     assert not Study.objects.exists()
 
 
-OPEN_QUOTE = "line 3: broken CSV (a quotation mark is never closed: nothing is read from it to line 5)"
+OPEN_QUOTE = (
+    "line 3: broken CSV (a quotation mark is never closed: nothing is read from it to line 5)"
+)
 
 
 def test_a_quotation_mark_that_is_never_closed_says_how_far_the_file_is_lost(bring):

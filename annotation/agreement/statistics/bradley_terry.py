@@ -1,6 +1,6 @@
 """Bradley and Terry's (1952) strengths with intervals that know which votes share an item."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -23,6 +23,10 @@ from .prediction_powered import (
 )
 
 FARTHEST = 30.0
+REGULARISED = (
+    "Regularised: the votes do not connect all of them, so each got half a win and half "
+    "a loss against an opponent of strength 0."
+)
 # No strength's interval of people and predictions is wider than people's by more than this.
 WIDER = 1.02
 
@@ -193,7 +197,9 @@ def _strengths(
     fit: _Fit, variance: np.ndarray, raters: list[tuple[float, int]], n: int
 ) -> list[Coefficient]:
     rows = zip(fit.strength.tolist(), variance.tolist(), raters, strict=True)
-    return [interval(value, items, common, n, people) for value, items, (common, people) in rows]
+    found = [interval(value, items, common, n, people) for value, items, (common, people) in rows]
+    reason = REGULARISED if fit.regularised else None
+    return [replace(each, reason=each.reason or reason) for each in found]
 
 
 def _connected(votes: np.ndarray, wins: np.ndarray) -> bool:

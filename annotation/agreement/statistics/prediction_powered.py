@@ -270,13 +270,14 @@ def probabilities(spread: np.ndarray, items: float, floor: float = FLOOR) -> np.
     share = spread / total if total else np.full(number, 1 / number)
     wanted = (1 - floor) * share + floor / number
     sure = np.zeros(number, dtype=bool)
-    while True:
+    while not sure.all():
         left = items - sure.sum()
         scale = left / wanted[~sure].sum()
         above = ~sure & (wanted * scale > 1)
         if not above.any():
             return np.where(sure, 1.0, wanted * scale)
         sure |= above
+    return np.ones(number)
 
 
 def drawn_until(before: np.ndarray, now: np.ndarray) -> np.ndarray:

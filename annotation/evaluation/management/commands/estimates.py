@@ -26,7 +26,14 @@ class Command(VotedCommand):
             (each.name, *map(shown, (
                 each.people.value, each.people.low, each.people.high, each.combined.value,
                 each.combined.low, each.combined.high, each.model,
-            )), f"{each.judge}: {each.sentence}")
+            )), f"{each.judge}: {each.sentence}{_planned(each)}")
             for each in result["quantities"]
         ]  # fmt: skip
         self.stdout.write(aligned_table(header, rows))
+
+
+def _planned(quantity: estimates.Quantity) -> str:
+    if not (planned := quantity.planned):
+        return ""
+    people, both = (planned[name] or "more than all items give" for name in ("people", "combined"))
+    return f"; ± {estimates.PLANNED} needs {both} votes, {people} without the model"
