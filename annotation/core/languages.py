@@ -6,6 +6,7 @@ A reader's software speaks a text, breaks its lines and chooses its characters' 
 import re
 from functools import lru_cache
 
+from django.conf.locale import LANG_INFO
 from django.utils.translation import get_language_info
 
 _SCRIPTS = {
@@ -40,6 +41,19 @@ def endonym(code: str) -> str:
         return get_language_info(code.lower())["name_local"]
     except KeyError:
         return code
+
+
+_CODES = {"unknown": "", "und": "", "chinese": "zh", "中文": "zh"} | {
+    info[name].lower(): code
+    for code, info in LANG_INFO.items()
+    for name in ("name", "name_local")
+    if name in info
+}
+
+
+def code_of(name: str) -> str:
+    """The BCP 47 code of a language by its code or name in a file; what is no such name stays."""
+    return _CODES.get(name.lower(), name.replace("_", "-"))
 
 
 def script(text: str, fewest: int = 1) -> str:

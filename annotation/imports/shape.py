@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 from django.utils.translation import gettext as _
 
+from annotation.core import languages
 from annotation.core.errors import DomainError
 from annotation.core.records import number_of, transcript
 from annotation.histories.formats.chats import CorpusRow, row_of
@@ -216,8 +217,9 @@ class _Reading:
             raise RowError(_("the time is not in ISO 8601")) from error
 
     def question(self, row: Row) -> None:
-        for target in ("scenario", "language"):
-            setattr(row, target, self.short(target))
+        row.scenario = self.short("scenario")
+        # By their codes it is known who reads what.
+        row.language = languages.code_of(self.short("language"))
         row.need = clean(self.cell("need") or "", "need")
         row.type = self.type()
         name = self.name

@@ -21,6 +21,15 @@ def test_the_script_of_a_text_of_twenty_letters(words, script):
 
 
 @pytest.mark.parametrize(
+    ("name", "code"),
+    [("English", "en"), ("en_US", "en-US"), ("한국어", "ko"), ("Chinese", "zh"),
+     ("Simplified Chinese", "zh-hans"), ("unknown", ""), ("", ""), ("Klingon", "Klingon")],
+)  # fmt: skip
+def test_a_language_is_known_by_its_name(name, code):
+    assert languages.code_of(name) == code
+
+
+@pytest.mark.parametrize(
     ("words", "page", "stored", "code"),
     [
         ("第一周", "ko", "", "zh"),

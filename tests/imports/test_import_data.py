@@ -77,7 +77,7 @@ def test_battles_become_items_with_votes(bring):
     ]
     item = Item.objects.get(external_id="b1")
     assert (item.done, item.overlap, item.counts) == (1, 1, {"2": 1})
-    assert item.query.language == "English"
+    assert item.query.language == "en"
     assert Study.objects.get(slug="arena").status == "open"
 
 
@@ -504,6 +504,19 @@ def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later
     assert (report["items"], report["rejected"]) == (1, [])
     report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n", "--skip-faulty")
     assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [2])
+
+
+def test_a_language_that_is_called_by_its_name_is_handed_out_to_who_reads_it(bring, cast, tea, ann):
+    row = {"id": "b1", "prompt": "What is tea?", "answer_a": "A leaf.", "answer_b": "A drink."}
+    bring([row | {"lang": "English"}], "--study", "tea", name="mine.jsonl")
+    Study.objects.update(match_languages=True)
+    tea.refresh_from_db()
+    ann.reads = ["ko"]
+    ann.save()
+    assert queue.claim(tea, ann) is None
+    ann.reads = ["en"]
+    ann.save()
+    assert queue.claim(tea, ann)
 
 
 def test_a_vote_that_comes_in_leaves_room_for_that_of_who_holds_the_item(bring, cast, tea, ann):
