@@ -48,3 +48,9 @@ def withdraw(user: User, text: ConsentText) -> None:
 def stands(user: User, text: ConsentText | None) -> bool:
     """Whether ``user`` agrees to exactly this version (a study without a text asks for none)."""
     return text is None or Consent.objects.filter(user=user, text=text, withdrawn_at=None).exists()
+
+
+def stood(user: User, text: ConsentText) -> bool:
+    """Whether ``user`` agrees to an earlier version of this text."""
+    earlier = Consent.objects.filter(user=user, text__name=text.name, withdrawn_at=None)
+    return earlier.filter(text__version__lt=text.version).exists()

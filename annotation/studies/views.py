@@ -142,7 +142,9 @@ def consent(
             request, _("Your consent is withdrawn, and what you judged here is taken out."), "home"
         )
     asks = study.role == Role.ANNOTATOR and surveys.current(study) is not None
-    return render(request, "studies/consent.html", {"study": study, "asks": asks})
+    changed = text is not None and consents.stood(request.user, text)
+    context = {"study": study, "asks": asks, "changed": changed}
+    return render(request, "studies/consent.html", context)
 
 
 def _agree(request: UserRequest, study: Study, text: ConsentText) -> HttpResponse:

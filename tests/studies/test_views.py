@@ -3,6 +3,7 @@
 import pytest
 from django.urls import reverse
 
+from annotation.accounts import consent
 from annotation.accounts.models import Consent
 from annotation.studies.models import Study
 
@@ -51,6 +52,8 @@ def test_a_translated_consent_text_asks_everybody_again(login, cast, two_languag
     enter(client, title="", description="", consent="동의합니다.")
     ann = login(cast.person("Ann"))
     assert ann.get(reverse("judge", args=["tea"])).url == reverse("consent", args=["tea"])
+    shown = ann.get(reverse("consent", args=["tea"])).content.decode()
+    assert "The text has changed since you agreed to it" in shown
     text = Study.objects.get(pk=two_languages.pk).consent_text
     ann.post(reverse("consent", args=["tea"]), {"text": text.pk, "agree": "1"})
     assert Consent.objects.filter(text=text, user=cast.person("Ann")).exists()
@@ -112,6 +115,19 @@ def test_settings_keep_pay_and_time_and_languages_that_a_bundle_brought(login, t
 def test_settings_that_cannot_be_are_refused(login, tea, dora, wrong):
     response = login(dora).post(reverse("settings", args=["tea"]), {**SETTINGS, **wrong})
     assert (response.status_code, Study.objects.get(pk=tea.pk).edit_hours) == (400, 24)
+
+
+def test_settings_saved_with_an_unchanged_consent_text_ask_nobody_again(login, tea, dora):
+    """A text from a file ends with a newline."""
+    text = consent.publish("tea", "I agree.\n")
+    Study.objects.filter(pk=tea.pk).update(consent_text=text)
+    client = login(dora)
+    page = reverse("settings", args=["tea"])
+    shown = client.get(page).context["form"]["consent"].value()
+    client.post(page, {**SETTINGS, "consent": shown.replace("\n", "\r\n")})
+    tea.refresh_from_db()
+    assert (tea.edit_hours, tea.consent_text) == (48, text)
+    assert client.post(page, {**SETTINGS, "consent": " \r\n"}).status_code == 400
 
 
 def test_a_changed_consent_text_warns_of_its_translations(login, two_languages, dora):
