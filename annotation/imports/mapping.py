@@ -53,6 +53,8 @@ def value_at(record: dict, path: str) -> Any:
         return record[path]
     if path.startswith(CONSTANT):
         return path.removeprefix(CONSTANT)
+    if name := _column(path, record):
+        return _walk(record[name], steps(path[len(name) :].removeprefix(".")))
     return _walk(record, steps(path))
 
 
@@ -73,7 +75,19 @@ def _walk(value: Any, path: tuple) -> Any:
 
 def column_of(path: str, columns: Collection[str]) -> str:
     """The column that ``path`` begins in."""
-    return path if path in columns else str(steps(path)[0])
+    return _column(path, columns) or str(steps(path)[0])
+
+
+def _column(path: str, columns: Collection[str]) -> str:
+    """The longest name that ``path`` begins with: that of a joined column holds dots."""
+    return next((name for name in _beginnings(path) if name in columns), "")
+
+
+@lru_cache(maxsize=1024)
+def _beginnings(path: str) -> tuple[str, ...]:
+    """What of ``path`` may be a column's name, the longest first."""
+    ends = (n for n in range(len(path) - 1, 0, -1) if path[n] in ".[")
+    return (path, *(path[:n] for n in ends))
 
 
 def leaves(record: dict, limit: int = 200) -> dict[str, object]:

@@ -199,11 +199,13 @@ def test_bytes_that_are_no_text_spoil_their_own_row(file):
         ("a.b[].c", [1, 2]),
         ("a.b[7].c", None),
         ("x.y", 9),
+        ("x.z[].c", [3]),
         ("a.z", None),
     ],
 )
 def test_a_place_inside_a_record(path, value):
-    assert mapping.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}, "x.y": 9}, path) == value
+    joined = {"x": "7", "x.y": 9, "x.z": [{"c": 3}]}
+    assert mapping.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}} | joined, path) == value
 
 
 ANYTHING = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3))
