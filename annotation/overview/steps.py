@@ -200,6 +200,8 @@ def _people(n: Figures) -> Step:
 def _questions(n: Figures) -> Step:
     figures = [ngettext("%(n)d query", "%(n)d queries", n.queries) % {"n": n.queries}]
     blocked = _("Annotators write their own: invite them first.") if n.owned else ""
+    if n.owned and n.annotators:
+        blocked = _("Annotators write their own.")
     state = _state(bool(n.queries), blocked=blocked)
     action, page, other = _("Write queries"), "queries", (_("Import a file"), "imports")
     if state == "open":
@@ -273,6 +275,8 @@ def _judging(study: Study, n: Figures) -> Step:
 def _judging_blocked(study: Study, n: Figures) -> str:
     if not n.tasks:
         return _("A batch needs a task first.")
+    if n.owned and not n.answers:
+        return _("A batch needs answers first.")
     if n.items and study.status == Study.Status.CLOSED:
         return _("The study is closed: an administrator can open it in its settings.")
     if n.items and not n.annotators:

@@ -338,7 +338,7 @@ def test_who_runs_a_study_sees_how_far_it_is_and_with_how_many(cast, tea, login)
     assert page.context["rows"][0].study == tea
     assert '<a href="/studies/tea/overview/">Tea</a>' in page.content.decode()
     steps = [row.next_step for row in page.context["rows"]]
-    assert steps == [None, *[("Open a batch", "tasks")] * 4]
+    assert steps == [None, *[("See what comes next", "overview")] * 4]
 
 
 def test_who_runs_a_study_reads_how_many_judgments_of_work_there_are_of_those_wanted(
@@ -363,7 +363,7 @@ def test_who_runs_a_study_reads_how_many_judgments_of_work_there_are_of_those_wa
 @pytest.mark.parametrize(
     ("counts", "page"),
     [
-        ({"wanted": 0, "done": 0, "people": 0}, "tasks"),
+        ({"wanted": 0, "done": 0, "people": 0}, "overview"),
         ({"wanted": 9, "done": 0, "people": 0}, "people"),
         ({"wanted": 9, "done": 8, "people": 3}, None),
         ({"wanted": 9, "done": 9, "people": 0}, "study"),

@@ -49,6 +49,16 @@ def test_a_new_study_says_what_comes_first_and_what_waits_for_what(cast):
     assert step(study, carol, "answers").blocked == "Answers need queries first."
 
 
+def test_where_annotators_ask_a_batch_waits_for_answers_to_them(cast, tea):
+    carol = cast.person("Carol")
+    cast.task(tea, owner_only=True)
+    assert states(tea, carol)["judging"] == "blocked"
+    cast.member("Ann", tea, "annotator")
+    assert step(tea, carol, "questions").blocked == "Annotators write their own."
+    cast.candidates(cast.query(tea))
+    assert states(tea, carol)["judging"] == "next"
+
+
 def test_each_step_that_is_done_hands_next_on(cast, tea):
     carol = cast.person("Carol")
     persona = cast.persona(tea)

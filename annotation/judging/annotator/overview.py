@@ -197,7 +197,7 @@ class DeskRow:
         if not self.counts or self.study.status == Study.Status.CLOSED:
             return None
         if not self.counts["wanted"]:
-            return _("Open a batch"), "tasks"
+            return _("See what comes next"), "overview"
         if self.counts["done"] >= self.counts["wanted"]:
             return _("Look at the results"), "study"
         return None if self.counts["people"] else (_("Invite people"), "people")
