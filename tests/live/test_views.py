@@ -40,7 +40,10 @@ def test_a_person_talks_and_judges(ann, live, at_once):
     page = ann.get(PAGE, headers={"HX-Request": "true"}).content.decode()
     assert page.lstrip().startswith("<section") and "oak after 2" in page
     assert act(ann, "end").url == "/studies/tea/judge/"
-    assert "Where shall I walk?" in ann.get("/studies/tea/judge/").content.decode()
+    page = ann.get("/studies/tea/judge/").content.decode()
+    assert "Where shall I walk?" in page
+    # Who has sent no history is offered none beside the question.
+    assert "Your history" not in page
 
 
 def test_a_refused_message_comes_back(ann, live):

@@ -36,7 +36,9 @@ GIST = 60
 _SHOW = """
     SELECT s.annotator_id, s.id, s.ordinal, s.item_id, s.status, s.lease_expires_at, t.id, t.name,
            t.kind, t.config, t.translations, b.purpose,
-           q.id, q.owner_id, q.text, q.need, q.guide, q.messages, v.profile::text,
+           q.id,
+           CASE WHEN EXISTS (SELECT 1 FROM histories_session kept WHERE kept.owner_id = q.owner_id)
+           THEN q.owner_id END, q.text, q.need, q.guide, q.messages, v.profile::text,
            study.card_first, q.asked_on,
            (SELECT json_agg(held.text ORDER BY held.id) FROM personas_attribute held
             WHERE held.persona_id = v.persona_id AND q.asked_on IS NOT NULL
@@ -140,7 +142,7 @@ class Shown:
     # Training items explain themselves once they are answered; other checks never show.
     training: bool
     query_id: int | None
-    # Whose own question it is: their history may stand beside it.
+    # Whose own question it is, where they have a history: it may stand beside it.
     owner_id: int | None
     query: str
     need: str
