@@ -20,6 +20,7 @@ from django.utils.translation import gettext as _
 
 from annotation.agreement.models import AgreementResult
 from annotation.agreement.statistics.correlation import concordance
+from annotation.agreement.statistics.tiers import DEFAULT
 from annotation.core import sql
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Item
@@ -214,6 +215,13 @@ class Board:
     def has_tiers(self) -> bool:
         """Whether the task's items get tiers."""
         return counting.has_tiers(self.definition)
+
+    @cached_property
+    def tells_tiers(self) -> bool:
+        """Whether tiers say anything: the task asks for votes enough, or an item has a tier."""
+        found = self.result.tiers["tiers"] if self.result and self.result.tiers else {}
+        judged = any(tier["items"] for name, tier in found.items() if name != "pending")
+        return judged or (self.has_tiers and self.definition.overlap >= DEFAULT.minimum)
 
     @property
     def counts(self) -> list[str]:

@@ -610,7 +610,7 @@ OF_OTHERS = FIGURES | {
 def figure_names(board: Board) -> tuple[str, ...]:
     """The figures of a task. Answers that are one person's own are only counted by day."""
     if board.kind.chooses:
-        return tuple(FIGURES)
+        return tuple(key for key in FIGURES if key != "tiers" or board.tells_tiers)
     marked = ("passages",) if board.marking else ()
     if not board.measures:
         return (*marked, "days")
@@ -619,7 +619,8 @@ def figure_names(board: Board) -> tuple[str, ...]:
     sides = ("sides",) if board.two_sided else ()
     means = ("strategy_means", "model_means") if board.two_sided or board.scored else ()
     retest = ("retest",) if board.config["owner_only"] else ()
-    by_item = ("tiers", "patterns") if board.has_tiers else ()
+    by_item = ("patterns",) if board.has_tiers else ()
+    by_item = ("tiers", *by_item) if board.tells_tiers else by_item
     return ("agreement", *by_item, "answers", *marked, *means, *sides, *retest, "days")
 
 

@@ -95,15 +95,20 @@ def _figures_context(study: Study, board: Board) -> dict[str, Any]:
         "board": board,
         "rule": ((board.result and board.result.tiers) or {}).get("rule", DEFAULT.as_json()),
         "figures": [figure_of(board, key) for key in figure_names(board)],
-        "tiers": tier_rows(board.result) if board.result and board.task != AUDIT_TASK else [],
+        "tiers": _tiers(board),
         "has_scores": board.kind.chooses and scoring.any_scores(study),
         "capped": CAP if board.kind.chooses and board.last is not None else None,
         "formulas": wording.of_levels(board.levels) if board.measures else None,
         "interval": wording.INTERVAL,
         "drawn_intervals": wording.DRAWN_INTERVALS,
-        "tier_rule": wording.TIER_RULE if board.has_tiers else None,
+        "tier_rule": wording.TIER_RULE if board.tells_tiers else None,
         "keys": scoring.compared(study, board.task),
     }
+
+
+def _tiers(board: Board) -> list[tuple[str, dict, str]]:
+    told = board.tells_tiers and board.task != AUDIT_TASK
+    return tier_rows(board.result) if board.result and told else []
 
 
 def _disputed_context(
@@ -118,7 +123,7 @@ def _disputed_context(
         rows = Paginator(cast(Any, board.disputed()), PAGE).get_page(number)
     member = member_of(request.user, study)
     tops_up = tier == "borderline" and policies.batch.may_change(member)
-    stops = board.has_tiers and policies.task.may_change(member)
+    stops = board.tells_tiers and policies.task.may_change(member)
     shown = {"votes": board.totals["votes"], "of": digest, "page": rows.number if rows else ""}
     return {
         "tier": tier,

@@ -47,6 +47,7 @@ def give(item, user, label, **fields):
 def judged(cast, tea):
     """The study of the first lines, "better"; answer 1 is always of A1, answer 2 of A2."""
     cast.open(tea, items=4, options=2, overlap=3)
+    tea.tasks.update(overlap=9)  # further votes are planned: items may get a tier
     for item in tea.items.all():
         for option in item.options.select_related("candidate"):
             option.candidate.strategy = f"A{option.number}"
@@ -398,6 +399,18 @@ def test_more_votes_than_are_read_leave_out_the_last_items_whole(judged, monkeyp
     board = Board(judged, judged.tasks.get(name="better"))
     assert (board.last, len(board.rows)) == (2, 6)
     assert "first 2 items" in page("results/better/").content.decode()
+
+
+def test_tasks_of_fewer_votes_than_a_tier_needs_are_told_of_none(judged, page):
+    judged.tasks.update(overlap=6)
+    recompute.recompute(judged, "better")
+    text = page("results/better/").content.decode()
+    for word in ("Pending", "fewer than", "rule kappa-bands", "Tiers", "Stop early", "/tiers.csv"):
+        assert word not in text
+    assert "Vote patterns" in text
+    judged.tasks.update(overlap=7)
+    text = page("results/better/").content.decode()
+    assert "Pending" in text and "rule kappa-bands" in text and "/tiers.csv" in text
 
 
 def test_the_page_begins_with_what_is_asked_first_and_leads_to_it(judged, page):
