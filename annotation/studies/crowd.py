@@ -26,7 +26,7 @@ from annotation.studies.models import CrowdEntry, CrowdSource, Membership, Role,
 PARAMETERS = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
 
 # Apps whose rows about a person come from taking part.
-LEFT_BY_ANNOTATING = {"accounts", "studies", "judging"}
+LEFT_BY_ANNOTATING = {"accounts", "studies", "queries", "judging", "live"}
 
 _signer = Signer(salt="annotation.studies.crowd")
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from annotation.accounts.models import User
 from annotation.core.errors import DomainError
+from annotation.queries.models import Query
 from annotation.studies import crowd
 from annotation.studies.models import CrowdEntry, Membership, Study
 
@@ -90,6 +91,15 @@ def test_the_same_participant_comes_back_to_the_same_account(source, keep):
         link(source, session="session-1" if keep == "session id" else "session-2")
     )
     assert (response.status_code, who(client), CrowdEntry.objects.count()) == (302, first, 1)
+
+
+def test_a_participant_who_talks_with_models_comes_back_too(tea, source):
+    client, _first = enter(source)
+    person = User.objects.get(pk=who(client))
+    query = Query.objects.create(study=tea, external_id="talk-1", owner=person, text="Where?")
+    person.talks.create(study=tea, query=query, settings={}, systems=[], chance=1)
+    again, _second = enter(source)
+    assert who(again) == person.pk
 
 
 def test_somebody_elses_participant_id_in_another_browser_opens_nothing(source):
