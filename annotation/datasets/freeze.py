@@ -17,8 +17,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import OperationalError, connection, transaction
-from django.db.models import Count, F, Max, Q
-from django.db.models.functions import Now
+from django.db.models import Count, F, Max, Q, Window
+from django.db.models.functions import Lag, Now
 from django.urls import reverse
 
 from annotation.accounts.models import User
@@ -175,6 +175,7 @@ def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
             "pay": described.pay(study),
         },
         "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
+        "overlaps": _overlaps(study),
         "personas": _persona_versions(study),
         "memory": memories.aggregate(last=Max("pk"))["last"] or 0,
         "closed": closed_batches(study),
@@ -202,6 +203,14 @@ def _drawn(study: Study) -> dict:
         return {}
     names = ("task", "rule", "version", "panel", "votes", "half_width", "question", "items")
     return {"chances": chances, "draws": list(study.draws.order_by("pk").values(*names))}
+
+
+def _overlaps(study: Study) -> list[tuple[int | None, int]]:
+    """(the item's position, its overlap) of each item that has another than the one before it."""
+    before = Window(Lag("overlap"), order_by="position")
+    rows = Item.objects.work().filter(study=study).annotate(before=before)
+    changes = rows.filter(Q(before=None) | ~Q(before=F("overlap"))).order_by("position")
+    return list(changes.values_list("position", "overlap"))
 
 
 def _persona_versions(study: Study) -> list[int]:

@@ -6,12 +6,14 @@ Of owners of histories that is what they gave to the study, from queries to sess
 import hashlib
 import hmac
 import uuid
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from itertools import count
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -255,6 +257,7 @@ class Reading:
         imported: tuple[str, str] | None,
     ) -> records.Item:
         task, query, persona = self._tasks[item.batch_id], item.query, item.persona_version
+        overlap = self._overlap(item)
         ids = {number: answer.id for number, answer in enumerate(answers, start=1)}
         ruled = None if ruling is None else task.kind.label_json(ruling, ids, task.config)
         asked = [{"role": "user", "content": query.text}] if query and query.text else []
@@ -270,8 +273,8 @@ class Reading:
             criteria=task.criteria,
             measures=task.measures,
             stop_below=task.stop_below,
-            overlap=item.overlap,
-            closed=is_closed(len(judged), item.overlap, item.batch_id in self.frozen["closed"]),
+            overlap=overlap,
+            closed=is_closed(len(judged), overlap, item.batch_id in self.frozen["closed"]),
             topped=str(item.pk) in self.frozen["topped"],
             chance=self.frozen.get("chances", {}).get(str(item.position)),
             query_id=query.external_id if query else "",
@@ -296,6 +299,12 @@ class Reading:
                 if row["annotator"] not in self.withdrawn
             ],
         )
+
+    def _overlap(self, item: Item) -> int:
+        """How many votes the item was to have at the freeze."""
+        # Of a release that was frozen before they were noted it is what it is now.
+        runs = self.frozen.get("overlaps") or [[0, item.overlap]]
+        return runs[bisect_right(runs, item.position, key=itemgetter(0)) - 1][1]
 
     def _vote(self, row: dict, answer: Answer, task: Task, ids: dict[int, str]) -> records.Vote:
         label: Any = answer.label

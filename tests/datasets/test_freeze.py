@@ -22,7 +22,7 @@ from annotation.datasets.check import check_release
 from annotation.datasets.models import Release
 from annotation.datasets.records import workers
 from annotation.judging.imports import judgments
-from annotation.judging.models import Answer, Judgment
+from annotation.judging.models import Answer, Item, Judgment
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 from tests.datasets.conftest import every_byte, lines
@@ -444,6 +444,19 @@ def test_what_comes_after_the_freeze_changes_nothing(cast, tea, items, vote, bui
     tea.save()
     cast.open(tea, items=1, options=3)
 
+    folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
+    assert every_byte(tmp_path / "again") == every_byte(folders.folder_of(release))
+
+
+def test_votes_that_are_asked_for_after_the_freeze_change_nothing(items, vote, built, tmp_path):
+    made = items(3)
+    Item.objects.filter(pk=made[1].pk).update(overlap=13)
+    for item in made:
+        vote(item, "11111111")
+    release = built("long")
+    rows = lines(release, "items.jsonl")
+    assert [row["overlap"] for row in rows] == [9, 13, 9]
+    Item.objects.update(overlap=20)
     folders.place(tmp_path / "again", lambda folder: freeze.write(release, folder))
     assert every_byte(tmp_path / "again") == every_byte(folders.folder_of(release))
 
