@@ -244,6 +244,8 @@ TIER_NAMES = {
     "ambiguous": _("Ambiguous"),
     "ambiguous_tie": _("Ambiguous tie"),
     "pending": _("Pending"),
+    # No tier: how a release without tiers makes its pairs.
+    "majority": _("By majority"),
 }
 
 
