@@ -135,6 +135,14 @@ def test_columns_become_questions_with_their_own_classes(bring):
     assert (fit["type"], fit["points"]) == ("rating", 3)
 
 
+def test_numbers_that_no_scale_has_do_not_become_texts(bring):
+    text = "id,prompt,answer,rater,fit\n" + "".join(f"{n},p{n},a,r,{n}.5\n" for n in range(51))
+    columns = ("id=id", "prompt=prompt", "answer=answer", "worker=rater", "answers.fit=fit")
+    with pytest.raises(CommandError, match="“fit” holds more than 50 different numbers"):
+        bring(text, *(f"--map={pair}" for pair in columns), "--study", "tea")
+    assert not Study.objects.exists()
+
+
 def test_questions_that_a_task_lacks_are_offered(bring, capsys):
     bring(PAIRS, *SIDES, "--map=worker=annotator", "--map=answers.topic=topic", "--study", "tea")
     other = PAIRS.replace(",r,", ",s,")

@@ -4,6 +4,7 @@ Where a ``Files`` says nothing, an answer in a file is what the API's body has.
 """
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,7 @@ POINTS = 5
 MOST_CHOSEN = 3
 # Points of a rating as a file has them.
 _POINTS = frozenset("123456789")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d+)?")
 
 # Labels of files that stand for none of an item's answers.
 NO_ANSWER = ("tie", "none")
@@ -516,6 +518,13 @@ def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
     if classes or (len(values) <= CLASSES_LIMIT and max(map(len, values)) <= NAME_LIMIT):
         ordinal = file.level == "ordinal"
         return question | {"type": "label", "classes": list(classes or values), "ordinal": ordinal}
+    if all(map(_NUMBER.fullmatch, values)):
+        sentence = _(
+            "“%(name)s” holds more than %(n)d different numbers, and no scale has more than "
+            "%(points)d points: import other scores of answers as scores."
+        )
+        words = {"name": name[:60], "n": CLASSES_LIMIT, "points": POINTS_LIMIT}
+        raise DomainError(sentence % words)
     return question | {"type": "text"}
 
 
