@@ -14,6 +14,7 @@ from annotation.accounts import consent
 from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
+from annotation.studies import crowd
 from annotation.studies.models import Membership, Study, Survey, SurveyAnswer
 
 # The fewest people that anything is told of.
@@ -98,6 +99,8 @@ def answer(survey: Survey, user: User, choices: Answers) -> None:
         _store(survey, user, choices)
     except Conflict:
         Membership.objects.filter(study=survey.study, user=user).update(left_at=timezone.now())
+        if entry := crowd.entry_of(user, survey.study):  # its place is another's
+            crowd.give_back(entry)
         audit.record(user, "survey.full", survey)
         raise
 

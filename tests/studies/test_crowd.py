@@ -10,9 +10,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts.models import User
-from annotation.core.errors import DomainError
+from annotation.core.errors import Conflict, DomainError
 from annotation.queries.models import Query
-from annotation.studies import crowd
+from annotation.studies import crowd, survey
 from annotation.studies.models import CrowdEntry, Membership, Study
 
 PID, OTHER = "5f0c0ffee0c0ffee0c0ffee0", "5f0dead0dead0dead0dead00"
@@ -280,6 +280,19 @@ def test_the_completion_code_is_due_at_the_quota_or_when_nothing_is_left(tea, so
     assert crowd.completion(user, tea, 2, nothing_left=True) == due
     assert CrowdEntry.objects.get().completed_at == first is not None
     assert crowd.completion(cast.person("Ann"), tea, 99, nothing_left=True) is None
+
+
+def test_who_is_of_a_group_that_is_full_leaves_their_place_to_others(tea, source, cast):
+    Study.objects.update(group_places=1)
+    source.places = 1
+    source.save()
+    asked = survey.publish(tea, survey.read_questions("Age | young | old"), "I agree.", by=None)
+    survey.answer(asked, cast.person("Ann"), {"Age": "old"})
+    client, _response = enter(source)
+    with pytest.raises(Conflict, match="Enough people"):
+        survey.answer(asked, User.objects.get(pk=who(client)), {"Age": "old"})
+    assert Membership.objects.get(user=who(client)).left_at
+    assert enter(source, pid=OTHER, session="session-2")[1].status_code == 302
 
 
 def test_returning_ends_the_participation_and_frees_the_place(source):
