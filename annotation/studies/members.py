@@ -137,6 +137,7 @@ def change_role(membership: Membership, role: str, by: User) -> None:
     """
     # One change at a time: two administrators could otherwise demote each other at once.
     Study.objects.select_for_update().get(pk=membership.study_id)
+    membership.refresh_from_db(fields=["role", "left_at"])
     others = Membership.objects.filter(
         study=membership.study_id, role=Role.ADMINISTRATOR, left_at=None
     ).exclude(pk=membership.pk)

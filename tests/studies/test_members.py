@@ -289,3 +289,20 @@ def test_without_a_password_nobody_can_log_in_yet(tea):
     dora = User.objects.get(email="dora@example.org")
     assert not dora.has_usable_password()
     assert not consent.stands(dora, tea.consent_text)
+
+
+def test_a_role_that_is_changed_as_the_membership_ends_takes_nobody_back_in(cast, tea):
+    ada = cast.member("Ada", tea, "administrator")
+    ended, changed = (tea.memberships.get(user=cast.person("Bo")) for _request in range(2))
+    members.change_role(ended, "", ada)
+    members.change_role(changed, "curator", ada)
+    assert tea.memberships.get(pk=ended.pk).left_at
+
+
+def test_of_two_administrators_the_last_stays_whatever_an_older_page_said(cast, tea):
+    ada = cast.member("Ada", tea, "administrator")
+    bo = tea.memberships.get(user=cast.person("Bo"))
+    members.change_role(tea.memberships.get(pk=bo.pk), "administrator", ada)
+    members.change_role(tea.memberships.get(user=ada), "", ada)
+    with pytest.raises(DomainError, match="at least one administrator"):
+        members.change_role(bo, "curator", ada)
