@@ -432,13 +432,15 @@
   }
 
   let missing = -Infinity;
+  let lacks = {};
   document.addEventListener("invalid", (event) => {
     if (!form() || event.target.form !== form()) return;
     event.preventDefault();
     if (event.target.matches("textarea")) event.target.setAttribute("aria-invalid", "true");
     if (performance.now() - missing < 500) return;
     missing = performance.now();
-    Attune.say(words.missing.replace("{name}", nameOf(event.target)));
+    lacks = { name: event.target.name, said: words.missing.replace("{name}", nameOf(event.target)) };
+    Attune.say(lacks.said);
     const sheet = event.target.closest(".criteria");
     if (sheet && !sheet.checkVisibility()) {
       const at = panes().indexOf(sheet.closest(".pane"));
@@ -449,7 +451,10 @@
     event.target.focus();
   }, true);
   document.addEventListener("input", ({ target }) => {
-    if (target.validity && target.validity.valid) target.removeAttribute("aria-invalid");
+    if (!target.validity || !target.validity.valid) return;
+    target.removeAttribute("aria-invalid");
+    // What was asked for has come.
+    if (target.name === lacks.name && document.getElementById("trouble").textContent === lacks.said) Attune.say("");
   });
 
   document.addEventListener("change", count);

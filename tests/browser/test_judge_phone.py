@@ -180,6 +180,14 @@ def test_a_need_that_is_cut_can_be_read_to_its_end(phone):
     expect(whole).to_be_visible()
 
 
+def test_what_was_missing_is_asked_for_no_longer_once_it_has_come(phone):
+    page = phone("selection", options=2)
+    page.get_by_role("button", name="Submit and next").tap()
+    expect(page.locator("#trouble")).to_contain_text("Still to answer")
+    page.locator(".choice").first.tap()
+    expect(page.locator("#trouble")).to_be_hidden()
+
+
 def test_an_optional_reason_opens_where_it_is_wanted_and_is_stored(phone):
     page = phone("selection", options=2, reason="optional")
     field = page.locator("#reason")
