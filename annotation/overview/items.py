@@ -175,7 +175,8 @@ def _shown(keys: list) -> list[Item]:
     )
     items = rows.in_bulk([row.pk for row in keys])
     for row in keys:
-        vars(items[row.pk])["agreement"] = row.agreement
+        # One vote agrees with none.
+        vars(items[row.pk])["agreement"] = row.agreement if row.done > 1 else None
     return [items[row.pk] for row in keys]
 
 
@@ -193,7 +194,7 @@ def _text(item: Item) -> str:
 
 def _share(item: Item) -> float | str:
     share = getattr(item, "agreement", None)
-    return "" if share is None else round(share, 4)
+    return "" if share is None or item.done < 2 else round(share, 4)
 
 
 LIST = Listing(

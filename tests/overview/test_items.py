@@ -187,6 +187,17 @@ def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
     assert carol.get(PAGE, {"after": "x"}, follow=True).status_code == 200
 
 
+def test_an_item_of_one_vote_has_no_agreement(voted, tea, carol):
+    Item.objects.filter(external_id=voted[2]).update(done=1)
+    rows = {item.external_id: item.agreement
+            for item in items.LIST.page(tea, items.of_work(tea), Filter()).rows}  # fmt: skip
+    assert [rows[name] for name in voted] == [1, pytest.approx(5 / 9), None, None]
+    lines = b"".join(carol.get(PAGE, {"format": "csv"}).streaming_content)
+    exported = {row["item"]: row["agreement"]
+                for row in csv.DictReader(io.StringIO(lines.decode()))}  # fmt: skip
+    assert exported[voted[2]] == ""
+
+
 def test_an_id_or_address_that_no_database_or_header_takes_is_refused(voted, carol):
     answer = carol.post(PAGE, {"act": "close", "item": "\0"})
     assert answer.status_code == 400
