@@ -98,11 +98,18 @@ def request_release(
 
 
 def suited(study: Study) -> dict[str, Any]:
-    """The layout for what people judge, and a rule that panels of this study's size can fill."""
+    """The layout for what people have judged, and a rule that panels of this study's size can fill.
+
+    A talk with models is about no person, though its question is somebody's own.
+    """
     work = Item.objects.work().filter(study=study)
     nobody = Q(persona_version=None) & Q(query__owner=None) & Q(attribute=None)
-    layout = layouts.suited(kinds_of(study), persons=work.exclude(nobody).exists())
-    panel = work.aggregate(most=Max("overlap"))["most"] or 0
+    rows = work.values_list("batch__task__kind").annotate(Max("overlap"), Max("done"))
+    kinds = list(rows.order_by())
+    judged = {kind for kind, _overlap, done in kinds if done} or {kind for kind, *_rest in kinds}
+    persons = not study.live and work.exclude(nobody).exists()
+    layout = layouts.suited(judged, persons=persons)
+    panel = max((overlap for _kind, overlap, _done in kinds), default=0)
     if not layouts.layout_of(layout).TIERED or panel >= RULE.panel:
         return {"layout": layout}
     # A majority of fewer votes than planned is one, too: items may be closed early.

@@ -168,11 +168,11 @@ def test_the_page_takes_the_same_queries_for_many_releases(
     browser = login(cast.person("Rui"))
     freeze.build(freeze.request_release(tea, "long", "", None).pk)
     browser.get(URL)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         browser.get(URL)
     for _ in range(3):
         freeze.build(freeze.request_release(tea, "long", "", None).pk)
-    with django_assert_num_queries(8):
+    with django_assert_num_queries(7):
         browser.get(URL)
 
 

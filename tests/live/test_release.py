@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.datasets import folders
+from annotation.datasets import folders, freeze
 from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.live import talks
@@ -42,6 +42,11 @@ def test_battles_have_the_columns_of_lmarena(judged, built):  # noqa: F811
             name, "Where shall I walk?", f"{name} after 2", "And in rain?", f"{name} after 4"
         )
     assert (row["turn"], row["chance"], row["task"]) == (2, 1.0, "served")
+
+
+def test_the_proposed_release_is_of_no_paper_and_can_be_filled(judged, tea, built):  # noqa: F811
+    assert freeze.suited(tea) == {"layout": "long"}
+    assert built(**freeze.suited(tea)).status == "done"
 
 
 def test_pairs_for_training_hold_the_whole_conversation(judged, built):  # noqa: F811
