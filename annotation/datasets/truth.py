@@ -388,11 +388,17 @@ def _units(item: Item, measure: Measure) -> Iterator[tuple[int, ...]]:
     """How often each label of a measure was given to the item, or to each of its answers."""
     said = defaultdict(list)
     for vote in item.votes:
+        if measure.of_class:
+            # As it is exported: a name in a list of names may hold a comma.
+            chosen = vote.answer.get(measure.question) if isinstance(vote.answer, dict) else None
+            for about, names in chosen.items() if isinstance(chosen, dict) else [("", chosen)]:
+                if names is not None:
+                    said[about].append("yes" if measure.of_class in names else "no")
+            continue
         for part, label in vote.parts.items():
             about, _, question = part.partition("/") if part != measure.question else ("", "", part)
             if question == measure.question:
-                ticked = measure.of_class in str(label).split(", ")
-                said[about].append(("no", "yes")[ticked] if measure.of_class else str(label))
+                said[about].append(str(label))
     for about in sorted(said):
         yield tuple(map(said[about].count, measure.labels))
 

@@ -70,12 +70,12 @@ def test_own_questions_are_counted_by_unit_and_class():
     fit = Measure("fit", "ordinal", ("no", "unsure", "yes"), "fit")
     calm = Measure("tone: calm", "nominal", ("yes", "no"), "tone", of_class="calm")
     given = [
-        {"1/fit": "yes", "2/fit": "no", "tone": "warm, calm"},
-        {"1/fit": "unsure", "2/fit": "no", "tone": "warm"},
+        ({"1/fit": "yes", "2/fit": "no"}, {"tone": ["warm", "calm"]}),
+        ({"1/fit": "unsure", "2/fit": "no"}, {"tone": ["warm"]}),
     ]
     votes = tuple(
-        Vote(f"w{n}", None, [], "", [], None, "2026-01-01", False, parts=parts)
-        for n, parts in enumerate(given)
+        Vote(f"w{n}", None, [], "", [], None, "2026-01-01", False, answer, parts=parts)
+        for n, (parts, answer) in enumerate(given)
     )
     own = replace(item(""), kind="questions", labels=(), measures=(fit, calm), votes=votes)
     agreement = tally(own).agreement()
