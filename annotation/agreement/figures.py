@@ -328,12 +328,14 @@ def _counts(votes: QuestionVotes, labels: Sequence[str]) -> np.ndarray:
 
 
 def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> dict:
-    """How often each answer was given to each question; of several classes each is counted."""
+    """How often each answer was given to each question; of several classes each is counted, and
+    its share is of those who chose any.
+    """
     rows: list[tuple] = []
     for question in board.questions.values():
         measures = [each for each in board.measures if each.question == question.name]
         counts = [
-            (each.of_class or question.label_words(label), n)
+            (each.of_class or question.label_words(label), n, sum(answers[each.name]))
             for each in measures
             for label, n in zip(each.labels, answers[each.name], strict=True)
             if not each.of_class or label == "yes"
@@ -341,10 +343,9 @@ def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> 
         if question.MARKS:  # a figure of its own
             continue
         if not measures:
-            written = board.judgments.filter(answers__question=question.name)
-            counts = [(_("texts"), written.count())]
-        total = sum(n for _label, n in counts)
-        rows += [(question.words, label, n, n / total) for label, n in counts if total]
+            written = board.judgments.filter(answers__question=question.name).count()
+            counts = [(_("texts"), written, written)]
+        rows += [(question.words, label, n, n / total) for label, n, total in counts if total]
     header = (_("Question"), _("Answer"), _("Judgments"), _("Share"))
     drawn = [(f"{question}: {label}", n) for question, label, n, _share in rows]
     svg = about.draw(charts.bars, drawn, axes=(_("Judgments"), _("Answer"))) if drawn else ""

@@ -17,10 +17,12 @@ from annotation.agreement.models import AgreementResult, ItemTier
 from annotation.agreement.statistics.correlation import concordance
 from annotation.agreement.tasks import recompute_due
 from annotation.core.errors import DomainError
+from annotation.datasets import freeze
+from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Judgment, Slot
-from annotation.judging.work import comments, queue
-from annotation.studies.models import Study
+from annotation.judging.work import comments, queue, submit
+from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import stored
 from annotation.votes.counting import newest_judged
 from annotation.votes.table import VotesError
@@ -382,6 +384,37 @@ def test_strategies_have_mean_places_and_strengths(ordered):
     assert places["A2"] == (0, pytest.approx(2.5)) and places["generic"] == (0, pytest.approx(2.5))
     strengths = {row[0]: row[2] for row in figure_of(board, "strategies").rows}
     assert strengths["A1"] > strengths["A2"] == pytest.approx(strengths["generic"])
+
+
+def test_of_several_classes_each_has_its_share_and_the_same_agreement_in_a_release(
+    cast, tea, settings, tmp_path
+):
+    settings.DATA = tmp_path
+    topics = {"type": "label", "name": "topics", "classes": ["Yes, but", "Other"], "several": True}
+    config = kind_of("questions").check_config({"options": 2, "questions": [topics]})
+    task = TaskDefinition.objects.create(
+        study=tea, name="own", kind="questions", overlap=3, config=config
+    )
+    persona = cast.persona(tea)
+    for n in range(3):
+        cast.candidates(cast.query(tea, f"q{n}", persona), 2)
+    open_batch(tea, task)
+    for name, chosen in (("Ann", ["Yes, but", "Other"]), ("Bo", ["Yes, but"]), ("Chen", ["Other"])):
+        while slot := queue.claim(tea, cast.person(name)):
+            body = {"answers": {"topics": chosen}}
+            submit.submit(tea, slot, cast.person(name), body, key=str(slot))
+    recompute_due()
+    two_of_three = pytest.approx(2 / 3)
+    assert figure_of(Board(tea, task), "answers").rows == [
+        ("topics", "Yes, but", 6, two_of_three), ("topics", "Other", 6, two_of_three),
+    ]  # fmt: skip
+    parts = tea.agreement_results.get().agreement["criteria"]
+    release = freeze.request_release(tea, "long", "", None, start=True)
+    released = freeze.build(release.pk, started=True)["agreement"]
+    for name in ("topics: Yes, but", "topics: Other"):
+        alpha = parts[name]["krippendorff_alpha"]["nominal"]["value"]
+        every = released[f"own v1: {name}"]["all"]
+        assert every["krippendorff_alpha"]["nominal"]["value"] == pytest.approx(alpha)
 
 
 def test_rankings_have_no_single_labels_for_the_command(ordered):
