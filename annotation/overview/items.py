@@ -33,7 +33,7 @@ from annotation.studies.models import Study
 
 MOST = 10_000
 SORTS = {
-    "": gettext_lazy("in the order of handing out"),
+    "": gettext_lazy("as handed out"),
     "least": gettext_lazy("fewest judgments first"),
     "split": gettext_lazy("least agreement first"),
     "newest": gettext_lazy("judged last first"),
