@@ -152,7 +152,8 @@ class Step:
 def steps_of(study: Study, figures: Figures, agreement: list[str], user: User) -> list[Step]:
     """The steps of ``study`` for ``user``; ``agreement`` has a sentence a task that was computed.
 
-    The first one that is neither done, running nor blocked is what to do next.
+    The first one that is neither done, running nor blocked is what to do next; while people judge,
+    nothing after it is.
     """
     material = [_questions(figures), _answers(figures)]
     if study.live and not figures.queries:
@@ -168,6 +169,8 @@ def steps_of(study: Study, figures: Figures, agreement: list[str], user: User) -
     for step in steps:
         if waiting and step.state == "open":
             step, waiting = replace(step, state="next"), False
+        # A release can wait for the judgments that are under way.
+        waiting = waiting and (step.name, step.state) != ("judging", "running")
         if opens(step.page, member):
             step = replace(step, url=reverse(step.page, args=[study.slug]))
             if step.other:
@@ -287,7 +290,8 @@ def _judging_blocked(study: Study, n: Figures) -> str:
 def _agreement(n: Figures, sentences: list[str]) -> Step:
     blocked = "" if n.judgments else _("Agreement needs judgments first.")
     figures = sentences or ([] if blocked else [_("It is being computed.")])
-    state = _state(bool(sentences), running=bool(n.judgments) and not sentences, blocked=blocked)
+    told = bool(sentences) and n.judgments >= n.wanted
+    state = _state(told, running=bool(n.judgments) and not told, blocked=blocked)
     action = _("Look at the results")
     return Step("agreement", _("Agreement"), state, figures, action, "study", blocked)
 

@@ -81,6 +81,12 @@ def test_figures_count_items_of_work_and_what_is_in_hand(cast, tea):
     judging = step(tea, carol, "judging")
     assert judging.figures == ["2 items", "2 of 6 judgments", "1 in hand now"]
     assert (judging.state, judging.part) == ("running", (2, 6))
+    # Nobody is sent to freeze what is being judged.
+    reached = states(tea, carol, ["κ 0.3"])
+    assert (reached["agreement"], reached["release"]) == ("running", "open")
+    Item.objects.update(done=3)
+    reached = states(tea, carol, ["κ 0.3"])
+    assert (reached["agreement"], reached["release"]) == ("done", "next")
 
 
 def test_answers_being_written_run_and_failed_ones_are_named(cast, tea):
