@@ -109,10 +109,19 @@ def test_in_a_closed_batch_the_new_slots_are_closed(cast, tea, ann):
 
 def test_the_item_of_an_owner_waits_for_nobody_else(cast, tea, ann):
     batch = cast.open(tea, items=1, overlap=1)
+    tea.queries.update(owner=ann)
     Slot.objects.update(reserved_for=ann)
     judge(tea, ann)
     void(tea, ann, cause="left")
     assert sorted(batch.items.get().slots.values_list("status", flat=True)) == ["closed", "void"]
+
+
+def test_an_item_that_was_assigned_goes_to_others(cast, tea, ann, bo):
+    cast.open(tea, items=1, overlap=1)
+    Slot.objects.update(reserved_for=ann)
+    judge(tea, ann)
+    void(tea, ann, cause="left")
+    assert judge(tea, bo)
 
 
 def test_checks_are_taken_out_and_nobody_is_given_them_anew(cast, tea, ann):

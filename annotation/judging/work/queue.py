@@ -412,20 +412,19 @@ def _open_anew(study: Study, gone: list[Slot], annotator: User) -> None:
     # Closing a batch takes the same lock: the new slots come before it or after it.
     batches = Batch.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
     closed = {batch.pk for batch in batches if batch.closed_at}
-    over = set(Item.objects.filter(batch__in=closed, slots__in=gone).values_list("pk", flat=True))
+    items = Item.objects.filter(slots__in=gone)
+    over = set(items.filter(batch__in=closed).values_list("pk", flat=True))
+    # What was only assigned to this person is anybody's.
+    own = set(items.filter(query__owner=annotator).values_list("pk", flat=True))
     Slot.objects.bulk_create(
         Slot(
             study_id=slot.study_id,
             item_id=slot.item_id,
             ordinal=slot.ordinal,
             position=slot.position,
-            reserved_for_id=slot.reserved_for_id,
+            reserved_for_id=slot.reserved_for_id if slot.item_id in own else None,
             withheld_from_id=slot.withheld_from_id,
-            status=(
-                Slot.Status.CLOSED
-                if slot.item_id in over or slot.reserved_for_id == annotator.pk
-                else Slot.Status.OPEN
-            ),
+            status=Slot.Status.CLOSED if slot.item_id in over | own else Slot.Status.OPEN,
             returned=True,
         )
         for slot in gone
