@@ -28,7 +28,7 @@ def full(cast, tea):
     task.guideline, task.translations = "Taste.", {"ko": {"guideline": "맛", "question": "어느?"}}
     task.save()
     Memory.objects.create(persona=tea.personas.get(), text="Likes oolong.", since="2026-05-01")
-    tea.queries.update(asked_on="2026-06-01")
+    tea.queries.update(asked_on="2026-06-01", language="ko")
     cast.query(tea, "own", owner=cast.person("Ann"))
     Checks.objects.create(study=tea, pass_mark=0.8, gold_every=20)
     tea.refresh_from_db()
@@ -58,7 +58,8 @@ def test_a_clone_takes_along_what_is_ticked(full, cast):
     assert (whole.candidates.count(), whole.personas.count()) == (3, 1)
     memory = Memory.objects.get(persona__study=whole)
     assert (memory.text, str(memory.since), memory.until) == ("Likes oolong.", "2026-05-01", None)
-    assert str(whole.queries.get().asked_on) == "2026-06-01"
+    query = whole.queries.get()
+    assert (str(query.asked_on), query.language) == ("2026-06-01", "ko")
     assert whole.memberships.count() == full.memberships.count()
     assert whole.memberships.get(user=by).role == "administrator"
     assert not Item.objects.filter(study=whole).exists()

@@ -183,7 +183,8 @@ def _material(study: Study) -> Iterator[tuple[str, Iterator[dict]]]:
     persona = {"persona": "persona__external_id"}
     yield "personas", _rows(versions.distinct("persona"), {"id": persona["persona"]}, "profile")
     yield "memories", _rows(memories, persona, "text", "since", "until")
-    columns: tuple[str, ...] = ("text", "messages", "need", "type", "scenario", "asked_on")
+    columns: tuple[str, ...] = ("text", "messages", "need", "type", "scenario")
+    columns += ("asked_on", "language")
     named = {"id": "external_id", **persona}
     yield "queries", _rows(queries.order_by("pk"), named, *columns, read=bundle_rows.Query)
     columns = ("text", "model", "strategy", "urls")
