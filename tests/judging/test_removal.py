@@ -4,7 +4,7 @@ import pytest
 
 from annotation.candidates.models import Candidate
 from annotation.core.models import AuditEvent
-from annotation.judging.curator import removal
+from annotation.judging.curator import adjudication, checks, removal
 from annotation.judging.kinds import KINDS
 from annotation.judging.models import Batch, Item, Judgment, Slot
 from annotation.judging.work import queue, submit
@@ -125,6 +125,16 @@ def test_an_attribute_goes_with_answers_written_from_it_where_nobody_judged_them
     plan = removal.remove(tea, "attribute", attribute, by=cast.person("Carol"))
     assert plan.deletes == (not judged)
     assert Attribute.objects.exists() == Item.objects.filter(pk=item.pk).exists() == judged
+
+
+def test_an_item_stays_whose_check_somebody_has_answered(cast, tea):
+    batch = cast.open(tea, items=1, overlap=1)
+    carol, source = cast.person("Carol"), batch.items.get()
+    adjudication.rule(source, "1", "Plain to see.", by=carol)
+    checks.make(tea, source, "training", "1", "It says so.", by=carol)
+    assert judge(cast, tea).batch.purpose == "training"
+    assert not removal.remove(tea, "batch", batch, by=carol).deletes
+    assert (Judgment.objects.count(), Item.objects.count()) == (1, 2)
 
 
 def test_the_page_says_what_goes_along_and_does_nothing_until_asked(cast, tea, batch, carol):

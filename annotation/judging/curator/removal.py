@@ -89,6 +89,10 @@ def look(study: Study, what: str, thing: Any) -> Removal:
     """What ``remove`` would do now."""
     items = _items(study, what, thing)
     judgments = Judgment.objects.filter(slot__item__in=items).count()
+    # Checks are made of items, also of such as nobody but a curator has ruled on.
+    judgments += (
+        Judgment.objects.filter(slot__item__repeats__in=items).exclude(slot__item__in=items).count()
+    )
     name = thing.name if what == "task" else str(getattr(thing, "external_id", "") or thing)
     if judgments or (what == "study" and study.releases.exists()):
         return Removal(what, name, False, _stays(what, judgments))
