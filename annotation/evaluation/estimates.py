@@ -203,6 +203,12 @@ def as_json(found: dict) -> dict:
     return head | {"quantities": quantities, "alternatives": tests, "agreements": agreements}
 
 
+def questions_of(study: Study, task: str) -> list[str]:
+    """The names of a task's questions; none where there is no such task."""
+    definition = study.tasks.filter(name=task).order_by("-version").first()
+    return _questions(definition) if definition else []
+
+
 def _questions(definition: TaskDefinition) -> list[str]:
     every = asked(definition.kind, definition.config).values()
     return list(dict.fromkeys(each.measure.question for each in every))

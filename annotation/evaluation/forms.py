@@ -103,4 +103,13 @@ class RaterForm(
         self.offer("task", [(name, name) for name in tasks])
 
 
-DrawForm = form_of(draws.Round, "votes", "rule", "panel", "half_width", "question")
+class DrawForm(
+    form_of(draws.Round, "votes", "rule", "panel", "half_width", "question")  # type: ignore[misc]
+):
+    """A round of drawing; a task of one question asks for none."""
+
+    def __init__(self, *args: Any, questions: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.offer("question", [("", "–"), *((name, name) for name in questions)])
+        if len(questions) < 2:
+            del self.fields["question"]

@@ -86,7 +86,8 @@ def _start(wanted: runs.Wanted, request: UserRequest, words: str) -> None:
 @study_page(policies.run.may_read, "GET", "POST", post=policies.batch.may_change)
 def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What a task's votes say, with and without each model's verdicts; a POST draws items."""
-    form = DrawForm(request.POST if request.method == "POST" else None)
+    questions = estimates.questions_of(study, task)
+    form = DrawForm(request.POST if request.method == "POST" else None, questions=questions)
     if form.is_valid():
         with refusals.in_form(form):
             drawn = draws.draw(study, draws.Round(task=task, **form.values), request.user)

@@ -14,6 +14,7 @@ from annotation.core.errors import DomainError
 from annotation.datasets import folders, freeze
 from annotation.evaluation import draws
 from annotation.evaluation.estimates import Quantity, estimates
+from annotation.evaluation.forms import DrawForm
 from annotation.evaluation.models import Draw, Verdict
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
@@ -287,3 +288,12 @@ def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, 
     (drawn,) = json.loads((folder / "manifest.json").read_text())["rules"]["draws"]
     assert (drawn["rule"], drawn["version"], drawn["votes"]) == ("equal", 2, 24)
     assert "drawn for votes by rule: equal (version 2)" in (folder / "README.md").read_text()
+
+
+def test_only_a_task_of_several_questions_asks_which_one_is_read():
+    assert "question" not in DrawForm(questions=["choice"]).fields
+    sent = {"votes": 5, "rule": "equal", "panel": 1}
+    form = DrawForm(sent | {"question": "why"}, questions=["best", "why"])
+    assert form.is_valid()
+    assert form.values["question"] == "why"
+    assert not DrawForm(sent | {"question": "no"}, questions=["best", "why"]).is_valid()
