@@ -19,6 +19,7 @@ from annotation.core.errors import DomainError
 
 CONSTANT = "="
 _NAME = re.compile(r"[^.\[\]]+")
+_PATH = re.compile(r"[^.\[\]]+(\.[^.\[\]]+|\[-?\d*\])*")
 _STEP = re.compile(r"([^.\[\]]+)|\[(-?\d*)\]")
 
 
@@ -111,7 +112,7 @@ def leaves(record: dict, limit: int = 200) -> dict[str, object]:
                     offer(entries, f"{path}[].{key}")
 
     for name, value in record.items():
-        if _NAME.fullmatch(str(name)):
+        if _PATH.fullmatch(str(name)):
             visit(value, str(name))
         elif name:
             offer(value, str(name))

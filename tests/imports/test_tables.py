@@ -208,6 +208,10 @@ def test_a_place_inside_a_record(path, value):
     assert mapping.value_at({"a": {"b": [{"c": 1}, {"c": 2}]}} | joined, path) == value
 
 
+def test_places_inside_a_joined_column_are_offered():
+    assert list(mapping.leaves({"x": "7", "x.z": [{"c": 3}]})) == ["x", "x.z", "x.z[].c"]
+
+
 ANYTHING = st.none() | st.integers() | st.text(max_size=8) | st.lists(st.text(max_size=3))
 
 

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import zipfile
+from collections import Counter
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -14,6 +15,7 @@ from annotation.agreement.models import AgreementResult
 from annotation.imports import recipes, run
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.imports.tables import Beginning
+from annotation.judging.models import Answer
 from tests.corpora import DATA
 from tests.imports.test_import_data import PERSONAMEM
 
@@ -380,3 +382,45 @@ def test_unchanged_files_give_their_published_figures_by_command_and_by_page(car
         "grammar": 0.415127, "fluency": 0.432398, "verbosity": 0.399142, "structure": 0.398558,
         "success": 0.362716, "overall": 0.435101,
     }  # fmt: skip
+
+
+SQUALITY = DATA / "squality-eval"
+
+
+@pytest.mark.skipif(not SQUALITY.exists(), reason="the reviews are not on this machine")
+def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command(carol, tea):
+    """All 150 reviews rank the human answer first, as the set's README has it."""
+    items, reviews = SQUALITY / "items.jsonl", SQUALITY / "judgments.jsonl"
+    send(carol, items.read_bytes(), items.name)
+    other = DataImport.objects.get()
+    address = send(carol, reviews.read_bytes(), reviews.name).url
+    row = DataImport.objects.exclude(pk=other.pk).get()
+    key = {"column": "item_id", "key": "item_id"}
+    carol.post(address, {"action": "join", "upload": other.pk, **key})
+    run.run(row.pk)
+    mapped = {
+        "item_id": "id",
+        "annotator": "worker",
+        "choice": "label",
+        "item_id.question": "prompt",
+        "item_id.candidates[].text": "answer",
+        "item_id.candidates[].system": "model",
+    }
+    sent = {f"becomes-{name}": target for name, target in mapped.items()}
+    page = carol.get(address).content.decode()
+    assert all(f'name="{name}"' in page for name in sent)
+    assert carol.post(address, sent | {"action": "import", "leave": "1"}).status_code == 302
+    assert run.run(row.pk).status == "done"
+    maps = [f"--map={target}={name}" for name, target in mapped.items()]
+    join = f"--join={items}:item_id=item_id"
+    call_command("import_data", str(reviews), join, *maps, "--study", "again")
+    said = [
+        Counter(
+            Answer.objects.filter(judgment__slot__study__slug=name).values_list(
+                "judgment__slot__item__external_id", "label"
+            )
+        )
+        for name in ("tea", "again")
+    ]
+    assert said[0] == said[1] and said[0].total() == 150
+    assert {label for _item, label in said[0]} == {"3"}
