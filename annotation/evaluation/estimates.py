@@ -467,6 +467,8 @@ def _agreements(material: Material, judge: str) -> Iterator[Agreement]:
             options = len(measure.labels)
             tier = tier_of(counts[unit].values(), options, DEFAULT, closed=True)
             by_tier.setdefault(tier, []).append(vote)
+    if by_tier.keys() == {"all", "pending"}:  # no item has votes enough for a tier
+        del by_tier["pending"]
     for tier in ("all", *TIERS):
         votes = by_tier.get(tier, [])
         if not votes:
