@@ -5,6 +5,7 @@ What the systems say is kept back until all have answered, and is then shown at 
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
@@ -26,6 +27,7 @@ from annotation.candidates.models import Candidate
 from annotation.candidates.strategies import Prompt, by_name
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.records import clean as storable
+from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Item, ItemOption
 from annotation.live import opening
 from annotation.live.models import Talk
@@ -396,18 +398,16 @@ def _closeness(strength: np.ndarray) -> np.ndarray:
 def _strengths(study: Study, systems: list[System]) -> np.ndarray:
     """Bradley-Terry strengths by the choices so far; all 0 before there are any."""
     code = {name: place for place, (_endpoint, _strategy, name) in enumerate(systems)}
-    items = Item.objects.filter(study=study, done__gt=0)
-    counts = dict(items.values_list("pk", "counts"))
+    votes = _sides(study)
     shown: dict = {}
-    options = ItemOption.objects.filter(item__in=counts).annotate(name=F("candidate__strategy"))
+    options = ItemOption.objects.filter(item__in=votes).annotate(name=F("candidate__strategy"))
     for item, number, name in options.values_list("item", "number", "name"):
         if name in code:
             shown.setdefault(item, []).append((code[name], str(number)))
     rows = []
     for item, sides in shown.items():
-        votes = counts[item]
         for (first, a), (second, b) in combinations(sides, 2):
-            won, lost, tied = votes.get(a, 0), votes.get(b, 0), votes.get("tie", 0)
+            won, lost, tied = (votes[item][side] for side in (a, b, "tie"))
             if total := won + lost + tied:
                 rows.append((first, second, (won + tied / 2) / total))
     if not rows:
@@ -415,3 +415,19 @@ def _strengths(study: Study, systems: list[System]) -> np.ndarray:
     first, second, score = np.array(rows, dtype=float).T
     fit = bradley_terry.bradley_terry(first.astype(int), second.astype(int), score, len(systems))
     return np.zeros(len(systems)) if fit.strength is None else fit.strength
+
+
+def _sides(study: Study) -> dict[UUID, Counter[str]]:
+    """{item: its votes by the option that they prefer}, where a label prefers one."""
+    votes: dict[UUID, Counter[str]] = {}
+    for task in study.tasks.all():
+        question = kind_of(task.kind).counted_question(config_of_task(task))
+        # Labels of others, such as points of a rating, are no numbers of options.
+        if question is None or question.type not in ("choice", "scale"):
+            continue
+        items = Item.objects.filter(batch__task=task, done__gt=0)
+        for item, counts in items.values_list("pk", "counts"):
+            votes[item] = Counter()
+            for label, n in counts.items():
+                votes[item][question.side(label)] += n
+    return votes

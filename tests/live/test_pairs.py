@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 
 from annotation.candidates.models import Candidate
+from annotation.judging.kinds import kind_of
 from annotation.live import talks
 
 SYSTEMS = [(name, "A3", name) for name in ("oak", "elm", "ash")]
@@ -50,3 +51,21 @@ def test_close_systems_meet_more_often(tea, voted):
 def test_before_any_vote_no_pair_is_closer(tea):
     assert {chance for _systems, chance in drawn(tea, 3, "close")} == {1.0}
     assert {chance for _systems, chance in drawn(tea, 2, "close")} == {1 / 3}
+
+
+def test_points_of_a_scale_are_no_numbers_of_answers(tea, voted):
+    """All ten votes stand for oak, on the second point of five."""
+    config = kind_of("preference").check_config({"points": 5})
+    task = tea.tasks.create(name="scale", kind="preference", overlap=10, config=config)
+    tea.batches.update(task=task)
+    tea.items.update(counts={"2": 10})
+    strength = talks._strengths(tea, SYSTEMS)
+    assert strength[0] > strength[1]
+
+
+def test_points_of_a_rating_prefer_no_answer(tea, voted):
+    rating = {"type": "rating", "name": "fit", "about": "item", "points": 5}
+    config = kind_of("questions").check_config({"options": 2, "questions": [rating]})
+    task = tea.tasks.create(name="rated", kind="questions", overlap=10, config=config)
+    tea.batches.update(task=task)
+    assert not talks._strengths(tea, SYSTEMS).any()
