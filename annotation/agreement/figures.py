@@ -611,7 +611,9 @@ OF_OTHERS = FIGURES | {
 def figure_names(board: Board) -> tuple[str, ...]:
     """The figures of a task. Answers that are one person's own are only counted by day."""
     if board.kind.chooses:
-        return tuple(key for key in FIGURES if key != "tiers" or board.tells_tiers)
+        named = any(board.origin_codes["strategies"][0])
+        left = {"tiers": not board.tells_tiers, "wins": not named}
+        return tuple(key for key in FIGURES if not left.get(key))
     marked = ("passages",) if board.marking else ()
     if not board.measures:
         return (*marked, "days")

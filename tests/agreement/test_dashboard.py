@@ -20,7 +20,7 @@ from annotation.accounts.models import User
 from annotation.agreement import board as boards
 from annotation.agreement import recompute, summary
 from annotation.agreement.board import Board
-from annotation.agreement.figures import FIGURES, figure_of
+from annotation.agreement.figures import FIGURES, figure_names, figure_of
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Judgment, recounted
 
@@ -484,3 +484,9 @@ def test_a_tie_that_the_task_allowed_before_is_counted_still(cast, tea):
     assert board.labels == ["1", "2", "tie"]
     assert sorted(board.rows.category.tolist()) == [0, 2]
     assert recompute.recompute(tea, "better").agreement["categories"] == ["1", "2", "tie"]
+
+
+def test_where_no_answer_names_its_strategy_no_share_of_strategies_is_drawn(board):
+    assert "wins" in figure_names(board)
+    Candidate.objects.update(strategy="")
+    assert "wins" not in figure_names(Board(board.study, board.definition))
