@@ -226,7 +226,9 @@ def _own_items_due(annotator: int, study: int, rates: "Rates | Checks") -> tuple
     ripe = first.filter(submitted_at__lte=Now() - timedelta(days=rates.retest_days))
     pool = ripe.exclude(slot__item__in=repeated).order_by("pk").values_list("slot__item", flat=True)
     wanted = rates.retest_number or math.ceil(rates.retest_share * first.count())
-    return min(len(pool), max(0, wanted - repeated.count())), list(pool)
+    # Hidden repeats of what everybody judges are none of them.
+    again = first.filter(slot__item__in=repeated).count()
+    return min(len(pool), max(0, wanted - again)), list(pool)
 
 
 def batch_of_copies(like: Batch, purpose: str) -> Batch:

@@ -77,6 +77,17 @@ def test_a_number_goes_before_a_share_and_no_more_than_there_is(bespoke, judged,
     assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 0
 
 
+def test_repeats_of_what_everybody_judges_are_not_counted(cast, bespoke, judged, ann):
+    ask_again(bespoke, retest_number=2, retest_days=0)
+    batch = bespoke.batches.create(task=cast.task(bespoke, "shared", options=2))
+    query = cast.query(bespoke, "shared")
+    old = bespoke.items.create(
+        batch=batch, query=query, external_id="shared", position=99, overlap=1
+    )
+    hidden_checks.copy(old, ann.pk, hidden_checks.batch_of_copies(batch, REPEAT))
+    assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 2
+
+
 def test_what_everybody_judges_does_not_come_again_as_an_own_item(cast, tea, bo):
     cast.open(tea, items=2, overlap=1)
     ask_again(tea, retest_share=1.0, retest_days=0)
