@@ -17,6 +17,7 @@ from annotation.judging.models import Batch, Desk, Item, ItemOption, Slot
 from annotation.judging.work import submit
 from annotation.live.models import Talk
 from annotation.live.settings import task_of
+from annotation.queries import owner_queries
 from annotation.queries.models import Query
 from annotation.studies.models import Study
 
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 def query_of(talk: Talk, turn: int, messages: list[dict]) -> Query:
     """The person's own query of a turn: the conversation up to it, from the first message on."""
-    name = f"talk-{talk.pk.hex[:16]}-{turn + 1}"
+    name = f"{owner_queries.SPOKEN}{talk.pk.hex[:16]}-{turn + 1}"
     persona = talk.persona_version.persona if talk.persona_version else None
     asked: dict[str, Any] = {
         "persona": persona,

@@ -34,6 +34,8 @@ NAMES = {
 }
 TEXT_LIMIT, NEED_LIMIT = 2_000, 20_000
 GROUNDS_LIMIT = 20
+# How the ids of what somebody said in a conversation begin.
+SPOKEN = "talk-"
 # The fields that the owner types.
 TEXTS = ("text", "guide", "scenario", "language")
 
@@ -63,9 +65,13 @@ def asking(studies: Iterable[Study]) -> set[int]:
 
 
 def of(study: Study, owner: User) -> QuerySet[Query]:
-    """The owner's current queries with ``answers``, how many were written, newest first."""
+    """The owner's current queries with ``answers``, how many were written, newest first.
+
+    What they said in conversations (annotation.live) is none of them.
+    """
     written = Count("candidates", Q(candidates__purpose="answer", candidates__status="done"))
     rows = Query.objects.filter(study=study, owner=owner, replaced_at=None)
+    rows = rows.exclude(external_id__startswith=SPOKEN)
     return rows.annotate(answers=written).order_by("-pk")
 
 

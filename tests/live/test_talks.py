@@ -11,6 +11,7 @@ from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.judging.work import present, queue
 from annotation.live import talks
 from annotation.live.models import Talk
+from annotation.queries import owner_queries
 from tests.candidates.conftest import write_all
 
 
@@ -219,3 +220,11 @@ def test_conversations_of_who_withdraws_are_erased(cast, tea, ann, talk):
     leaving.withdraw(tea, ann)
     assert not Talk.objects.exists()
     assert not Candidate.every.exclude(text="").exists()
+
+
+def test_what_was_said_is_none_of_the_own_queries_that_a_study_takes(cast, tea, ann, talk):
+    talks.say(talk.pk, ann, "Where shall I walk?", 0)
+    cast.task(tea, "owned", owner_only=True)
+    tea.owner_queries = 1
+    begun = owner_queries.begin(tea, ann)
+    assert list(owner_queries.of(tea, ann)) == [begun]
