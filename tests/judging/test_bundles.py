@@ -7,7 +7,7 @@ from annotation.core.models import AuditEvent
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item, Slot
-from annotation.personas.models import PersonaVersion
+from annotation.personas.models import Memory, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
@@ -37,6 +37,20 @@ def rows_of_everything():
         *(Candidate, Batch, Item, ItemOption, Slot, AuditEvent),
     )
     return [list(model.objects.order_by("pk").values()) for model in models]
+
+
+def test_a_memory_takes_the_dates_of_a_later_bundle(folder):
+    bundles.import_study(folder.write())
+    first = folder.files["memories"][0]
+    for given, kept in (
+        ({"since": "2026-05-01"}, ("2026-05-01", "None")),
+        ({"until": "2026-06-01"}, ("None", "2026-06-01")),
+        ({}, ("None", "2026-06-01")),
+    ):
+        folder.files["memories"][0] = first | given
+        bundles.import_study(folder.write())
+        memory = Memory.objects.get(text=first["text"])
+        assert (str(memory.since), str(memory.until)) == kept
 
 
 def test_a_bundle_becomes_a_study_open_for_judging(folder):

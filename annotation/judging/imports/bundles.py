@@ -242,7 +242,15 @@ def _store_memories(study: Study, rows: Sequence[dict]) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
     wanted = {(personas[row["persona"]], row["text"]): row for row in rows}
     there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
-    stored = set(there.values_list("persona_id", "text"))
+    stored = set()
+    for memory in there:
+        key = memory.persona_id, memory.text
+        stored.add(key)
+        days = [wanted[key].get(name) for name in ("since", "until")] if key in wanted else []
+        # As of attributes, only the times change, and only where the row has some.
+        if any(days) and days != [memory.since, memory.until]:
+            memory.since, memory.until = days
+            memory.save(update_fields=["since", "until"])
     Memory.objects.bulk_create(
         Memory(persona_id=persona, text=text, since=row.get("since"), until=row.get("until"))
         for (persona, text), row in wanted.items()
