@@ -277,9 +277,20 @@ def act(study: Study, ids: Iterable[str], name: str, *, by: User, **wanted: Any)
         items = list(rows.select_for_update(of=("self",)).order_by("pk"))
         if not items:
             raise DomainError(_("Choose items first."))
+        if name in ("open", "more"):
+            _refuse_closed(items)
         changed = ACTS[name](study, items, **wanted)
         audit.record(by, f"items.{name}", study, items=len(items), slots=changed)
     return changed
+
+
+def _refuse_closed(items: list[Item]) -> None:
+    """DomainError where an item's batch was closed: results count its items as complete."""
+    # Closing a batch waits for this lock.
+    batches = Batch.objects.select_for_update(no_key=True).order_by("pk")
+    if any(batch.closed_at for batch in batches.filter(pk__in={item.batch_id for item in items})):
+        words = _("Some of these items are of a closed batch: it takes no further judgments.")
+        raise DomainError(words, code="closed")
 
 
 def _open_again(study: Study, items: list[Item]) -> int:

@@ -10,6 +10,7 @@ from annotation.accounts.models import User
 from annotation.agreement.recompute import recompute
 from annotation.agreement.tiers import collection
 from annotation.core.errors import DomainError
+from annotation.judging.batches.open import close_batch
 from annotation.judging.models import Item, ItemComment, Judgment, Slot
 from annotation.overview import items
 from annotation.overview.items import Filter
@@ -120,6 +121,15 @@ def test_chosen_items_are_held_back_opened_again_and_asked_about_more(voted, tea
         items.act(tea, voted, "more", by=by, number=None)
     with pytest.raises(DomainError, match="Choose items"):
         items.act(tea, ["none"], "close", by=by)
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("open", {}), ("more", {"number": 1})])
+def test_items_of_a_closed_batch_are_not_opened_again(voted, tea, cast, name, wanted):
+    by = cast.person("Carol")
+    close_batch(tea.batches.get(), by=by)
+    with pytest.raises(DomainError, match="closed batch"):
+        items.act(tea, voted, name, by=by, **wanted)
+    assert not Slot.objects.filter(status="open").exists()
 
 
 def test_an_item_that_was_stopped_early_is_asked_about_more_and_not_opened_again(voted, tea, cast):
