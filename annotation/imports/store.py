@@ -432,6 +432,8 @@ class _Storing:
         )
 
     def queries(self) -> None:
+        for column in ("type", "scenario"):
+            self.reject_others(column)
         columns = ("need", "type", "scenario", "language")
         _insert(
             Query,
@@ -466,6 +468,25 @@ class _Storing:
                                AND q.external_id = s.query AND q.replaced_at IS NULL)
                RETURNING s.line, s.query""",
             lambda name: _("the study has no question “%s”") % name[:80],
+        )
+
+    def reject_others(self, column: str) -> None:
+        """Refuse lines with the question of an earlier line and another value of ``column``."""
+        if not self.mapping.has(column):
+            return
+        self.reject(
+            f"""DELETE FROM import_row s USING (
+                    SELECT DISTINCT ON (query) * FROM import_row
+                    WHERE query <> '' AND prompt <> '' ORDER BY query, line
+                ) f WHERE s.query = f.query AND s.{column} <> f.{column}
+                AND (s.prompt, s.need, s.persona) = (f.prompt, f.need, f.persona)
+                RETURNING s.line, ARRAY[s.{column}, f.{column}, f.line::text]""",  # noqa: S608
+            lambda found: (
+                _(
+                    "the %(name)s of the question is “%(here)s” here and “%(there)s” in line %(line)s"
+                )
+                % dict(zip(("name", "here", "there", "line"), (column, *found), strict=True))
+            ),
         )
 
     def candidates(self) -> None:

@@ -924,3 +924,25 @@ def test_a_third_answer_in_a_column_like_those_of_two_is_among_the_answers(bring
     models = options.values_list("candidate__text", "candidate__model")
     assert list(models) == [(f"Tea {side}.", f"model-{side}") for side in "abc"]
     assert Answer.objects.get().label == "3"
+
+
+@pytest.mark.parametrize(("id_", "column"), [("", "scenario"), ("", "type"), ("q1", "scenario")])
+def test_a_question_of_another_scenario_or_type_than_in_an_earlier_line_is_refused(
+    bring, capsys, id_, column
+):  # fmt: skip
+    first, other = ("general", "specific") if column == "type" else ("travel", "food")
+    row = {"id": id_} if id_ else {}
+    row |= {"prompt": "Where to?", column: first}
+    more = ["--map=prompt=prompt", f"--map={column}={column}", "--study", "tea"]
+    more += ["--map=id=id"] if id_ else []
+    lines = [row, row, row | {column: other}, row | {"prompt": "And then?", "id": "q2"}]
+    with pytest.raises(CommandError, match="1 lines are faulty"):
+        bring(lines, *more)
+    (fault,) = json.loads(capsys.readouterr().out)["rejected"]
+    words = f"the {column} of the question is “{other}” here and “{first}” in line 1"
+    assert (fault["line"], fault["reason"]) == (3, words)
+    assert not Study.objects.exists()
+    bring(lines, *more, "--skip-faulty")
+    stored = {query.text: getattr(query, column) for query in Query.objects.all()}
+    assert stored == {"Where to?": first, "And then?": first}
+    assert bring(lines[:2], *more)["queries"] == Query.objects.exclude(text="And then?").count()
