@@ -474,18 +474,18 @@ class _Storing:
         """Refuse lines with the question of an earlier line and another value of ``column``."""
         if not self.mapping.has(column):
             return
+        words = _(
+            "the %(name)s of the question is “%(here)s” here and “%(there)s” in line %(line)s"
+        )
         self.reject(
             f"""DELETE FROM import_row s USING (
-                    SELECT DISTINCT ON (query) * FROM import_row
-                    WHERE query <> '' AND prompt <> '' ORDER BY query, line
+                    SELECT DISTINCT ON (query) query, prompt, need, persona, {column}, line
+                    FROM import_row WHERE query <> '' AND prompt <> '' ORDER BY query, line
                 ) f WHERE s.query = f.query AND s.{column} <> f.{column}
                 AND (s.prompt, s.need, s.persona) = (f.prompt, f.need, f.persona)
                 RETURNING s.line, ARRAY[s.{column}, f.{column}, f.line::text]""",  # noqa: S608
             lambda found: (
-                _(
-                    "the %(name)s of the question is “%(here)s” here and “%(there)s” in line %(line)s"
-                )
-                % dict(zip(("name", "here", "there", "line"), (column, *found), strict=True))
+                words % dict(zip(("here", "there", "line"), found, strict=True), name=column)
             ),
         )
 
