@@ -284,6 +284,15 @@ def test_the_guideline_in_the_drawer_is_that_of_the_items_own_version(cast, tea,
     assert "Later words." in ann.get("/studies/tea/guideline/").content.decode()
 
 
+def test_tasks_of_one_guideline_stand_together_above_it(cast, tea, ann):
+    cast.open(tea)
+    for name, words in (("a", "Read both."), ("b", "Read both."), ("c", "Read all.")):
+        tea.tasks.create(name=name, version=1, kind="selection", guideline=words, config={})
+    page = ann.get("/studies/tea/guideline/").content.decode()
+    assert page.count("Read both.") == page.count("Read all.") == 1
+    assert page.index("<h2>a</h2>") < page.index("<h2>b</h2>") < page.index("Read both.")
+
+
 def test_the_page_is_compressed_for_who_can_read_it(cast, tea, ann):
     cast.open(tea)
     answer = ann.get(URL, headers={"Accept-Encoding": "gzip"})

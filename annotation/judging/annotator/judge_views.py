@@ -30,6 +30,7 @@ from annotation.queries.models import Query
 from annotation.studies import crowd
 from annotation.studies.access import study_for, study_page
 from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.wording import localized
 
 # Sessions of a history that stand beside an item, at most.
 BESIDE_LIMIT = 12
@@ -96,7 +97,11 @@ def guideline(request: UserRequest, study: Study) -> HttpResponse:
     tasks: Iterable[TaskDefinition] = study.tasks.order_by("name", "-version").distinct("name")
     if "task" in request.GET:
         tasks = [_task(study, request.GET["task"])]
-    context = {"study": study, "tasks": tasks}
+    # Tasks of one guideline stand together above it.
+    groups: dict[str, list[TaskDefinition]] = {}
+    for task in tasks:
+        groups.setdefault(localized(task, "guideline") or task.name, []).append(task)
+    context = {"study": study, "groups": groups.values()}
     return whole_or_part(request, "judging/guideline.html", "tasks", context)
 
 
