@@ -347,12 +347,13 @@ def data_import(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
         with refusals.as_message(request):
             return ACTS[request.POST["action"]](request, study, row)
         return redirect("import", study.slug, pk)
+    working = row.status in WORKING
+    if request.headers.get("HX-Request") == "true" and not working:
+        # There is a mapping to look at, or the study is open now.
+        return HttpResponse(headers={"HX-Refresh": "true"})
     mapped = row.status in (Status.WAITING, Status.FAILED) and row.stored and row.sample
     if mapped and not (row.status == Status.FAILED and request.method != "POST"):
-        if request.headers.get("HX-Request") == "true":  # it waited for a worker to read the file
-            return HttpResponse(headers={"HX-Refresh": "true"})
         return _map(request, study, row)
-    working = row.status in WORKING
     context = {
         "study": study,
         "row": row,

@@ -59,6 +59,16 @@ def test_a_file_is_mapped_previewed_and_imported(carol, tea):
     assert csv.splitlines()[1].startswith("3,")
 
 
+def test_the_page_loads_anew_once_the_import_ended_for_the_study_is_open_then(carol, tea):
+    address = send(carol).url
+    carol.post(address, fields(skip_faults="on"))
+    part = {"headers": {"HX-Request": "true"}}
+    assert "HX-Refresh" not in carol.get(address, **part)
+    run.run(DataImport.objects.get().pk)
+    assert carol.get(address, **part)["HX-Refresh"] == "true"
+    assert 'class="state open"' in carol.get(address).content.decode()
+
+
 def test_columns_of_unclear_names_are_shown_as_the_first_recipe_that_fits_reads_them(carol):
     page = carol.get(send(carol, b"item_id,text,group\ni1,Boil water.,1\n").url).content.decode()
     words = "The recipe “Answers: prompt, answer, model” would read them so: check it."
