@@ -33,8 +33,8 @@ def releases(request: UserRequest, study: Study) -> HttpResponse:
         with refusals.in_form(form):
             release = freeze.request_release(study, by=request.user, **form.cleaned_data)
             tasks.notify(release.pk)
-            words = _("Release %(n)d is being written.") % {"n": release.version}
-            messages.success(request, words)
+            words = _("Release %(n)d is asked for: its state stands in the list.")
+            messages.success(request, words % {"n": release.version})
             return redirect("releases", study.slug)
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
     deletes = policies.release.may_delete(member_of(request.user, study))
