@@ -38,13 +38,7 @@ class InvitedOnly(Accounts):
     """Sign-up is open as long as the invitation or code in the session stands."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        kind, pk = request.session.get(INVITED) or ("", 0)
-        try:
-            if kind == "invitation":
-                return bool(members.valid_invitation(pk=pk))
-            return kind == "code" and bool(members.valid_code(pk=pk))
-        except NotFound:
-            return False
+        return invited_by(request) is not None
 
 
 class LogInServer(DefaultSocialAccountAdapter):
@@ -85,6 +79,17 @@ class LogInServer(DefaultSocialAccountAdapter):
         user = super().populate_user(request, sociallogin, data)
         user.name = str(data.get("name") or "")[:120]
         return user
+
+
+def invited_by(request: HttpRequest) -> Invitation | JoinCode | None:
+    """What this browser may open an account by, as long as that stands."""
+    kind, pk = request.session.get(INVITED) or ("", 0)
+    try:
+        if kind == "invitation":
+            return members.valid_invitation(pk=pk)
+        return members.valid_code(pk=pk) if kind == "code" else None
+    except NotFound:
+        return None
 
 
 def admit(request: HttpRequest, pass_: Invitation | JoinCode) -> None:

@@ -53,6 +53,8 @@ def test_a_code_outlives_a_change_of_the_secret_key(settings, code):
 def test_somebody_new_joins_by_a_code_alone(client, tea, code):
     assert client.post(JOIN, {"code": code[1]}).url == STUDY
     assert b"You are invited" in client.get(STUDY).content
+    page = client.get(f"/accounts/signup/?next={STUDY}").content.decode()
+    assert f"You are invited to “{tea}”" in page
     new = {"email": "new@example.org", "password1": "a long enough secret"}
     assert client.post(f"/accounts/signup/?next={STUDY}", new).url == STUDY
     assert not Membership.objects.filter(user__email=new["email"]).exists()

@@ -4,6 +4,8 @@ from django import template
 from django.template import Context
 
 from annotation.studies.access import groups_for
+from annotation.studies.adapter import invited_by
+from annotation.studies.models import Study
 from annotation.studies.wording import localized
 
 register = template.Library()
@@ -15,3 +17,10 @@ register.filter("localized", localized)
 def study_groups(context: Context, here: str) -> list[dict]:
     """The groups of pages that the reader of this page may open."""
     return groups_for(context["study"], context["request"].user, here)
+
+
+@register.simple_tag(takes_context=True)
+def inviting_study(context: Context) -> Study | None:
+    """The study for which whoever sees this page may open an account."""
+    invitation = invited_by(context["request"])
+    return invitation.study if invitation else None
