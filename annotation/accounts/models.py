@@ -10,6 +10,8 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from annotation import policies
+
 
 class UserManager(BaseUserManager["User"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "User":
@@ -70,6 +72,9 @@ class ApiToken(models.Model):
         "admin": _("studies and people"),
     }
 
+    # Whom a scope is of use to; the others are everybody's.
+    NEEDS = {"curate": policies.release.may_freeze, "admin": policies.study.may_create}
+
     LONGEST_DAYS = 3650
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="tokens")
@@ -94,6 +99,17 @@ class ApiToken(models.Model):
         """The studies that a token of ``user`` may be limited to."""
         study: Any = cls._meta.get_field("study").related_model
         return study.objects.visible_to(user)
+
+    @classmethod
+    def scopes_of(cls, user: Any) -> list[tuple[str, Any]]:
+        """The scopes, with their words, that the roles of ``user`` have a use for."""
+        roles = user.memberships.filter(left_at=None).values_list("role", flat=True).distinct()
+        stands = [policies.Member(role, user.is_superuser) for role in (None, *roles)]
+        return [
+            (name, words)
+            for name, words in cls.SCOPES.items()
+            if name not in cls.NEEDS or any(map(cls.NEEDS[name], stands))
+        ]
 
     @classmethod
     def issue(

@@ -61,8 +61,9 @@ class TokenForm(form_of(NewToken)):  # type: ignore[misc] # made of the schema
         for name in ("days", "scopes"):
             self.fields[name].required = True
         self.fields["days"].initial = 90
+        self.fields["scopes"].choices = offered = ApiToken.scopes_of(user)
         # What is most private is added by whoever wants it.
-        self.fields["scopes"].initial = [name for name in ApiToken.SCOPES if name != "history"]
+        self.fields["scopes"].initial = [name for name, _words in offered if name != "history"]
         self.fields["study"] = forms.ModelChoiceField(
             label=self.fields["study"].label,
             queryset=ApiToken.studies_of(user).order_by("title"),

@@ -1,6 +1,7 @@
 """Log-in with the organisation's OpenID Connect server: one door more, with the same locks."""
 
 import json
+import re
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -206,3 +207,14 @@ def test_who_is_logged_in_connects_the_server_and_takes_it_off(server, cast, log
     )
     client.post("/accounts/elsewhere/", {"account": account.pk})
     assert not SocialAccount.objects.exists()
+
+
+def test_a_token_is_offered_the_scopes_that_its_persons_roles_have_a_use_for(cast, tea, login):
+    def offered(name):
+        page = login(cast.person(name)).get("/tokens/").content.decode()
+        return re.findall(r'name="scopes" value="(\w+)"', page)
+
+    assert offered("Ann") == ["read", "judge", "history"]
+    assert offered("Carol") == ["read", "judge", "history", "curate", "admin"]
+    cast.member("Rita", tea, "researcher")
+    assert offered("Rita") == ["read", "judge", "history", "curate"]
