@@ -1,5 +1,6 @@
 """The pages of queries: the curators', and annotators' of their own."""
 
+import hashlib
 from collections.abc import Collection
 from typing import cast
 from urllib.parse import urlencode
@@ -106,7 +107,8 @@ def query(request: UserRequest, study: Study, pk: int) -> HttpResponse:
         return redirect("query", study.slug, current.pk)
     form = QueryForm(request.POST if request.method == "POST" else None, study=study, query=current)
     # A page that was opened before somebody else's change would undo it unseen.
-    if form.is_bound and current != shown:
+    seen = hashlib.sha256(repr([*map(str, form.initial.values())]).encode()).hexdigest()
+    if form.is_bound and (current != shown or request.POST.get("seen", seen) != seen):
         form.add_error(None, _("The query was changed meanwhile: compare before you save again."))
     if form.is_bound and form.is_valid():
         saved = author.save_query(
@@ -119,7 +121,7 @@ def query(request: UserRequest, study: Study, pk: int) -> HttpResponse:
             study.slug,
             saved.pk,
         )
-    context = {"study": study, "form": form, "query": current, "versions": versions}
+    context = {"study": study, "form": form, "query": current, "versions": versions, "seen": seen}
     return show(request, "queries/query.html", context)
 
 

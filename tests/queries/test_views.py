@@ -84,6 +84,19 @@ def test_a_page_opened_before_another_change_does_not_undo_it(carol, cast, asked
     assert len(versions()) == 2
 
 
+def test_a_page_opened_before_another_rewriting_does_not_undo_it(carol, asked):
+    """The text has no answers yet, so that its version stays."""
+    page = f"{URL}{asked.pk}/"
+    seen = carol.get(page).context["seen"]
+    carol.post(page, fields(asked, text="What then?", seen=seen))
+    answer = carol.post(page, fields(asked, text="Typed for nothing?", seen=seen))
+    assert answer.status_code == 400 and "changed meanwhile" in answer.content.decode()
+    assert versions() == [(1, "What then?")]
+    # Whoever has compared may save.
+    carol.post(page, fields(asked, text="Compared.", seen=answer.context["seen"]))
+    assert versions() == [(1, "Compared.")]
+
+
 def test_a_refused_query_keeps_what_was_typed(carol, cast, asked):
     foreign = cast.persona(cast.study("rain"), "persona-of-rain")
     answer = carol.post(f"{URL}{asked.pk}/", fields(asked, persona=foreign.pk, need="kept need"))
