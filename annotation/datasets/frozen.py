@@ -285,6 +285,7 @@ class Reading:
             type=query.type if query else "",
             scenario=query.scenario if query else "",
             asked_on=_day(query.asked_on) if query else None,
+            language=query.language if query else "",
             user_id=self._users[persona.persona_id] if persona else "",
             persona_version=persona.version if persona else None,
             profile=persona.profile if persona else None,

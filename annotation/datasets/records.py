@@ -152,6 +152,8 @@ class Item:
     imported: tuple[str, str] | None = None
     # The probability with which it was drawn for votes; None where all items got votes.
     chance: float | None = None
+    # Of the query, BCP 47; "" where it is not known.
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ PARTS = {
     "attributes": "attributes with their conversations",
     "queries": "queries' own ids, and the days on which they are asked",
     "types": "types of queries",
+    "languages": "languages of queries",
     "strategies": "strategies and models of answers",
     "order": "the order in which answers were shown",
     "detail": "how strong a preference is",
@@ -279,7 +280,7 @@ class Long(Layout):
             query = {"id": text_of(row, "query_id"), "text": text_of(row, "question")}
             turns = list_of(row, "messages")
             query |= {"messages": turns} if len(turns) > 1 else {}
-            more = ("need", "type", "scenario", "asked_on")
+            more = ("need", "type", "scenario", "asked_on", "language")
             query |= {name: row[name] for name in more if row.get(name)}
             yield query | ({"persona": user_of(row)} if user_of(row) else {})
 
@@ -406,6 +407,7 @@ class Pairs(Layout):
         "kinds",
         "persons",
         "attributes",
+        "languages",
         "order",
         "detail",
         "flags",

@@ -118,7 +118,7 @@ def released(study, layout="long", format="jsonl", **more):
 
 FIELDS = {
     Query: {"id": "queries", "type": "types", "text": "", "scenario": "", "messages": "",
-            "asked_on": "queries"},
+            "asked_on": "queries", "language": "languages"},
     Candidate: {"id": "", "text": "", "strategy": "strategies", "model": "strategies"},
     PersonaVersion: {"profile": "profiles"},
     Memory: dict.fromkeys(("text", "since", "until"), "memories"),
@@ -162,7 +162,7 @@ def test_a_release_that_is_imported_equals_its_study_or_names_every_loss(
 ):
     mix.personas.get().memories.create(text="Ferns.", since="2026-01-02", until="2026-03-04")
     Attribute.objects.filter(external_id="a1").update(until="2026-03-04", turn=2)
-    Query.objects.filter(study=mix).update(asked_on="2026-02-03")
+    Query.objects.filter(study=mix).update(asked_on="2026-02-03", language="ko")
     report = import_release(released(mix, layout, format, **more), "again")
     answers = Candidate.objects.filter(study__slug="again").values_list("external_id", flat=True)
     before, after = (contents(slug, list(answers)) for slug in ("mix", "again"))

@@ -50,6 +50,7 @@ ITEMS: dict[str, str | list] = {
     "type": "text",
     "scenario": "text",
     "asked_on": "text",
+    "language": "text",
     "user_id": "text",
     "persona_version": "integer or none",
     "attribute_id": "text",

@@ -317,7 +317,7 @@ class PersonalBench(Layout):
     """``attributes``, ``relevance`` and ``responses``."""
 
     name = "personalbench"
-    LACKS = ("kinds", "persons", "profiles", "memories", "types", "order")
+    LACKS = ("kinds", "persons", "profiles", "memories", "types", "languages", "order")
     TASKS = {"attributes": "traits", "relevance": "matter", "responses": "rate"}
     # The column of a table's judgments, and their key of the label.
     ANSWERS = {
