@@ -216,6 +216,7 @@ SENTENCES = (
     gettext_noop("the rule's thresholds must rise: borderline, hard, medium"),
     gettext_noop("hard_fill must lie between 0 and %(n)s"),
     gettext_noop("stop_below must be hard or borderline"),
+    gettext_noop("1 item is too few to check"),
     gettext_noop("%(n)s items are too few to check"),
     gettext_noop("kappa %(kappa)s is outside the band"),
     gettext_noop("a new panel's kappa of %(kappa)s would be outside the band"),

@@ -189,7 +189,8 @@ def _remarks(remarks: dict, paper: Paper) -> Iterator[str]:
     for name, queries in remarks.items():
         shown = ", ".join(f"{query['user']}/{query['query-id']}" for query in queries[:REMARKS])
         more = f" and {len(queries) - REMARKS} more" if len(queries) > REMARKS else ""
-        yield f"{paper.card.remarks[name]}: {len(queries)} queries ({shown}{more})."
+        noun = "query" if len(queries) == 1 else "queries"
+        yield f"{paper.card.remarks[name]}: {len(queries)} {noun} ({shown}{more})."
 
 
 def _drawn(draws: list[dict] | None) -> dict[str, list[str]]:

@@ -168,7 +168,7 @@ def nothing_came(faults: Faults) -> DomainError:
     words = {"n": faults.count, "line": line, "reason": reason}
     return FaultsError(
         faults,
-        _("No line can be imported: %(n)d are faulty. Line %(line)d: %(reason)s.") % words,
+        _("No line can be imported (faulty: %(n)d). Line %(line)d: %(reason)s.") % words,
     )
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from django.db import connection
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from psycopg.types.json import Jsonb
 
 from annotation.core.errors import DomainError
@@ -69,7 +70,11 @@ class FaultsError(DomainError):
 
     def __init__(self, faults: Faults, sentence: str = "") -> None:
         sentence = sentence or (
-            _("%d lines are faulty. Nothing was imported: correct them, or leave them out.")
+            ngettext(
+                "%d line is faulty. Nothing was imported: correct it, or leave it out.",
+                "%d lines are faulty. Nothing was imported: correct them, or leave them out.",
+                faults.count,
+            )
             % faults.count
         )
         super().__init__(" ".join([sentence, *faults.offers()]))

@@ -270,6 +270,8 @@ def test_a_tier_of_few_items_is_not_checked():
     check = band_check("hard", hard_and_borderline(29, 0), 2)
     assert check["in_band"] is None
     assert check["note"] == "29 items are too few to check"
+    alone = band_check("hard", hard_and_borderline(1, 0), 2)
+    assert alone["note"] == "1 item is too few to check"
 
 
 def test_the_report_of_a_pool():

@@ -238,10 +238,10 @@ SENTENCES = {
     "check_release release/": "ok",
     "diff_releases release/ again/": r"tea v1 \(long\) -> tea v2 \(long\)",
     "import_data battles.jsonl --recipe arena": (
-        "The study “battles” has 1 queries, 2 candidates, 1 items, 1 votes, 1 workers of this file."
+        "The study “battles” has 1 query, 2 candidates, 1 item, 1 vote, 1 worker of this file."
     ),
     "import_data wildchat.jsonl --study wild --recipe conversations": (
-        "The study “wild” has 1 conversations of this file."
+        "The study “wild” has 1 conversation of this file."
     ),
     "import_documents tea pages.jsonl book.pdf": "2 documents added, 0 known",
     "import_history ann@example.org export.zip": (

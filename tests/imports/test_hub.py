@@ -73,7 +73,7 @@ def test_a_configuration_and_split_of_a_revision_come_in_with_their_source(hub, 
 
 
 def test_the_shards_of_a_split_come_in_as_one_table_whose_lines_are_counted_on(hub, capsys):
-    with pytest.raises(CommandError, match="1 lines are faulty"):
+    with pytest.raises(CommandError, match="1 line is faulty"):
         call_command("import_data", "--hub", "ann/tea", "--split", "dev", "--json")
     (fault,) = json.loads(capsys.readouterr().out)["rejected"]
     assert fault["line"] == 4

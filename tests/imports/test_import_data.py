@@ -426,7 +426,7 @@ def test_a_quotation_mark_that_is_never_closed_says_how_far_the_file_is_lost(bri
     assert (report["items"], len(report["rejected"])) == (1, 1)
     row = report["rejected"][0]
     assert f"line {row['line']}: {row['reason']}" == OPEN_QUOTE
-    with pytest.raises(CommandError, match=r"1 are faulty\. Line 2: broken CSV"):
+    with pytest.raises(CommandError, match=r"\(faulty: 1\)\. Line 2: broken CSV"):
         bring(f'{header}"Wind?,x,y\n{rest}', "--study", "tea")
 
 
@@ -648,7 +648,7 @@ def test_votes_that_the_task_does_not_allow_are_refused_with_what_would_fit(brin
     with pytest.raises(CommandError) as refused:
         bring(TIED, "--study", "tea")
     assert str(refused.value) == (
-        "1 lines are faulty. Nothing was imported: correct them, or leave them out. "
+        "1 line is faulty. Nothing was imported: correct it, or leave it out. "
         "The task “selection” would take more of them with: allow ties (ties)."
     )
     reason = "the item's task allows no “tie”"
@@ -865,7 +865,7 @@ def prism(*chosen: int) -> dict:
 
 def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring, capsys):
     rows, recipe = [prism(2, 1)], ("--recipe", "prism-conversations", "--study", "tea")
-    with pytest.raises(CommandError, match="1 lines are faulty"):
+    with pytest.raises(CommandError, match="1 line is faulty"):
         bring(rows, *recipe)  # one task cannot show four answers and two
     capsys.readouterr()
     for depth in ("1", "2"):
@@ -885,7 +885,7 @@ def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring, caps
 def test_further_judgments_of_one_person_are_faults_or_repeats(bring, capsys):
     pairs = "id,prompt,answer_a,answer_b,rater,label\n"
     votes = "i1,p,a,b,ann,A\ni1,p,a,b,bo,B\ni1,p,a,b,ann,B\ni1,p,a,b,ann,A\ni2,q,c,d,ann,A\n"
-    offer = "1 lines are faulty.* Further judgments of one person can be kept as repeats"
+    offer = "1 line is faulty.* Further judgments of one person can be kept as repeats"
     with pytest.raises(CommandError, match=offer):
         bring(pairs + votes, "--study", "tea")
     capsys.readouterr()
@@ -936,7 +936,7 @@ def test_a_question_of_another_scenario_or_type_than_in_an_earlier_line_is_refus
     more = ["--map=prompt=prompt", f"--map={column}={column}", "--study", "tea"]
     more += ["--map=id=id"] if id_ else []
     lines = [row, row, row | {column: other}, row | {"prompt": "And then?", "id": "q2"}]
-    with pytest.raises(CommandError, match="1 lines are faulty"):
+    with pytest.raises(CommandError, match="1 line is faulty"):
         bring(lines, *more)
     (fault,) = json.loads(capsys.readouterr().out)["rejected"]
     words = f"the {column} of the question is “{other}” here and “{first}” in line 1"

@@ -76,7 +76,7 @@ def test_classes_keep_their_words_and_the_order_declared_or_that_of_the_lines(
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--classes", "No,Yes"), "1 lines are faulty"),
+        (("--classes", "No,Yes"), "1 line is faulty"),
         (("--classes", "No,No"), "Each class is named once"),
         (("--classes", "No,,Yes"), "Each class is named once"),
         (("--level", "interval"), "The labels are words"),
@@ -120,7 +120,7 @@ def test_labels_that_name_no_answer_of_a_pair_are_classes_and_mixed_ones_are_fau
         bring(PAIRS + "s,t,u,r,B,1\n", *more)
     capsys.readouterr()
     monkeypatch.setattr("annotation.imports.tables.SAMPLE", 2)  # the mapping is made of these
-    with pytest.raises(CommandError, match="1 lines are faulty"):
+    with pytest.raises(CommandError, match="1 line is faulty"):
         bring(PAIRS + "s,t,u,r,B,1\n", *more)
     assert "“B” names an answer" in json.loads(capsys.readouterr().out)["rejected"][0]["reason"]
 

@@ -85,7 +85,7 @@ def test_one_faulty_line_stops_an_import_that_may_leave_none_out(carol, tea):
     assert (row.status, row.error_code, row.rejected) == ("failed", "faulty_lines", 1)
     assert not tea.queries.exists()
     page = carol.get(address).content.decode()
-    assert "1 lines are faulty. Nothing was imported" in page
+    assert "1 line is faulty. Nothing was imported" in page
     carol.post(address, fields(skip_faults="on"))
     assert run.run(row.pk).status == "done"
     assert tea.queries.count() == 1

@@ -290,7 +290,8 @@ def band_check(
     kappa = group_kappa(items, options)
     size = size_of(items)
     if size < TOO_FEW or kappa is None:
-        return {**out, "note": f"{size} items are too few to check"}
+        note = "1 item is too few to check" if size == 1 else f"{size} items are too few to check"
+        return {**out, "note": note}
     above, most = band
     fresh = new_panel_kappa(items, options, pool)
     notes = []

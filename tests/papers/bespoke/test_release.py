@@ -320,7 +320,7 @@ def test_queries_with_too_few_responses_are_all_shots_and_named(bespoke, judged,
     named = {"user": "user1", "query-id": "1", "responses": 2}
     assert manifest["remarks"] == {"too_few_responses": [named]}
     card = (folder / "README.md").read_text()
-    assert "- Too few responses, so all of them are shots: 1 queries (user1/1)." in card
+    assert "- Too few responses, so all of them are shots: 1 query (user1/1)." in card
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])

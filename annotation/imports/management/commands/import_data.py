@@ -144,7 +144,7 @@ class Command(RefusingCommand):
         return study.slug, result
 
     def say(self, file: str, report: dict, rejected: int, options: dict) -> None:
-        counts = ", ".join(f"{report[name]:,} {name}" for name in bring.COUNTS if report[name])
+        counts = ", ".join(_counted(report[name], name) for name in bring.COUNTS if report[name])
         verb = "would have" if options["dry_run"] else "has"
         self.stdout.write(f"The study “{report['study']}” {verb} {counts} of this file.")
         known = recipes.provenance_of(options["recipe"])
@@ -172,6 +172,11 @@ class Command(RefusingCommand):
             self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
         if count > LISTED:
             self.stderr.write(f"… and {count - LISTED:,} more")
+
+
+def _counted(count: int, name: str) -> str:
+    one = "query" if name == "queries" else name.removesuffix("s")
+    return f"{count:,} {one if count == 1 else name}"
 
 
 def _join(text: str) -> tables.Join:
