@@ -43,7 +43,7 @@ class RecordsError(DomainError):
     code = "records"
 
     def __init__(self, line: int, words: str):
-        super().__init__(f"line {line}: {words}")
+        super().__init__(_("line %(line)d: %(words)s") % {"line": line, "words": words})
         self.line, self.words = line, words
 
 
@@ -64,7 +64,7 @@ def read_records(stream: BinaryIO, check_header: CheckHeader = None) -> Rows:
     head = stream.read(SAMPLE).removeprefix(BOM).lstrip()
     stream.seek(0)
     if not head:
-        raise RecordsError(1, "the file is empty")
+        raise RecordsError(1, _("the file is empty"))
     return json_lines(stream) if head[:1] in b"{[" else csv_rows(stream, check_header)
 
 
@@ -138,7 +138,7 @@ def json_lines(stream: BinaryIO, limit: int = LINE_LIMIT) -> Rows:
     while raw := stream.readline(limit + 1):
         number += 1
         if len(raw) > limit:
-            yield number, f"the line is longer than {limit:,} bytes; no more was read"
+            yield number, _("the line is longer than %s bytes; no more was read") % f"{limit:,}"
             return
         raw = raw.removeprefix(BOM) if number == 1 else raw
         if not raw.strip():
@@ -175,7 +175,8 @@ def csv_rows(
             if isinstance(row, str):
                 yield number, row
             elif row and len(row) != len(header):
-                yield number, f"{len(row)} fields where the header has {len(header)}"
+                words = _("%(n)d fields where the header has %(columns)d")
+                yield number, words % {"n": len(row), "columns": len(header)}
             elif row:
                 yield number, dict(zip(header, row, strict=True))
     finally:
@@ -192,8 +193,9 @@ def _csv_lists(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list 
             reason = str(error)
             if reason == "unexpected end of data":
                 last = reader.line_num
-                reason = f"a quotation mark is never closed: nothing is read from it to line {last}"
-            yield line, f"broken CSV ({reason})"
+                words = _("a quotation mark is never closed: nothing is read from it to line %d")
+                reason = words % last
+            yield line, _("broken CSV (%s)") % reason
         except StopIteration:
             return
 
@@ -210,16 +212,18 @@ def parse(raw: bytes) -> dict:
             check_json(value)
     except UnicodeDecodeError as error:
         later = raw.count(b"\n", 0, error.start)
-        raise BrokenRecordError("the bytes are not UTF-8 text", later) from error
+        raise BrokenRecordError(_("the bytes are not UTF-8 text"), later) from error
     except json.JSONDecodeError as error:
-        words = "a NUL byte" if b"\x00" in raw else f"{error.msg}, column {error.colno}"
-        raise BrokenRecordError(f"broken JSON ({words})", error.lineno - 1) from error
+        place = {"fault": error.msg, "n": error.colno}
+        words = _("a NUL byte") if b"\x00" in raw else _("%(fault)s, column %(n)d") % place
+        raise BrokenRecordError(_("broken JSON (%s)") % words, error.lineno - 1) from error
     except RecursionError as error:
-        raise BrokenRecordError(f"the line is nested deeper than {DEPTH_LIMIT} levels") from error
+        words = _("the line is nested deeper than %d levels") % DEPTH_LIMIT
+        raise BrokenRecordError(words) from error
     except ValueError as error:
         raise BrokenRecordError(f"the line {error}") from error
     if not isinstance(value, dict):
-        raise BrokenRecordError("not a JSON object")
+        raise BrokenRecordError(_("not a JSON object"))
     return value
 
 

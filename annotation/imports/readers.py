@@ -286,7 +286,7 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
             except ValueError as error:
                 yield number, f"the record {error}"
                 continue
-            yield number, value if isinstance(value, dict) else "not a JSON object"
+            yield number, value if isinstance(value, dict) else _("not a JSON object")
 
 
 def _shallow(stream: IO[bytes], level: int = 0) -> Iterator[tuple[str, Any]]:

@@ -5,6 +5,7 @@ import io
 import json
 
 import pytest
+from django.utils import translation
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,3 +81,9 @@ def test_whatever_csv_writes_is_read_again(pairs):
     csv.writer(text).writerows([("a", "b"), *pairs])
     got = [row for _, row in records.csv_rows(io.BytesIO(text.getvalue().encode()))]
     assert got == [{"a": a, "b": b} for a, b in pairs]
+
+
+def test_what_is_wrong_with_a_row_is_said_in_the_readers_language():
+    with translation.override("es"):
+        rows = list(records.read_records(io.BytesIO(b"a,b\n1\n")))
+    assert rows == [(2, "1 campos donde el encabezado tiene 2")]
