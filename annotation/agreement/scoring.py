@@ -346,7 +346,9 @@ def compared(study: Study, task: str) -> list[Compared]:
         VOTES: dict(labels),
         MAJORITY: {item: _leading(row) for item, row in labels.items()},
     }
-    named = rows.exclude(verdicts=None).values_list("pk", "verdicts__model", "verdicts__label")
+    # Of models what people are asked first, too: another question has labels of its own.
+    said = rows.filter(verdicts__question=primary.name if primary else "", verdicts__option=None)
+    named = said.values_list("pk", "verdicts__model", "verdicts__label")
     for item, model, label in named.order_by("verdicts__model"):
         by_source.setdefault(model, {})[item] = [label]
     names = dict.fromkeys(name for row in keys.values() for name in row)

@@ -15,6 +15,7 @@ from annotation.agreement.board import Board
 from annotation.agreement.figures import figure_of
 from annotation.agreement.scoring import NEVER_DIFFER, NO_PAIR_SCORED, rate
 from annotation.candidates.models import AspectScore
+from annotation.judging.kinds import kind_of
 from annotation.judging.models import Judgment
 
 from .test_dashboard import give
@@ -318,3 +319,23 @@ def test_a_bundle_that_contradicts_a_stored_score_is_refused(db, tmp_path):
     with pytest.raises(CommandError, match="another score on this aspect"):
         call_command("import_study", bundle(tmp_path, [score | {"score": 5}]))
     assert AspectScore.objects.get().score == 4.0
+
+
+def test_a_models_answers_to_further_questions_are_not_compared_with_a_key(cast, tea):
+    asked = [
+        {"type": "label", "name": name, "about": "item", "classes": ["yes", "no"]}
+        for name in ("helps", "harms")
+    ]
+    config = kind_of("questions").check_config({"options": 0, "questions": asked})
+    task = tea.tasks.create(name="both", kind="questions", overlap=1, config=config)
+    item = tea.items.create(
+        batch=tea.batches.create(task=task), query=cast.query(tea), external_id="i1", position=1,
+        overlap=1, keys={"expert": "yes"},
+    )  # fmt: skip
+    for first, second in (("helps", "harms"), ("harms", "helps")):
+        item.verdicts.all().delete()
+        for name in (first, second):
+            label = "yes" if name == "helps" else "no"
+            item.verdicts.create(model="oak", question=name, label=label)
+        (found,) = scoring.compared(tea, "both")
+        assert (found.who, found.right.value, found.n) == ("oak", 1.0, 1)
