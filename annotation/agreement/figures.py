@@ -32,7 +32,7 @@ from annotation.agreement.wording import translated
 from annotation.candidates.strategies import GENERIC
 from annotation.core import charts
 from annotation.core.charts import Dot
-from annotation.judging.models import Batch
+from annotation.judging.models import Batch, Slot
 from annotation.judging.work import hidden_checks
 from annotation.votes.stored import QuestionVotes, candidates_of, passages_of
 
@@ -523,8 +523,9 @@ def _sums(board: Board, key: str) -> dict[tuple[str, str], list]:
 
 def retest(board: Board, about: About) -> dict:
     """Reliability of each criterion of scores, else of the answer, with interval and pairs."""
-    second = {"slot__item__batch__task__name": board.task}
-    outcomes = hidden_checks.outcomes(board.study, Batch.Purpose.REPEAT, **second)
+    second = {"slot__item__batch__task__name": board.task, "slot__status": Slot.Status.DONE}
+    every = hidden_checks.outcomes(board.study, Batch.Purpose.REPEAT, **second)
+    outcomes = [each for each in every if each.annotator not in board.withdrawn]
     if not outcomes:
         return {"reason": _("Nobody has judged an own item twice yet.")}
     rows = [

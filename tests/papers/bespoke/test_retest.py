@@ -8,7 +8,7 @@ from django.db.models import F
 from django.urls import reverse
 
 from annotation.agreement.board import Board
-from annotation.agreement.figures import figure_of, icc_of, kappa_of
+from annotation.agreement.figures import figure_of, icc_of, kappa_of, retest
 from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Item, Judgment, Slot
@@ -140,6 +140,18 @@ def test_the_results_show_how_far_both_judgments_agree(bespoke, judged, ann, cas
     assert lines[1] == "What was judged,Measure,Value,Low,High,Pairs,Note"
     assert [line.split(",")[0] for line in lines[2:]] == [row[0] for row in figure.rows]
     assert client.get(f"{address}.svg").content.startswith(b"<svg")
+
+
+@pytest.mark.parametrize("way", ["withdrawn", "void"])
+def test_who_left_or_was_excluded_is_not_in_the_figure(bespoke, judged, ann, way):
+    ask_again(bespoke, retest_share=1.0, retest_days=0)
+    judge_again(bespoke, ann, 3)
+    assert figure_of(board_of(bespoke, "score"), "retest").votes == 1
+    if way == "void":
+        queue.void(bespoke, ann, cause="A test.")
+    board = Board(bespoke, bespoke.tasks.get(name="score"), withdrawn=[ann.pk] * (way != "void"))
+    # Nobody else has voted: the page would not ask for the figure.
+    assert "Nobody has judged an own item twice" in retest(board, None)["reason"]
 
 
 def test_coefficients_of_pairs_are_those_of_the_formulas():
