@@ -235,11 +235,14 @@ def mean_kappa(rows: Rows, votes: CodedVotes, reason: str) -> Coefficient:
 
 
 def difference(people: Rows, model: Rows, votes: CodedVotes) -> Coefficient:
-    """Mean kappa of two people less that of the model and a person, drawn over the same items."""
+    """Mean kappa of two people less that of the model and each of them, drawn over the same items.
+
+    Two people of whom a kappa is undefined are left out on both sides.
+    """
 
     def once(weight: np.ndarray | None = None) -> float:
         of_people, of_model = (kappas(rows, votes.categories, weight) for rows in (people, model))
-        return _mean(of_people) - _mean(of_model)
+        return _mean(of_people - of_model.reshape(-1, 2).mean(axis=1))
 
     value = once()
     if np.isnan(value):

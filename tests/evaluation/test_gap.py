@@ -51,6 +51,18 @@ def test_the_majority_is_more_than_half():
     assert gap.majority(every).tolist() == [0, -1, 1, 0]
 
 
+def test_two_people_of_whom_a_kappa_is_undefined_are_left_out_on_both_sides():
+    """Two give one label to all of their items; the model says what the two others say."""
+    mixed, same = np.tile([0, 1], 30), np.zeros(60, int)
+    none = np.full(60, -1)
+    table = np.vstack([
+        np.column_stack([mixed, mixed, none, none]), np.column_stack([none, none, same, same])
+    ])  # fmt: skip
+    every = votes(table)
+    people, model = gap.beside(gap.pairs(every), np.concatenate([mixed, mixed]))
+    assert gap.difference(people, model, every).value == 0
+
+
 def test_a_model_that_is_as_good_as_a_person_differs_by_nothing():
     rng = np.random.default_rng(5)
     truth = rng.integers(0, 2, 600)
