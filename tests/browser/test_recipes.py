@@ -1,7 +1,6 @@
 """Studies of each recipe, walked in the browser: made, filled, judged, ruled on, released, read.
 
-Those that walks of their own take (`test_whole_path`, `test_talk`, `test_own_questions`) are not
-among them.
+Those that walks of their own take (`test_whole_path`, `test_own_questions`) are not among them.
 """
 
 import json
@@ -29,6 +28,7 @@ from tests.browser.test_own_questions import read_back
 from tests.candidates.conftest import Reply, fake, write_all  # noqa: F401 - a fixture
 from tests.datasets.test_opening import load
 from tests.histories.test_ingest import export
+from tests.live.conftest import at_once, models  # noqa: F401 - fixtures
 from tests.studies.test_access import BODIES
 from tests.studies.test_access import walk as open_every_page
 
@@ -43,6 +43,7 @@ TRAITS = [
 SCORED = {"judgments": 6, "items": 2, "candidates": 2}
 CHOSEN = {"personas": 1, "specific": 5, "soft_labels": 8, "annotations": 72}
 STAGES = {"attributes": 2, "relevance": 4, "responses": 4, "soft_labels": 10, "annotations": 30}
+TALKED = {"judgments": 2, "items": 2, "candidates": 2, "soft_labels": 1}
 OWN = ("queries", "chat_history", "evaluation_shot", "meta_test")
 OWN += ("gold_information", "personalized_rubric")
 # {recipe: ([(the table that is sent, the task that is judged then, its items)], what is read)}.
@@ -272,5 +273,38 @@ def test_a_study_of_own_histories_is_walked_to_what_datasets_reads(
     make_gold(phone)
     look_at_results(page, {"score": "votes: 7 · ", "claims": "votes: 1 · "})
     assert release(page, study, tmp_path) == dict.fromkeys(OWN, 1)
+    read_back(study, tmp_path)
+    open_every_page(client, "/studies/tea/overview/")
+
+
+def talk(page) -> None:
+    """A conversation of two turns, to its end."""
+    page.goto("/studies/tea/talk/")
+    page.get_by_role("button", name="Begin").click()
+    for label, text in (("Your message", "Where to?"), ("Your next message", "And in rain?")):
+        page.get_by_label(label).fill(text)
+        page.get_by_role("button", name="Send").click()
+        expect(page.get_by_text("Answers are being written")).to_be_visible()
+        write_all()
+    page.get_by_role("button", name="End and judge").click()
+    page.wait_for_url("**/judge/")
+
+
+def test_a_study_of_talks_is_walked_to_what_datasets_reads(
+    open_page, cast, client, let_in, models, at_once, tmp_path  # noqa: F811
+):  # fmt: skip
+    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("A"))
+    client.cookies.clear()
+    page = let_in(open_page(), cast.person("Ada", is_superuser=True))
+    study = make(page, "talk")
+    cast.member("A", study, "annotator")
+    tour_is_over(study)
+    page.goto("/studies/tea/talk/setup/")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("People talk now")).to_be_visible()
+    talk(phone)
+    judge(phone)
+    look_at_results(page, {"served": "votes: 1 · ", "rate": "votes: 1 · "})
+    assert release(page, study, tmp_path) == TALKED
     read_back(study, tmp_path)
     open_every_page(client, "/studies/tea/overview/")
