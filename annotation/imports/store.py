@@ -74,6 +74,8 @@ class Result:
     counts: dict[str, int]
     faults: Faults = field(default_factory=Faults)
     unknown: list[str] = field(default_factory=list)
+    # Questions whose numbers became classes without an order, though nothing said so.
+    unordered: list[str] = field(default_factory=list)
 
 
 class Progress:
@@ -192,6 +194,7 @@ class _Storing:
         # Numbers of answers, labels and criteria seen: a new task is made to fit them.
         self.sizes: Counter = Counter()
         self.seen = votes.Seen()
+        self.unordered: list[str] = []
 
     def store_later(self, result: Result) -> None:
         """Store the judgments by chunks, each with its mark, after the one that came last."""
@@ -314,7 +317,8 @@ class _Storing:
         if self.mapping.votes:
             self.fit(allow)
             counts |= self.all_votes(repeats)
-        return Result(counts, self.faults, mappings.unknown(self.mapping, self.columns, sample))
+        unknown = mappings.unknown(self.mapping, self.columns, sample)
+        return Result(counts, self.faults, unknown, self.unordered)
 
     def all_votes(self, repeats: bool) -> dict[str, int]:
         """Store the judgments, or check them alone where they are stored ``later``."""
@@ -365,6 +369,7 @@ class _Storing:
                 chosen |= wider(kind.files, config | chosen, file).get(name, {})
             if chosen:
                 judgments.widen(task, chosen, self.by)
+                self.unordered += votes.unordered(self.mapping, task.config)
             left = wider(kind.files, config | chosen, file)
             self.faults.wider |= dict.fromkeys(left, task.name)
 
@@ -592,6 +597,7 @@ class _Storing:
             return task
         TaskDefinition._meta.get_field("name").clean(name, None)
         config = kind_of(kind).check_config(config)
+        self.unordered += votes.unordered(self.mapping, config)
         return TaskDefinition.objects.create(
             study=self.study, name=name, kind=kind, overlap=OVERLAP, config=config
         )

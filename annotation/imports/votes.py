@@ -17,6 +17,7 @@ from django.utils.translation import ngettext
 from psycopg.types.json import Jsonb
 
 from annotation.core.errors import DomainError
+from annotation.core.records import number_of
 from annotation.imports import shape
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Row, Vote
@@ -160,6 +161,19 @@ def task_for(mapping: Mapping, size: int, seen: Seen) -> tuple[str, dict] | None
         if config is not None:
             return code, config
     return None
+
+
+def unordered(mapping: Mapping, config: dict) -> list[str]:
+    """The questions whose classes are numbers without an order, though nothing says so."""
+    if mapping.level == "nominal":
+        return []
+    return [
+        asked["name"]
+        for asked in config.get("questions", ())
+        if asked["type"] == "label" and not asked.get("ordinal")
+        and not mapping.classes.get(asked["name"] if mapping.answer_columns else "")
+        and all(number_of(each["name"]) is not None for each in asked["classes"])
+    ]  # fmt: skip
 
 
 def staged(line: int, row: Row, vote: Vote) -> list:

@@ -89,6 +89,22 @@ def test_classes_that_do_not_fit_the_labels_store_nothing(bring, options, words)
     assert not Study.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [((), True), (("--dry-run",), True), (("--level", "interval"), True),
+     (("--level", "nominal"), False), (("--level", "ordinal"), False),
+     (("--classes", "age:20,35", "--level", "ordinal"), False)],
+)  # fmt: skip
+def test_numbers_that_become_classes_without_an_order_are_said_to_be(
+    tmp_path, capsys, options, said
+):  # fmt: skip
+    path = tmp_path / "ages.csv"
+    path.write_text("prompt,answer,annotator,years\np,a,x,35\np,a,y,20\n")
+    call_command("import_data", str(path), *READ, "--map=answers.age=years", *options)
+    sentence = "The numbers of “age” are classes without an order"
+    assert (sentence in capsys.readouterr().err) is said
+
+
 def test_classes_other_than_those_of_the_task_are_refused(bring):
     bring(SAFE, *SAFE_READ, "--study", "tea")
     with pytest.raises(CommandError, match=r"has other classes \(Yes, Unsure, No\)"):

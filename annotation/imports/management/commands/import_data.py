@@ -141,6 +141,12 @@ class Command(RefusingCommand):
             )
             for note in table.notes:
                 self.stderr.write(note)
+            for name in result.unordered:
+                self.stderr.write(
+                    f"The numbers of “{name}” are classes without an order now. If they have one, "
+                    "import them anew with --level ordinal and their --classes in order, or as "
+                    "scores; --level nominal says that they have none."
+                )
         return study.slug, result
 
     def say(self, file: str, report: dict, rejected: int, options: dict) -> None:
