@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import bradley_terry, prediction_powered
 from annotation.agreement.statistics.bootstrap import over_groups
-from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient
+from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
 from annotation.agreement.statistics.prediction_powered import confidence_sequence
 from annotation.agreement.statistics.raters import Alternative, alternative_test
 from annotation.agreement.statistics.tiers import DEFAULT, TIERS, tier_of
@@ -556,14 +556,20 @@ def groups(
 
 
 def _values(study: Study, asked: Asked, votes: stored.QuestionVotes) -> dict[str, np.ndarray]:
-    """{figure: its value in each vote}: shares by strategy or label, or the mean of scores."""
+    """{figure: its value in each vote}: shares by strategy or label, or the mean of scores; NaN
+    where an item does not offer the strategy.
+    """
     labels = [votes.labels[code] for code in votes.label.tolist()]
     if asked.chooses or asked.scale:
         shown = stored.candidates_of(study, votes.item, "strategy")
         chosen = [(item, side_of(asked, label))
                   for item, label in zip(votes.item.tolist(), labels, strict=True)]  # fmt: skip
         names = [shown.get(side, ("",))[0] for side in chosen]
-        return _shares(names, sorted({strategy for (strategy,) in shown.values() if strategy}))
+        shares = _shares(names, sorted({strategy for (strategy,) in shown.values() if strategy}))
+        for key, share in shares.items():
+            offered = [item for (item, _n), (each,) in shown.items() if f"share:{each}" == key]
+            share[~np.isin(votes.item, offered)] = np.nan
+        return shares
     if asked.measure.level != "nominal" and all(each.isdecimal() for each in asked.measure.labels):
         return {"mean": np.array(labels, dtype=float)}
     return _shares(labels, asked.measure.labels)
@@ -575,7 +581,10 @@ def _shares(names: list[str], wanted: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _mean_over_people(values: np.ndarray, rater: np.ndarray) -> dict:
-    code = np.unique(rater, return_inverse=True)[1]
+    known = ~np.isnan(values)
+    if not known.any():
+        return undefined("no items").as_json()
+    values, code = values[known], np.unique(rater[known], return_inverse=True)[1]
 
     def mean(weights: np.ndarray) -> float:
         return weights @ values / weights.sum()

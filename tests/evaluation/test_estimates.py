@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from annotation.agreement.statistics.coefficient import undefined
 from annotation.agreement.statistics.prediction_powered import confidence_sequence
 from annotation.core.errors import DomainError
 from annotation.evaluation.estimates import as_json, estimates, groups, side_of
@@ -263,6 +264,22 @@ def test_each_group_has_its_agreement_and_shares_by_strategy(tea, asked):
     assert old.figures["symmetric_kappa"]["value"] == 1
     # All five are alike: resampled people say the same.
     assert (old.figures["share:A1"]["low"], old.figures["share:A1"]["high"]) == (0.5, 0.5)
+
+
+def test_a_strategy_has_its_share_of_the_items_that_offer_it(tea, asked):
+    """A1 against A3 on the first item, A2 against A3 on the second."""
+    for option in ItemOption.objects.filter(item__study=tea):
+        strategy = "A3" if option.number == 2 else f"A{option.item.position}"
+        tea.candidates.filter(pk=option.candidate_id).update(strategy=strategy)
+    _young, old = groups(tea, "better")
+    shares = {name: old.figures[f"share:{name}"]["value"] for name in ("A1", "A2", "A3")}
+    assert shares == {"A1": 1, "A2": 0, "A3": 0.5}
+    # Of a group none of whose items offers a strategy nothing is told.
+    Judgment.objects.filter(annotator__name__in=[f"P{n}" for n in range(5)]).filter(
+        slot__item__position=1
+    ).delete()
+    young, _old = groups(tea, "better")
+    assert young.figures["share:A1"] == undefined("no items").as_json()
 
 
 def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login, capsys):
