@@ -212,6 +212,7 @@ class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
         self.fields["rule"].required = False
         self.fields["safe_csv"].initial = True
         known = layouts.by_name()
+        tiered = [name for name, layout in known.items() if layout.TIERED]
         self.fields["format"].help_text = "; ".join(
             f"“{name}”: {', '.join(FORMATS[format] for format in layout.FORMATS)}"
             for name, layout in known.items()
@@ -219,15 +220,18 @@ class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
         self.fields["rule"].help_text = _(
             "Tiers need nine votes an item. A majority takes items with fewer; the card says so. "
             "For %(layouts)s."
-        ) % {"layouts": _quoted(name for name, layout in known.items() if layout.TIERED)}
-        with_shots = (paper.name for paper in papers.registered().values() if paper.shots)
+        ) % {"layouts": _quoted(tiered)}
+        with_shots = [paper.name for paper in papers.registered().values() if paper.shots]
+        self.used_by = dict.fromkeys(("rule", "hard_fill"), tiered) | {"shots": with_shots}
         self.fields["shots"].help_text = _(
             "For %(layouts)s; 5 unless you say otherwise. The others test the judge."
         ) % {"layouts": _quoted(with_shots)}
 
     @property
     def groups(self) -> Iterator:
-        return in_groups(self, self.GROUPS)
+        """Legend and fields of each group, and the layouts that use it where not all do."""
+        for legend, group in in_groups(self, self.GROUPS):
+            yield legend, group, self.used_by.get(group[0].name)
 
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = super().clean() or {}

@@ -77,6 +77,14 @@ window.Attune = (function () {
   edges();
   addEventListener("resize", edges);
 
+  // Fields that only some values of another one use.
+  document.querySelectorAll("[data-used-by]").forEach((part) => {
+    const field = part.closest("form").elements[part.dataset.usedBy];
+    const show = () => { part.hidden = !part.dataset.values.split(" ").includes(field.value); };
+    field.addEventListener("change", show);
+    show();
+  });
+
   // A link that calls itself a button answers to the space bar, as buttons do.
   document.addEventListener("keydown", (event) => {
     if (event.key !== " " || !event.target.matches("a[role=button]")) return;

@@ -1,6 +1,7 @@
 import html
 import io
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -268,3 +269,11 @@ def test_a_fetched_release_stays_with_a_sentence(cast, tea, items, _data, login)
     assert "Release 1 was fetched and stays" in page
     assert f"{URL}1/delete/" not in page
     assert tea.releases.count() == 1
+
+
+def test_groups_of_fields_name_the_layouts_that_use_them(carol, tea):
+    page = carol.get(reverse("releases", args=["tea"])).content.decode()
+    pairs, tiers, shots = re.findall(r'data-used-by="layout" data-values="([^"]*)"', page)
+    assert pairs == tiers
+    assert "long" not in pairs.split()
+    assert "long" not in shots.split()
