@@ -296,6 +296,9 @@ class _Storing:
         counts["candidates"] = self.scalar(
             "SELECT count(DISTINCT a) FROM import_row, unnest(answers) a"
         )
+        last = self.scalar(
+            "SELECT coalesce(max(position), 0) FROM judging_item WHERE study_id = %(study)s"
+        )
         if open_items:
             self.items()
         if self.mapping.has("key"):
@@ -304,6 +307,7 @@ class _Storing:
             """SELECT count(*) FROM judging_item i WHERE i.study_id = %(study)s
                AND i.external_id IN (SELECT item FROM import_row WHERE item <> '')"""
         )
+        counts["new_items"] = self.study.items.filter(position__gt=last).count()
         if open_items and self.task_name and not counts["items"] and not self.mapping.votes:
             raise MappingError(
                 _(

@@ -362,6 +362,7 @@ def data_import(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
         "counts": [
             (words, row.counts[name]) for name, words in TITLES.items() if row.counts.get(name)
         ],
+        "known_items": row.counts.get("items", 0) - row.counts.get("new_items", 0),
         "unknown": [(name, mappings.suggestion(name)) for name in row.unknown],
         "faults": row.faults.all()[:FAULTS],
         "more": max(row.rejected - FAULTS, 0),

@@ -69,6 +69,19 @@ def test_the_page_loads_anew_once_the_import_ended_for_the_study_is_open_then(ca
     assert 'class="state open"' in carol.get(address).content.decode()
 
 
+def test_the_page_says_how_many_items_are_new(carol, tea):
+    pairs = b"item,prompt,answer_a,answer_b\ni1,Why?,x,y\n"
+    chosen = fields(**{"becomes-item": "id", "task": ""})
+    for content, new in ((pairs, 1), (pairs + b"i2,How?,x,y\n", 1)):
+        address = send(carol, content).url
+        carol.post(address, chosen)
+        done = run.run(DataImport.objects.latest("created_at").pk)
+        assert done.counts["new_items"] == new
+    assert done.counts["items"] == 2
+    words = "New items: 1. The study had the others before."
+    assert words in carol.get(address).content.decode()
+
+
 def test_columns_of_unclear_names_are_shown_as_the_first_recipe_that_fits_reads_them(carol):
     page = carol.get(send(carol, b"item_id,text,group\ni1,Boil water.,1\n").url).content.decode()
     words = "The recipe “Answers: prompt, answer, model” would read them so: check it."
