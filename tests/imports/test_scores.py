@@ -105,6 +105,15 @@ def test_numbers_that_become_classes_without_an_order_are_said_to_be(
     assert (sentence in capsys.readouterr().err) is said
 
 
+def test_numbers_with_an_order_are_in_the_order_of_numbers(tmp_path):
+    path = tmp_path / "ages.csv"
+    path.write_text("prompt,answer,annotator,years\np,a,x,35\np,a,y,4.5\np,a,z,120\n")
+    mapped = (*READ, "--map=answers.age=years", "--level", "ordinal", "--study", "ages")
+    call_command("import_data", str(path), *mapped)
+    (question,) = Study.objects.get(slug="ages").tasks.get().config["questions"]
+    assert [each["name"] for each in question["classes"]] == ["4.5", "35", "120"]
+
+
 def test_classes_other_than_those_of_the_task_are_refused(bring):
     bring(SAFE, *SAFE_READ, "--study", "tea")
     with pytest.raises(CommandError, match=r"has other classes \(Yes, Unsure, No\)"):

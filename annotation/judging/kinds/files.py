@@ -517,6 +517,8 @@ def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
         return question | {"type": "rating", "points": max(2, *map(int, values))}
     if classes or (len(values) <= CLASSES_LIMIT and max(map(len, values)) <= NAME_LIMIT):
         ordinal = file.level == "ordinal"
+        if not classes and ordinal and all(map(_NUMBER.fullmatch, values)):
+            classes = tuple(sorted(values, key=float))
         return question | {"type": "label", "classes": list(classes or values), "ordinal": ordinal}
     if all(map(_NUMBER.fullmatch, values)):
         sentence = _(
