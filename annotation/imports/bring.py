@@ -334,6 +334,20 @@ def unsupported() -> DomainError:
 ROWS = 5
 
 
+def takes(study: Study, begin: Beginning, mapping: Mapping, task: str) -> bool:
+    """Whether the first rows of ``begin``, with their votes, fit the study's ``task``."""
+    with transaction.atomic():
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '1s'")
+            rows = islice(of_depth(iter(begin.rows), mapping.depth), ROWS)
+            return store.store(study, rows, mapping, task=task).counts["votes"] > 0
+        except (DomainError, OperationalError):
+            return False
+        finally:
+            transaction.set_rollback(True)
+
+
 def judging_page(
     study: Study, begin: Beginning, options: dict[str, Any], show: Callable
 ) -> HttpResponse:

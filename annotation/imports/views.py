@@ -95,12 +95,13 @@ class MappingForm(
         sample: list[dict],
         mapping: Mapping | None,
         row: DataImport,
+        fitting: str = "",
     ) -> None:
         # Whoever has tasks looks at a batch before it is opened.
         tasks = task_names(row.study)
         later = bool(tasks) and not (mapping and mapping.votes)
         initial = {"skip_faults": row.skip_faults, "repeats": row.repeats, "allow": row.allow}
-        initial |= _chosen(row, tasks) if row.mapping else {"task": LATER if later else ""}
+        initial |= _chosen(row, tasks) if row.mapping else {"task": LATER if later else fitting}
         super().__init__(data, initial=initial)
         offered = [name for name in WIDER if name in {*row.wider, *row.allow}]
         if not offered:
@@ -402,7 +403,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     records = begin.records()
     action = request.POST.get("action", "")
     data = request.POST if action in ("import", "preview") else None
-    form, mapping, words = _form(data, row, recipe, records)
+    form, mapping, words = _form(data, row, recipe, begin)
     known = row.provenance or recipes.provenance_of(recipe)
     asked = ProvenanceForm(data, initial=known)
     valid = form.is_bound and form.is_valid() and asked.is_valid()
@@ -431,12 +432,18 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
 
 
 def _form(
-    data: QueryDict | None, row: DataImport, recipe: str, records: list[dict]
+    data: QueryDict | None, row: DataImport, recipe: str, begin: Beginning
 ) -> tuple[MappingForm, Mapping | None, str]:
     """The form, the mapping that it begins with, and a sentence about it."""
+    records = begin.records()
     mapping, words = _mapping(row, recipe, records)
     shown = mapping and bring.classed(mapping, records)
-    return MappingForm(data, records, shown, row), mapping, words
+    own = task_names(row.study) if data is None else []
+    wanted = shown if shown and shown.votes else None
+    fits = (
+        f"{OPEN}{name}" for name in own if wanted and bring.takes(row.study, begin, wanted, name)
+    )
+    return MappingForm(data, records, shown, row, next(fits, "")), mapping, words
 
 
 @study_page(policies.data_import.may_manage, "POST")
@@ -450,7 +457,7 @@ def preview(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
         return redirect("import", study.slug, pk)
     begin = Beginning.read(row.sample)
     recipe = request.POST.get("recipe") or ""
-    form, _mapping, _words = _form(request.POST, row, recipe, begin.records())
+    form, _mapping, _words = _form(request.POST, row, recipe, begin)
     if form.is_valid():
         try:
             shown = framed(request, study)

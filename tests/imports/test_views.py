@@ -82,6 +82,17 @@ def test_the_page_says_how_many_items_are_new(carol, tea):
     assert words in carol.get(address).content.decode()
 
 
+def test_votes_go_to_the_studys_own_task_where_they_fit_it(carol, cast, tea):
+    cast.open(tea, items=1, options=2)
+    name = tea.tasks.get().name
+    chosen = f'<option value="open:{name}" selected>'
+    votes = b"prompt,answer_a,answer_b,winner,rater\nWhy?,x,y,B,ann\n"
+    assert chosen in carol.get(send(carol, votes).url).content.decode()
+    assert not tea.queries.filter(text="Why?").exists()
+    scores = b"prompt,answer,rater,helpful\nWhy?,x,ann,4\n"
+    assert chosen not in carol.get(send(carol, scores).url).content.decode()
+
+
 def test_columns_of_unclear_names_are_shown_as_the_first_recipe_that_fits_reads_them(carol):
     page = carol.get(send(carol, b"item_id,text,group\ni1,Boil water.,1\n").url).content.decode()
     words = "The recipe “Answers: prompt, answer, model” would read them so: check it."
