@@ -7,7 +7,7 @@ correlation of ±d with ±1 is Σd / √(N·Σd²), and tau-b is that of the dou
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -27,6 +27,7 @@ from annotation.agreement.statistics.coefficient import (
     with_resamples,
 )
 from annotation.agreement.statistics.kappas import patterns_of
+from annotation.agreement.statistics.prediction_powered import Votes, mean
 from annotation.agreement.statistics.tiers import TIERS
 from annotation.agreement.summary import Figure
 from annotation.agreement.wording import tier_name, translated
@@ -326,31 +327,34 @@ class Compared:
 def compared(study: Study, task: str) -> list[Compared]:
     """Each key of the task's items with the votes, their majority and every model.
 
-    A majority is one label with more votes than any other; items without one are not counted.
+    A majority is one label with more votes than any other; items without one are not counted. Once
+    people judged some items, models are compared on these alone.
     """
     rows = Item.objects.work().filter(study=study, batch__task__name=task).exclude(keys={})
     keys = dict(rows.values_list("pk", "keys"))
     if not keys:
         return []
-    labels: dict[UUID, list[str]] = defaultdict(list)
+    labels: dict[UUID, list[tuple[int, str]]] = defaultdict(list)
     newest = study.tasks.filter(name=task).order_by("-version").first()
     primary = next(iter(counting.measures_of(newest)), None) if newest else None
     if newest and primary and primary.level != "ranks":
         votes = read(newest, primary, only=keys)
         ids = dict(study.items.filter(pk__in=keys).values_list("position", "pk"))
         # Of what is about single answers an item has no one label.
-        for item, option, label in zip(votes.item, votes.option, votes.label, strict=True):
+        rows_of = zip(votes.item, votes.option, votes.rater, votes.label, strict=True)
+        for item, option, rater, label in rows_of:
             if not option:
-                labels[ids[item]].append(votes.labels[label])
+                labels[ids[item]].append((rater, votes.labels[label]))
     by_source = {
         VOTES: dict(labels),
-        MAJORITY: {item: _leading(row) for item, row in labels.items()},
+        MAJORITY: {item: _leading([label for _who, label in row]) for item, row in labels.items()},
     }
     # Of models what people are asked first, too: another question has labels of its own.
     said = rows.filter(verdicts__question=primary.name if primary else "", verdicts__option=None)
     named = said.values_list("pk", "verdicts__model", "verdicts__label")
     for item, model, label in named.order_by("verdicts__model"):
-        by_source.setdefault(model, {})[item] = [label]
+        if not labels or item in labels:
+            by_source.setdefault(model, {})[item] = [(0, label)]
     names = dict.fromkeys(name for row in keys.values() for name in row)
     return [
         made
@@ -360,21 +364,28 @@ def compared(study: Study, task: str) -> list[Compared]:
     ]
 
 
-def _leading(labels: list[str]) -> list[str]:
+def _leading(labels: list[str]) -> list[tuple[int, str]]:
     """The label with the most votes; none where several have as many."""
     first, *others = Counter(labels).most_common(2)
-    return [] if others and others[0][1] == first[1] else [first[0]]
+    return [] if others and others[0][1] == first[1] else [(0, first[0])]
 
 
 def _share(key: str, who: str, keys: dict, by_source: dict) -> Compared:
-    pairs: Iterable = (
-        (label, keys[item][key])
-        for item, labels in by_source.items()
+    """With Wilson's interval; that of single votes knows which share an item or a rater."""
+    said = [
+        (place, rater, str(label) == str(keys[item][key]))
+        for place, (item, labels) in enumerate(by_source.items())
         if key in keys[item]
-        for label in labels
-    )
-    right = [str(label) == str(truth) for label, truth in pairs]
-    return Compared(key, who, wilson(sum(right), len(right)), len(right))
+        for rater, label in labels
+    ]
+    item, rater, right = np.array(said, dtype=int).reshape(-1, 3).T
+    if who == VOTES:
+        # Each judgment counts alike: an item as often as it was judged.
+        often = np.maximum(np.bincount(item, minlength=len(by_source)), 1)
+        nothing = np.full(len(by_source), np.nan)
+        cast = Votes(item, rater, right.astype(float), nothing, 1 / often)
+        return Compared(key, who, mean(cast, low=0.0, high=1.0).people, len(said))
+    return Compared(key, who, wilson(int(right.sum()), len(said)), len(said))
 
 
 def rating_figures(ratings: Rated) -> list[Figure]:

@@ -11,6 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.agreement.scoring import compared
+from annotation.agreement.statistics.coefficient import ONE_ITEM
 from annotation.candidates.models import Candidate
 from annotation.evaluation.models import Verdict
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
@@ -724,6 +725,11 @@ def test_keys_are_stored_with_the_item_and_shown_to_nobody(bring, cast):
     Verdict.objects.create(item=Item.objects.get(external_id="i2"), model="judge", label="2")
     rows = {(row.key, row.who): (row.right.value, row.n) for row in compared(study, "selection")}
     assert rows["gold", "judge"] == (1.0, 1)
+    # Of an item that nobody judged a model's answer is beside nobody's.
+    Slot.objects.filter(item__external_id="i2").update(status="void")
+    rows = {row.who: row for row in compared(study, "selection") if row.key == "gold"}
+    assert {who: row.n for who, row in rows.items()} == {"votes": 3, "majority": 1}
+    assert rows["votes"].right.reason == ONE_ITEM
 
 
 @pytest.mark.parametrize("columns", [("instruction", "input"), ("input", "instruction")])
