@@ -48,9 +48,13 @@ def _given(node):
     if isinstance(node, ast.Dict):
         for key, value in zip(node.keys, node.values, strict=True):
             if isinstance(key, ast.Constant) and key.value in ("note", "reason"):
-                yield from (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+                yield from _either(value)
     if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("reason", "note"):
-        yield node.value
+        yield from _either(node.value)
+
+
+def _either(value):
+    return (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
 
 
 @pytest.mark.parametrize("module", PURE)
@@ -65,7 +69,8 @@ def test_every_sentence_of_a_pure_module_is_marked(module):
 
 def test_the_scan_finds_the_sentences_it_looks_for():
     assert "no item has two votes" in set(sentences("statistics.kappas"))
-    assert "7 items are too few to check" in set(sentences("statistics.tiers"))
+    few = {"1 item is too few to check", "7 items are too few to check"}
+    assert few <= set(sentences("statistics.tiers"))
     assert "7 votes an item need 7 raters or more" in set(sentences("statistics.sample_size"))
 
 

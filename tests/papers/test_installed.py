@@ -108,7 +108,7 @@ def test_its_layout_is_offered_and_proposed_by_the_page_the_api_and_the_command(
     ranked, _data, client, tmp_path, capsys
 ):
     page = client.get("/studies/medals/releases/").content.decode()
-    assert '<option value="podium" selected>podium</option>' in page
+    assert '<option value="podium" selected>podium: in the form of its paper</option>' in page
     assert "“podium”: JSON Lines" in page
     assert ReleaseBody(data={"layout": "podium"}).is_valid()
     call_command("release", "medals", "--layout", "podium", "--out", str(tmp_path / "out"))

@@ -79,7 +79,7 @@ def test_adjudication_lists_ties_first_and_no_item_on_which_all_agree(asked, tea
     assert truths == [{"polite": "Yes"}, {"polite": "Yes"}, None]
 
 
-def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, carol):
+def test_three_votes_have_no_tier_yet_and_the_page_tells_of_none(asked, tea, carol):
     asked(CLEAR, LED, SPLIT)
     result = recompute.recompute(tea, "own")
     assert set(ItemTier.objects.values_list("tier", "winner", "votes")) == {("pending", None, 3)}
@@ -88,8 +88,8 @@ def test_three_votes_have_no_tier_yet_and_the_page_says_so(asked, tea, carol):
     assert everyone["symmetric_kappa"]["value"] == pytest.approx(1 / 6)
     assert result.agreement["criteria"]["polite"]["level"] == "ordinal"
     page = carol.get(reverse("results", args=["tea", "own"])).content.decode()
-    assert "Stop early" in page
-    assert "rule kappa-bands, version 1" in page
+    assert "Stop early" not in page
+    assert "rule kappa-bands" not in page
     assert "?pilot=own" in page
     listed = carol.get(reverse("results", args=["tea", "own"]) + "?tier=pending").content.decode()
     assert "Yes: 2" in listed
