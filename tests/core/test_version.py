@@ -24,5 +24,7 @@ def test_a_page_shows_the_version(client, db):
 @pytest.mark.parametrize("word", ["version", "--version"])
 def test_the_command_line_says_the_products_version_and_not_djangos(word, monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["attune", word])
+    # Of the process that runs the tests: less often collected, the memory of others would differ.
+    monkeypatch.setattr("gc.set_threshold", lambda *_counts: None)
     main()
     assert capsys.readouterr().out == f"Attune {settings.VERSION}\n"
