@@ -95,11 +95,11 @@ def draw(study: Study, wanted: Round, by: User | None = None) -> Draw:
     seed = hashlib.sha256(f"{study.slug}/{task}/{number}".encode()).digest()
     drawn = waiting & (np.random.default_rng(list(seed)).random(len(pool)) < now)
     before = np.array([item.chance for item in pool], dtype=float)
+    chosen = [item for item, each in zip(pool, drawn, strict=True) if each]
+    slots = ask_for_more(chosen, wanted.panel)
     for item, chance in zip(pool, powered.drawn_until(before, now), strict=True):
         item.chance = float(chance)
     Item.objects.bulk_update(pool, ["chance"], batch_size=2000)
-    chosen = [item for item, each in zip(pool, drawn, strict=True) if each]
-    slots = ask_for_more(chosen, wanted.panel)
     study.draws.filter(task=task, ended_at=None).update(ended_at=Now())
     audit.record(by, "items.draw", study, task=task, rule=rule, items=len(chosen))
     return Draw.objects.create(

@@ -16,7 +16,7 @@ from annotation.evaluation import draws
 from annotation.evaluation.estimates import Quantity, estimates
 from annotation.evaluation.forms import DrawForm
 from annotation.evaluation.models import Draw, Verdict
-from annotation.judging.batches.open import open_batch
+from annotation.judging.batches.open import ask_for_more, open_batch
 from annotation.judging.models import Item, Slot
 from annotation.judging.work import queue, submit
 from tests.datasets.conftest import (
@@ -150,6 +150,18 @@ def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, cast):
                      Item.objects.filter(done=2, position__gt=30).count())  # fmt: skip
     # Votes on the second half count twice.
     assert share.people.value == pytest.approx(first / (first + 2 * second))
+
+
+def test_an_item_that_is_asked_for_by_hand_is_there_for_certain(pool, cast):
+    ask_for_more(list(Item.objects.order_by("position")[:2]), 2)
+    assert chances()[:3] == [1, 1, 0]
+    judge_all(
+        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
+    )
+    assert estimates(pool, "better")["quantities"][0].people.value == pytest.approx(0.5)
+    draws.draw(pool, draws.Round("better", votes=40))
+    assert chances()[:2] == [1, 1]
+    assert 0 < min(chances()[2:]) < 1
 
 
 def test_rounds_follow_by_themselves_until_the_intervals_are_narrow(pool, cast):

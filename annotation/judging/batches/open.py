@@ -389,7 +389,8 @@ def _persona(row: dict) -> int | None:
 def ask_for_more(items: list[Item], overlap: int) -> int:
     """Open slots of ``items`` up to ``overlap`` judgments each; how many slots those are.
 
-    They are handed out before new items. The caller holds the items' lock.
+    They are handed out before new items. An item that waited to be drawn is there for certain then.
+    The caller holds the items' lock.
     """
     rows = Item.objects.filter(sql.among("pk", [item.pk for item in items]))
     owners = dict(rows.values_list("pk", "query__owner"))
@@ -408,8 +409,10 @@ def ask_for_more(items: list[Item], overlap: int) -> int:
         for n in range(1, overlap - item.overlap + 1)
     ]
     for item in items:
+        if item.chance is not None and not item.overlap:
+            item.chance = 1.0
         item.overlap = max(item.overlap, overlap)
-    Item.objects.bulk_update(items, ["overlap"], batch_size=1000)
+    Item.objects.bulk_update(items, ["overlap", "chance"], batch_size=1000)
     Slot.objects.bulk_create(slots, batch_size=5000)
     return len(slots)
 
