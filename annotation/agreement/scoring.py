@@ -347,12 +347,13 @@ def compared(study: Study, task: str) -> list[Compared]:
                 labels[ids[item]].append((rater, votes.labels[label]))
     by_source = {
         VOTES: dict(labels),
-        MAJORITY: {item: _leading([label for _who, label in row]) for item, row in labels.items()},
+        MAJORITY: {item: _leading([label for _id, label in row]) for item, row in labels.items()},
     }
     # Of models what people are asked first, too: another question has labels of its own.
-    said = rows.filter(verdicts__question=primary.name if primary else "", verdicts__option=None)
-    named = said.values_list("pk", "verdicts__model", "verdicts__label")
-    for item, model, label in named.order_by("verdicts__model"):
+    question = primary.name if primary else ""
+    verdicts = rows.filter(verdicts__question=question, verdicts__option=None)
+    columns = verdicts.values_list("pk", "verdicts__model", "verdicts__label")
+    for item, model, label in columns.order_by("verdicts__model"):
         if not labels or item in labels:
             by_source.setdefault(model, {})[item] = [(0, label)]
     names = dict.fromkeys(name for row in keys.values() for name in row)
@@ -372,20 +373,20 @@ def _leading(labels: list[str]) -> list[tuple[int, str]]:
 
 def _share(key: str, who: str, keys: dict, by_source: dict) -> Compared:
     """With Wilson's interval; that of single votes knows which share an item or a rater."""
-    said = [
+    answers = [
         (place, rater, str(label) == str(keys[item][key]))
         for place, (item, labels) in enumerate(by_source.items())
         if key in keys[item]
         for rater, label in labels
     ]
-    item, rater, right = np.array(said, dtype=int).reshape(-1, 3).T
+    item, rater, right = np.array(answers, dtype=int).reshape(-1, 3).T
     if who == VOTES:
         # Each judgment counts alike: an item as often as it was judged.
-        often = np.maximum(np.bincount(item, minlength=len(by_source)), 1)
-        nothing = np.full(len(by_source), np.nan)
-        cast = Votes(item, rater, right.astype(float), nothing, 1 / often)
-        return Compared(key, who, mean(cast, low=0.0, high=1.0).people, len(said))
-    return Compared(key, who, wilson(int(right.sum()), len(said)), len(said))
+        counts = np.maximum(np.bincount(item, minlength=len(by_source)), 1)
+        predicted = np.full(len(by_source), np.nan)
+        votes = Votes(item, rater, right.astype(float), predicted, 1 / counts)
+        return Compared(key, who, mean(votes, low=0.0, high=1.0).people, len(answers))
+    return Compared(key, who, wilson(int(right.sum()), len(answers)), len(answers))
 
 
 def rating_figures(ratings: Rated) -> list[Figure]:

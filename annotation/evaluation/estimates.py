@@ -83,9 +83,9 @@ class Quantity(prediction_powered.Estimate):
         of_one = n * (float(scipy.special.ndtri((1 + CONFIDENCE) / 2)) * people) ** 2
         needed: dict[str, float | None] = {}
         for name, taken in {"people": 0.0, "combined": 1 - (both / people) ** 2}.items():
-            known = taken * number / (number - n) if taken > 0 else 0.0
-            left = half_width**2 - of_one * known / number
-            items = of_one * (1 - known) / left if left > 0 else np.inf
+            explained = taken * number / (number - n) if taken > 0 else 0.0
+            left = half_width**2 - of_one * explained / number
+            items = of_one * (1 - explained) / left if left > 0 else np.inf
             needed[name] = int(np.ceil(self.votes * items / n - 1e-9)) if items <= number else None
         return needed
 
@@ -295,7 +295,7 @@ def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
 
             yield _mean(material, judge, f"share:{name}", offering, won)
         if material.options == 2 and len(strategies) > 1:
-            yield from _strengths(material, judge, sorted(strategies))
+            yield from strengths(material, judge, sorted(strategies))
     elif one.measure.level in ("ordinal", "ranks") and all(
         label.isdecimal() for label in one.measure.labels
     ):
@@ -370,18 +370,18 @@ def _quantity(
     high: float = 1.0,
     chance: np.ndarray | None = None,
 ) -> Quantity:
-    found = prediction_powered.mean(_votes(votes, predicted, chance), low=low, high=high)
-    return Quantity(**vars(found), name=name, judge=judge)
+    estimate = prediction_powered.mean(_votes(votes, predicted, chance), low=low, high=high)
+    return Quantity(**vars(estimate), name=name, judge=judge)
 
 
 def _votes(
     votes: list[tuple[int, int, float]], predicted: np.ndarray, chance: np.ndarray | None
 ) -> prediction_powered.Votes:
-    item, rater, said = np.array(votes, dtype=float).reshape(-1, 3).T
-    return prediction_powered.Votes(item.astype(int), rater.astype(int), said, predicted, chance)
+    item, rater, value = np.array(votes, dtype=float).reshape(-1, 3).T
+    return prediction_powered.Votes(item.astype(int), rater.astype(int), value, predicted, chance)
 
 
-def _strengths(material: Material, judge: str, names: list[str]) -> Iterator[Quantity]:
+def strengths(material: Material, judge: str, names: list[str]) -> Iterator[Quantity]:
     """Bradley-Terry strengths of strategies, from items that show two of them; a tie is ½, a "none"
     is left out.
     """
@@ -393,29 +393,29 @@ def _strengths(material: Material, judge: str, names: list[str]) -> Iterator[Qua
     shown = [material.origins[item] for item, _option in compared]
     first, second = (np.array([code[each[side][0]] for each in shown], int) for side in (1, 2))
     place = {unit: n for n, unit in enumerate(compared)}
-    said = [(place[unit], who, points[side_of(one, label)]) for unit, who, label in material.votes
-            if unit in place and label != NONE]  # fmt: skip
+    scores = [(place[unit], who, points[side_of(one, label)]) for unit, who, label in material.votes
+              if unit in place and label != NONE]  # fmt: skip
     predicted = np.array([
         points[side_of(one, verdicts[unit])] if verdicts.get(unit, NONE) != NONE else np.nan
         for unit in compared
     ])  # fmt: skip
-    known = ~np.isnan(predicted)
-    if not said or len(np.unique([first, second])) < len(names):
+    if not scores or len(np.unique([first, second])) < len(names):
         return
-    votes = _votes(said, predicted, material.chance(compared))
+    votes = _votes(scores, predicted, material.chance(compared))
     fit = bradley_terry.powered(first, second, votes, len(names))
-    alone = bradley_terry.bradley_terry(
-        first[known], second[known], predicted[known], len(names)
-    ).strength
+    rows = np.flatnonzero(~np.isnan(predicted))
+    pairs = first[rows], second[rows]
+    model = bradley_terry.bradley_terry(*pairs, predicted[rows], len(names)).strength
     sizes = len(np.unique(votes.item)), len(compared)
     for n, name in enumerate(names):
         people, combined = fit.people[n], fit.combined[n]
         effective = None
         if people.se and combined.se:
-            effective = len(said) * (people.se / combined.se) ** 2
-        model = None if alone is None else float(alone[n])
-        counts = len(said), int(known.sum()), effective, fit.weight, *sizes
-        yield Quantity(people, combined, model, *counts, f"strength:{name}", judge)
+            effective = len(scores) * (people.se / combined.se) ** 2
+        # A strategy that the model compared with none has no strength.
+        alone = float(model[n]) if model is not None and n in np.concatenate(pairs) else None
+        counts = len(scores), len(rows), effective, fit.weight, *sizes
+        yield Quantity(people, combined, alone, *counts, f"strength:{name}", judge)
 
 
 def _gold(
@@ -581,10 +581,10 @@ def _shares(names: list[str], wanted: Sequence[str]) -> dict[str, np.ndarray]:
 
 
 def _mean_over_people(values: np.ndarray, rater: np.ndarray) -> dict:
-    known = ~np.isnan(values)
-    if not known.any():
+    offered = ~np.isnan(values)
+    if not offered.any():
         return undefined("no items").as_json()
-    values, code = values[known], np.unique(rater[known], return_inverse=True)[1]
+    values, code = values[offered], np.unique(rater[offered], return_inverse=True)[1]
 
     def mean(weights: np.ndarray) -> float:
         return weights @ values / weights.sum()

@@ -10,7 +10,14 @@ from django.urls import reverse
 from annotation.agreement.statistics.coefficient import undefined
 from annotation.agreement.statistics.prediction_powered import confidence_sequence
 from annotation.core.errors import DomainError
-from annotation.evaluation.estimates import as_json, estimates, groups, side_of
+from annotation.evaluation.estimates import (
+    Material,
+    as_json,
+    estimates,
+    groups,
+    side_of,
+    strengths,
+)
 from annotation.evaluation.raters import Asked, import_verdicts
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.models import ItemOption, Judgment, Slot
@@ -35,6 +42,23 @@ def test_no_preference_is_a_win_for_neither_answer():
     assert [side_of(scale, label) for label in "12345"] == [1, 1, 0, 2, 2]
     choice = Asked(Measure("", "nominal", ("1", "2", "tie"), "choice"), chooses=True)
     assert [side_of(choice, label) for label in ("1", "2", "tie")] == [1, 2, 0]
+
+
+def test_a_strategy_that_the_model_compared_with_none_has_no_strength_by_it():
+    choice = Asked(Measure("", "nominal", ("1", "2"), "choice"), chooses=True)
+    pairs = [("a", "b")] * 6 + [("b", "c")] * 6
+    origins = {
+        str(n): {1: (first, "m"), 2: (second, "m")} for n, (first, second) in enumerate(pairs)
+    }
+    units = [(item, None) for item in origins]
+    votes = [(unit, 1, "12"[n % 3 == 0]) for n, unit in enumerate(units)]
+    verdicts = {"judge": {unit: "12"[n % 2] for n, unit in enumerate(units[:6])}}
+    material = Material(choice, votes, verdicts, origins, 2, units)
+    found = {each.name: each for each in strengths(material, "judge", ["a", "b", "c"])}
+    assert [found[f"strength:{name}"].model for name in "abc"] == [
+        pytest.approx(0), pytest.approx(0), None
+    ]  # fmt: skip
+    assert found["strength:a"].people.value > found["strength:c"].people.value
 
 
 def test_models_agree_with_people_so_often_by_tier(mix, tmp_path):

@@ -118,11 +118,12 @@ def powered(first: np.ndarray, second: np.ndarray, votes: Votes, models: int) ->
         Σ ω_i s_i(Y_i) + b (Σ_M s_i(f_i) / M − Σ ω_i s_i(f_i)) = 0
 
     One b makes the sum of the strengths' variances between items least. What raters' own levels
-    add is found from the linearised votes of each strength. Where a variance is not below people's
-    by more than rounding, or no maximum is finite, b is 0.
+    add is computed from the linearised votes of each strength. Where that sum is no less than
+    people's, one interval would be wider than theirs by more than WIDER, or no maximum is finite, b
+    is 0.
     """
     sample, predicted = Sample.of(votes), filled(votes.predicted)
-    n, number = len(sample.judged), len(first)
+    n, number = len(sample.items), len(first)
     pairs = first, second, models
     whole = _fitted(pairs, sample, predicted, 0.0) if n > 1 else None
     if whole is None:
@@ -133,7 +134,7 @@ def powered(first: np.ndarray, second: np.ndarray, votes: Votes, models: int) ->
     variance = n / (n - 1) * (whole.alone**2).sum(axis=0)
     people = _strengths(whole, variance, raters, n)
     alone = Powered(people, people, 0.0)
-    largest = float(sample.share.max())
+    largest = float(sample.weights.max())
     most = largest / max(largest - 1 / number, 1e-12)
     slope = least_variance(whole.alone, whole.difference, most)
     both = None if whole.regularised or n < 3 else _fitted(pairs, sample, predicted, slope)
@@ -164,16 +165,15 @@ def _fitted(
 ) -> _Fit | None:
     """The strengths at one b; None where no maximum is finite."""
     first, second, models = pairs
-    n, number = len(sample.judged), len(first)
+    n, number = len(sample.items), len(first)
     # As many votes as items were judged: Newton's steps are measured on that scale.
-    people = np.zeros(number)
-    people[sample.judged] = n * sample.share
-    own = np.zeros(number)
-    own[sample.judged] = sample.own
+    people, means = np.zeros(number), np.zeros(number)
+    people[sample.items] = n * sample.weights
+    means[sample.items] = sample.means
     model = slope * (n / number - people)
     cell, shape = first.astype(np.intp) * models + second, (models, models)
     votes = np.bincount(cell, weights=people + model, minlength=models**2).reshape(shape)
-    score = people * own + model * predicted
+    score = people * means + model * predicted
     wins = np.bincount(cell, weights=score, minlength=models**2).reshape(shape)
     regularised = not _connected(votes, wins)
     theta, _delta, converged = _newton(votes, wins, regularised, False)
@@ -184,10 +184,9 @@ def _fitted(
     direction = n * (inverse[first] - inverse[second])
     direction -= direction.mean(axis=1, keepdims=True)
     expected = table[first, second]
-    judged = sample.judged
     alone, difference = influences(
         sample,
-        direction[judged] * (sample.own - expected[judged])[:, None],
+        direction[sample.items] * (sample.means - expected[sample.items])[:, None],
         direction * (predicted - expected)[:, None],
     )
     return _Fit(theta - theta.mean(), expected, direction, alone, difference, regularised)
@@ -197,9 +196,10 @@ def _strengths(
     fit: _Fit, variance: np.ndarray, raters: list[tuple[float, int]], n: int
 ) -> list[Coefficient]:
     rows = zip(fit.strength.tolist(), variance.tolist(), raters, strict=True)
-    found = [interval(value, items, common, n, people) for value, items, (common, people) in rows]
     reason = REGULARISED if fit.regularised else None
-    return [replace(each, reason=each.reason or reason) for each in found]
+    strengths = [interval(value, items, common, n, people)
+                 for value, items, (common, people) in rows]  # fmt: skip
+    return [replace(each, reason=each.reason or reason) for each in strengths]
 
 
 def _connected(votes: np.ndarray, wins: np.ndarray) -> bool:

@@ -81,60 +81,63 @@ def mean(votes: Votes, *, low: float = -np.inf, high: float = np.inf) -> Estimat
     quantile of its own degrees of freedom, which holds with few raters too (Graybill and Wang
     1980). Where the variance is no less than people's, λ is 0.
     """
-    predicted, known = filled(votes.predicted), ~np.isnan(votes.predicted)
-    forecast = float(votes.predicted[known].mean()) if known.any() else None
+    predicted, missing = filled(votes.predicted), np.isnan(votes.predicted)
+    model = None if missing.all() else float(votes.predicted[~missing].mean())
     sample = Sample.of(votes)
-    n, cast = len(sample.judged), len(votes.value)
+    n, number = len(sample.items), len(votes.value)
 
-    def alone(people: Coefficient, effective: float | None = None) -> Estimate:
-        sizes = n, len(predicted)
-        return Estimate(people, people, forecast, cast, int(known.sum()), effective, 0.0, *sizes)
+    def people_alone(people: Coefficient, effective: float | None = None) -> Estimate:
+        sizes = {"votes": number, "predicted": int((~missing).sum()), "judged": n}
+        return Estimate(people, people, model, effective=effective, weight=0.0,
+                        items=len(predicted), **sizes)  # fmt: skip
 
     if n < 2:
-        only = Coefficient(float(sample.own[0]), reason=ONE_ITEM) if n else undefined(NO_VOTES)
-        return alone(only)
-    value = float(sample.share @ sample.own)
+        reason = Coefficient(float(sample.means[0]), reason=ONE_ITEM) if n else undefined(NO_VOTES)
+        return people_alone(reason)
+    value = float(sample.weights @ sample.means)
     common, raters = of_raters(sample, votes.rater, votes.value, value)
-    own, difference = influences(sample, sample.own, predicted)
-    between = n / (n - 1) * float((own**2).sum())
-    if between + common <= TINY:
-        return alone(_alike(value, 1 / float((sample.share**2).sum()), low, high))
-    people = interval(value, between, common, n, raters, (low, high))
+    alone, difference = influences(sample, sample.means, predicted)
+    variance = n / (n - 1) * float((alone**2).sum())
+    if variance + common <= TINY:
+        return people_alone(_alike(value, 1 / float((sample.weights**2).sum()), low, high))
+    people = interval(value, variance, common, n, raters, (low, high))
     most = len(predicted) / max(len(predicted) - n, 1e-12)
-    slope = least_variance(own, difference, most) if n > 2 else 0.0
-    rest = n / (n - 2) * float(((own - slope * difference) ** 2).sum()) if slope else between
-    if rest >= between:
-        return alone(people, float(cast))
-    corrected = value + slope * float(predicted.mean() - sample.share @ predicted[sample.judged])
-    combined = interval(corrected, rest, common, n, raters, (low, high))
-    effective = cast * (between + common) / (rest + common)
+    slope = least_variance(alone, difference, most) if n > 2 else 0.0
+    residual = variance
+    if slope:
+        residual = n / (n - 2) * float(((alone - slope * difference) ** 2).sum())
+    if residual >= variance:
+        return people_alone(people, float(number))
+    corrected = value + slope * float(predicted.mean() - sample.weights @ predicted[sample.items])
+    combined = interval(corrected, residual, common, n, raters, (low, high))
+    effective = number * (variance + common) / (residual + common)
     weight = slope * (1 - n / len(predicted))
-    return replace(alone(people, effective), combined=combined, weight=weight)
+    return replace(people_alone(people, effective), combined=combined, weight=weight)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The items that people voted on: their codes ``judged``, the mean ``own`` of each one's votes
-    and its ``share`` (ω, sum 1); ``place`` is each vote's row among them.
+    """The items that people voted on: their codes ``items``, the ``means`` of their votes and their
+    ``weights`` (ω, sum 1); ``row`` is each vote's row among them.
     """
 
-    judged: np.ndarray
-    place: np.ndarray
-    own: np.ndarray
-    share: np.ndarray
+    items: np.ndarray
+    row: np.ndarray
+    means: np.ndarray
+    weights: np.ndarray
 
     @classmethod
     def of(cls, votes: Votes) -> "Sample":
-        judged, place, counts = np.unique(votes.item, return_inverse=True, return_counts=True)
-        share = np.ones(len(judged)) if votes.chance is None else 1 / votes.chance[judged]
-        own = np.bincount(place, weights=votes.value) / counts
-        return cls(judged, place, own, share / share.sum())
+        items, row, counts = np.unique(votes.item, return_inverse=True, return_counts=True)
+        weights = np.ones(len(items)) if votes.chance is None else 1 / votes.chance[items]
+        means = np.bincount(row, weights=votes.value) / counts
+        return cls(items, row, means, weights / weights.sum())
 
 
 def filled(predicted: np.ndarray) -> np.ndarray:
     """Predictions with the mean of the others where there is none, 0 where there are no others."""
-    known = ~np.isnan(predicted)
-    return np.where(known, predicted, predicted[known].mean() if known.any() else 0.0)
+    missing = np.isnan(predicted)
+    return np.where(missing, 0.0 if missing.all() else np.nanmean(predicted), predicted)
 
 
 def influences(
@@ -147,10 +150,10 @@ def influences(
     """
     alone, difference = np.zeros_like(predicted), (predicted.mean(axis=0) - predicted)
     difference /= len(predicted)
-    share = sample.share.reshape(-1, *[1] * (predicted.ndim - 1))
-    seen = predicted[sample.judged]
-    alone[sample.judged] = share * (value - sample.share @ value)
-    difference[sample.judged] += share * (seen - sample.share @ seen)
+    weights = sample.weights.reshape(-1, *[1] * (predicted.ndim - 1))
+    forecast = predicted[sample.items]
+    alone[sample.items] = weights * (value - sample.weights @ value)
+    difference[sample.items] += weights * (forecast - sample.weights @ forecast)
     return alone, difference
 
 
@@ -174,22 +177,22 @@ def of_raters(
     items of several votes the raters' sums themselves are compared (Liang and Zeger 1986).
     ``centre`` is the mean of ``value``.
     """
-    place, size = sample.place, np.bincount(sample.place)
-    share = (sample.share / size)[place]
+    place, size = sample.row, np.bincount(sample.row)
+    share = (sample.weights / size)[place]
     _raters, code, counts = np.unique(rater, return_inverse=True, return_counts=True)
     many, items = len(counts), len(size)
     if many < 2:
         return 0.0, many
     sums = np.bincount(code, weights=share)
     shared = float((sums**2).sum() - (share**2).sum()) * items / (items - 1)
-    own = value - (np.bincount(place, weights=value) / size)[place]
+    residual = value - (np.bincount(place, weights=value) / size)[place]
     cells = (1 / np.sqrt(size[place]), (place, code))
     blocks = scipy.sparse.coo_array(cells, shape=(items, many)).tocsr()
     information = scipy.sparse.diags_array(counts.astype(float)) - blocks.T @ blocks
     free, squares = len(value) - items, float((information**2).sum())
     if squares - free > 1e-9 * max(free, 1):
-        between = float((np.bincount(code, weights=own) ** 2).sum())
-        level = (between - float((own**2).sum())) / (squares - free)
+        between = float((np.bincount(code, weights=residual) ** 2).sum())
+        level = (between - float((residual**2).sum())) / (squares - free)
         return max(0.0, level) * shared, many
     within = share * (value - centre)
     together = many / (many - 1) * float((np.bincount(code, weights=within) ** 2).sum())
