@@ -56,7 +56,8 @@ CASES = {
 def estimates(case: Case, rng: np.random.Generator) -> Iterator[tuple[Coefficient, Coefficient]]:
     """Of people, and of people and model, less the true value."""
     level, noise = rng.normal(0, 1, case.items), rng.normal(0, 1, case.items)
-    seen = {"good": level + 0.4 * noise, "useless": noise, "adversarial": -level + 0.4 * noise}
+    forecasts = {"good": level + 0.4 * noise, "useless": noise, "adversarial": -level + 0.4 * noise}
+    forecast = forecasts[case.model]
     chosen, chance = np.arange(case.judged), None
     if case.weighted:
         chance = probabilities(0.3 + np.abs(level), case.judged)
@@ -72,17 +73,17 @@ def estimates(case: Case, rng: np.random.Generator) -> Iterator[tuple[Coefficien
         liked = taste[pairs[0][item], rater] - taste[pairs[1][item], rater]
         won = (better + level)[item] + liked + rng.logistic(0, 1, len(item)) > 0
         sign = {"good": 1, "useless": 0, "adversarial": -1}[case.model]
-        predicted = scipy.special.expit(sign * better + seen[case.model])
+        predicted = scipy.special.expit(sign * better + forecast)
         fit = powered(*pairs, Votes(item, rater, won.astype(float), predicted, chance), 4)
         for people, both, true in zip(fit.people, fit.combined, _true(case.level), strict=True):
             yield _less(people, true), _less(both, true)
         return
-    own = rng.normal(0, case.level, case.raters)
-    value, predicted = level[item] + own[rater] + rng.normal(0, 1, len(item)), seen[case.model]
+    leniency = rng.normal(0, case.level, case.raters)
+    value, predicted = level[item] + leniency[rater] + rng.normal(0, 1, len(item)), forecast
     if case.values == "shares":
         value, predicted = (value > 0).astype(float) - 0.5, 1 / (1 + np.exp(-2 * predicted))
-    found = mean(Votes(item, rater, value, predicted, chance))
-    yield found.people, found.combined
+    estimate = mean(Votes(item, rater, value, predicted, chance))
+    yield estimate.people, estimate.combined
 
 
 def _true(level: float) -> np.ndarray:
@@ -96,22 +97,23 @@ def _true(level: float) -> np.ndarray:
     return fitted
 
 
-def _less(found: Coefficient, true: float) -> Coefficient:
-    if found.value is None or found.low is None or found.high is None:
-        return found
-    return Coefficient(found.value - true, found.se, found.low - true, found.high - true)
+def _less(strength: Coefficient, true: float) -> Coefficient:
+    if strength.value is None or strength.low is None or strength.high is None:
+        return strength
+    value, low, high = (each - true for each in (strength.value, strength.low, strength.high))
+    return Coefficient(value, strength.se, low, high)
 
 
 def coverage(name: str, repetitions: int = REPETITIONS) -> tuple[float, float, float]:
     """Shares of intervals with the true value, people's and both; mean ratio of their widths."""
     case, rng = CASES[name], np.random.default_rng(1)
     people, both = np.array([
-        [(each.low, each.high) for each in found]
-        for _repetition in range(repetitions) for found in estimates(case, rng)
+        [(each.low, each.high) for each in pair]
+        for _repetition in range(repetitions) for pair in estimates(case, rng)
     ], dtype=float).transpose(1, 2, 0)  # fmt: skip
-    held = [((low <= 0) & (high >= 0)).mean() for low, high in (people, both)]
+    shares = [((low <= 0) & (high >= 0)).mean() for low, high in (people, both)]
     ratio = np.nanmean((both[1] - both[0]) / (people[1] - people[0]))
-    return float(held[0]), float(held[1]), float(ratio)
+    return float(shares[0]), float(shares[1]), float(ratio)
 
 
 def main() -> int:

@@ -28,6 +28,7 @@ from annotation.agreement.statistics.coefficient import Coefficient
 from annotation.agreement.statistics.prediction_powered import (
     Votes,
     drawn_until,
+    filled,
     learned_spread,
     mean,
     probabilities,
@@ -47,14 +48,14 @@ class Group:
     """The votes on one system or topic: item and rater codes and values from 0 to 1.
 
     ``reference`` is what the mean is compared with; in a comparison of systems there is none, and
-    ``first`` and ``second`` are the codes of the systems that each item shows. ``given`` are
-    predictions of the items, NaN where there is none.
+    ``first`` and ``second`` are the codes of the systems that each item shows. ``predicted`` are
+    a judge's predictions of the items, NaN where there is none.
     """
 
     item: np.ndarray
     rater: np.ndarray
     value: np.ndarray
-    given: np.ndarray
+    predicted: np.ndarray
     reference: float = np.nan
     first: np.ndarray | None = None
     second: np.ndarray | None = None
@@ -75,8 +76,8 @@ class Group:
     def estimated(self, votes: Votes) -> tuple[list[Coefficient], list[Coefficient]]:
         """The mean, or each system's strength: of people, and of people and judge."""
         if self.first is None or self.second is None:
-            found = mean(votes, low=0, high=1)
-            return [found.people], [found.combined]
+            estimate = mean(votes, low=0, high=1)
+            return [estimate.people], [estimate.combined]
         fit = powered(self.first, self.second, votes, self.systems)
         return fit.people, fit.combined
 
@@ -86,17 +87,17 @@ class Group:
         if self.first is not None:
             same = [(a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in combinations(values, 2)]
             return float(np.mean(same))
-        (full,), (found,) = whole, part
+        (full,), (replayed,) = whole, part
         if full.low > self.reference:
-            return float(found.low > self.reference)
-        return float(found.high < self.reference) if full.high < self.reference else np.nan
+            return float(replayed.low > self.reference)
+        return float(replayed.high < self.reference) if full.high < self.reference else np.nan
 
 
 def drawn(
     group: Group, judge: str, votes: int, rule: str, rng: np.random.Generator
 ) -> list[Coefficient]:
     """The estimates from about so many of the group's votes."""
-    means, predicted = group.means, group.given
+    means, predicted = group.means, group.predicted
     if judge != GIVEN:
         predicted, strength = np.full(len(means), np.nan), JUDGES[judge]
         if strength:
@@ -109,9 +110,9 @@ def drawn(
     shuffled = rng.permutation(len(group.item))
     order = shuffled[np.argsort(group.item[shuffled], kind="stable")]
     first = np.searchsorted(group.item[order], group.item[order])
-    kept = order[chosen[group.item[order]] & (np.arange(len(order)) - first < panel)]
-    cast = Votes(group.item[kept], group.rater[kept], group.value[kept], predicted, chance)
-    return group.estimated(cast)[1]
+    rows = order[chosen[group.item[order]] & (np.arange(len(order)) - first < panel)]
+    votes_cast = Votes(group.item[rows], group.rater[rows], group.value[rows], predicted, chance)
+    return group.estimated(votes_cast)[1]
 
 
 def _chosen(
@@ -126,15 +127,15 @@ def _chosen(
     spread = _closeness if rule == "close" else _doubt
     before = probabilities(spread(group, predicted, np.zeros(0, int)), items / 2)
     chosen = rng.random(len(means)) < before
-    found = spread(group, predicted, np.flatnonzero(chosen))
-    now = probabilities(found, (items / 2) / max(1 - before.mean(), 1e-9))
+    second = spread(group, predicted, np.flatnonzero(chosen))
+    now = probabilities(second, (items / 2) / max(1 - before.mean(), 1e-9))
     return chosen | (rng.random(len(means)) < now), drawn_until(before, now)
 
 
 def _doubt(group: Group, predicted: np.ndarray, judged: np.ndarray) -> np.ndarray:
-    seen = np.where(np.isnan(predicted), np.nanmean(predicted), predicted)
-    residual = group.means[judged] - seen[judged]
-    return learned_spread(np.sqrt(seen * (1 - seen)), residual, judged)
+    forecast = filled(predicted)
+    residual = group.means[judged] - forecast[judged]
+    return learned_spread(np.sqrt(forecast * (1 - forecast)), residual, judged)
 
 
 def _closeness(group: Group, _predicted: np.ndarray, judged: np.ndarray) -> np.ndarray:
@@ -158,9 +159,9 @@ def replay(groups: dict[str, Group], seeds: int = SEEDS) -> Iterator[tuple[str, 
         name: g.estimated(Votes(g.item, g.rater, g.value, np.full(len(g.means), np.nan)))[0]
         for name, g in groups.items()
     }
-    given = any((~np.isnan(g.given)).any() for g in groups.values())
+    judged = any((~np.isnan(g.predicted)).any() for g in groups.values())
     rules = next(iter(groups.values())).rules
-    for judge in (*([GIVEN] if given else []), *JUDGES):
+    for judge in (*([GIVEN] if judged else []), *JUDGES):
         for rule in rules:
             if rule == "uncertain" and judge == "no judge":
                 continue
@@ -172,10 +173,12 @@ def replay(groups: dict[str, Group], seeds: int = SEEDS) -> Iterator[tuple[str, 
                     for _ in range(seeds) for name, g in groups.items()
                 ]  # fmt: skip
                 columns = np.array(results, dtype=float).T
-                width, held, right = (each[~np.isnan(each)].mean() if not np.isnan(each).all()
-                                      else np.nan for each in columns)  # fmt: skip
+                width, coverage, conclusions = (
+                    np.nan if np.isnan(each).all() else np.nanmean(each) for each in columns
+                )
                 widths.append(width)
-                yield judge, rule, f"{part:.0%}", f"{width:.2f}", f"{held:.3f}", f"{right:.2f}"
+                figures = f"{width:.2f}", f"{coverage:.3f}", f"{conclusions:.2f}"
+                yield judge, rule, f"{part:.0%}", *figures
             yield judge, rule, "until", _until(widths), "", ""
 
 
@@ -200,8 +203,8 @@ def _compared(
     if any(each.reason for pair in pairs for each in pair):
         return np.nan, np.nan, group.concluded(whole, part)
     widths = [(each.high - each.low) / (full.high - full.low) for full, each in pairs]
-    held = [each.low <= full.value <= each.high for full, each in pairs]
-    return float(np.mean(widths)), float(np.mean(held)), group.concluded(whole, part)
+    covered = [each.low <= full.value <= each.high for full, each in pairs]
+    return float(np.mean(widths)), float(np.mean(covered)), group.concluded(whole, part)
 
 
 def groups_of(rows: list[dict]) -> dict[str, Group]:
@@ -216,12 +219,11 @@ def _group(rows: list[dict]) -> Group:
         [row["item"] for row in rows], return_index=True, return_inverse=True
     )
     shown = [rows[place] for place in at]
-    given = np.array([float(row.get("predicted") or np.nan) for row in shown])
     common = {
         "item": item,
         "rater": np.unique([row["worker"] for row in rows], return_inverse=True)[1],
         "value": np.array([float(row["value"]) for row in rows]),
-        "given": given,
+        "predicted": np.array([float(row.get("predicted") or np.nan) for row in shown]),
     }
     if "first" not in rows[0]:
         return Group(**common, reference=float(rows[0]["reference"]))
@@ -252,21 +254,18 @@ def scored_systems(folder: Path) -> Iterator[dict]:
 
     The judge is a real one: the share of a text's words that stand in the two others.
     """
-    seen = {row["item_id"]: _overlaps(row["candidates"]) for row in _lines(folder / "items.jsonl")}
+    words = {row["item_id"]: _overlaps(row["candidates"]) for row in _lines(folder / "items.jsonl")}
     for vote in _lines(folder / "judgments.jsonl"):
         for system, rating in vote["ratings"].items():
             yield {"item": vote["item_id"], "group": system, "worker": vote["annotator"],
                    "value": rating["overall"] / 100, "reference": 0.2129,
-                   "predicted": seen[vote["item_id"]][system]}  # fmt: skip
+                   "predicted": words[vote["item_id"]][system]}  # fmt: skip
 
 
 def _overlaps(candidates: list[dict]) -> dict[str, float]:
     words = {each["id"]: set(each["text"].lower().split()) for each in candidates}
-    return {
-        name: len(own & set().union(*(words[other] for other in words if other != name)))
-        / max(len(own), 1)
-        for name, own in words.items()
-    }
+    others = {name: set().union(*(words[each] for each in words if each != name)) for name in words}
+    return {name: len(words[name] & others[name]) / max(len(words[name]), 1) for name in words}
 
 
 def sound_fields(folder: Path) -> Iterator[dict]:
@@ -289,8 +288,8 @@ def of_release(folder: Path) -> Iterator[dict]:
         shown = items[vote["item_id"]]["candidates"]
         if len(shown) == 2 and vote["answer"] in (*shown, "tie"):
             value = 0.5 if vote["answer"] == "tie" else float(vote["answer"] == shown[0])
-            yield {"item": vote["item_id"], "worker": vote["worker"], "first": names[shown[0]],
-                   "second": names[shown[1]], "value": value}  # fmt: skip
+            yield {"item": vote["item_id"], "group": vote["task"], "worker": vote["worker"],
+                   "first": names[shown[0]], "second": names[shown[1]], "value": value}  # fmt: skip
 
 
 def unsafe(folder: Path) -> Iterator[dict]:
