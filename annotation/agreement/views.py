@@ -228,7 +228,8 @@ def open_audit(request: UserRequest, study: Study) -> HttpResponse:
 def item(request: UserRequest, study: Study, task: str, pk: UUID) -> HttpResponse:
     """One item with its votes, rulings, comments and handbacks."""
     # What only its owner judges is shown to nobody else.
-    items = cast(ItemQuerySet, _board(study, task).items).shared()
+    board = _board(study, task)
+    items = cast(ItemQuerySet, board.items).shared()
     beside = ("batch__task", "query", "attribute", "gold", "tier", "persona_version__persona")
     item = get_object_or_404(items.select_related(*beside), pk=pk)
     votes = _votes(study, item)
@@ -236,7 +237,7 @@ def item(request: UserRequest, study: Study, task: str, pk: UUID) -> HttpRespons
         "study": study,
         "task": task,
         "kind": kind_of(item.batch.task.kind),
-        "has_tiers": counting.has_tiers(item.batch.task),
+        "board": board,
         "item": item,
         "options": _options(item, votes),
         "votes": votes,

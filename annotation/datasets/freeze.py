@@ -337,10 +337,8 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
     _refuse_empty(layout, tables, tally)
     paired = layout.TIERED or bool(tally.pairs)
     manifest = _manifest(release, reading, tally, paired)
-    if rows.remarks:
-        manifest["remarks"] = rows.remarks
-    if surveyed:
-        manifest["survey"] = surveyed
+    some = {"remarks": rows.remarks, "survey": surveyed}
+    manifest |= {name: value for name, value in some.items() if value}
     if "proposals" in release.frozen:
         manifest["proposals"] = release.frozen["proposals"]
     if choices.shard_rows:

@@ -251,17 +251,23 @@ def make_gold(page) -> None:
     expect(page.locator("main")).to_contain_text("You have done every step")
 
 
+def two_pages(open_page, let_in, cast, client, recipe: str) -> tuple:
+    """An annotator's phone, an administrator's page, and the study that they made by ``recipe``."""
+    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("A"))
+    client.cookies.clear()
+    page = let_in(open_page(), cast.person("Ada", is_superuser=True))
+    study = make(page, recipe)
+    cast.member("A", study, "annotator")
+    tour_is_over(study)
+    return phone, page, study
+
+
 def test_a_study_of_own_histories_is_walked_to_what_datasets_reads(
     open_page, cast, client, let_in, fake, settings, tmp_path  # noqa: F811
 ):  # fmt: skip
     settings.DATA = tmp_path
     fake.replies = [Reply(f"Take tea {n}.") for n in range(40)]
-    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("A"))
-    client.cookies.clear()
-    page = let_in(open_page(), cast.person("Ada", is_superuser=True))
-    study = make(page, "own-history")
-    cast.member("A", study, "annotator")
-    tour_is_over(study)
+    phone, page, study = two_pages(open_page, let_in, cast, client, "own-history")
     bring_history(phone)
     ask(phone)
     page.goto("/studies/tea/candidates/")
@@ -293,12 +299,7 @@ def talk(page) -> None:
 def test_a_study_of_talks_is_walked_to_what_datasets_reads(
     open_page, cast, client, let_in, models, at_once, tmp_path  # noqa: F811
 ):  # fmt: skip
-    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("A"))
-    client.cookies.clear()
-    page = let_in(open_page(), cast.person("Ada", is_superuser=True))
-    study = make(page, "talk")
-    cast.member("A", study, "annotator")
-    tour_is_over(study)
+    phone, page, study = two_pages(open_page, let_in, cast, client, "talk")
     page.goto("/studies/tea/talk/setup/")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("People talk now")).to_be_visible()
