@@ -408,7 +408,7 @@ class Board:
         """
         if not tier and not self.kind.chooses:
             return self._disputed_orders() if self.ranked else self._disputed_units()
-        items = self._with_kappa().select_related("tier")
+        items = self._with_kappa().select_related("tier", "query", "attribute")
         if tier:
             items = items.filter(judged__gte=1, tier__tier=tier)
             return items.order_by("kappa", "-judged", "position")
@@ -432,19 +432,15 @@ class Board:
         """Rows of ``disputed`` as they stand in the table."""
         rows = list(rows)
         if not rows or isinstance(rows[0], dict):
-            items = self.study.items.filter(
-                sql.among("position", {row["position"] for row in rows})
-            )
-            ids = {at: row for at, *row in items.values_list("position", "pk", "external_id")}
-            named = (dict(zip(("item", "name"), ids[row["position"]], strict=True)) for row in rows)
+            places = sql.among("position", {row["position"] for row in rows})
+            items = self.study.items.filter(places).select_related("query", "attribute")
+            at = {item.position: item for item in items}
             return [
-                row | {"votes": self.votes_of(row)} | name
-                for row, name in zip(rows, named, strict=True)
+                row | {"votes": self.votes_of(row), "item": at[row["position"]]} for row in rows
             ]
         return [
             {
-                "item": row.pk,
-                "name": row.external_id,
+                "item": row,
                 "votes": self.votes_of(row),
                 "judged": f"{row.judged} / {row.overlap}",
                 "measure": row.kappa,

@@ -148,6 +148,13 @@ class Item(models.Model):
     def __str__(self) -> str:
         return self.external_id
 
+    @property
+    def asked(self) -> str:
+        """What it asks about: its query's last message or its attribute, "" where it has none."""
+        if self.query:
+            return self.query.asked
+        return self.attribute.text if self.attribute else ""
+
 
 def votes_for(label: str) -> Combinable:
     """How many of an item's votes are for ``label``."""

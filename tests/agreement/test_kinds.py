@@ -69,7 +69,7 @@ def board(study, task):
 
 def disputed(study, task):
     one = board(study, task)
-    return [(row["name"], row["votes"]) for row in one.lines(one.disputed())]
+    return [(row["item"].external_id, row["votes"]) for row in one.lines(one.disputed())]
 
 
 def test_every_kind_has_a_result_and_selections_and_own_questions_have_tiers(mix):

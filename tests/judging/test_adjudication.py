@@ -38,6 +38,21 @@ def test_ties_come_first_then_the_smallest_lead_and_clear_items_not_at_all(cast,
     assert clear.pk not in {one.pk for one in found}
 
 
+def test_the_list_is_headed_by_questions_with_ids_beside_them(cast, tea, login, carol):
+    cast.open(tea, items=1, overlap=3, reason="optional")
+    item = voted(cast, tea, 1, 2, 3)
+    pages = (
+        reverse("adjudicate", args=["tea"]),
+        reverse("result-item", args=["tea", item.batch.task.name, item.pk]),
+        reverse("items", args=["tea"]),
+    )
+    client = login(carol)
+    for page in map(client.get, pages):
+        text = page.content.decode()
+        assert f'<small class="id">{item.external_id}</small>' in text
+        assert text.index(item.query.text) < text.index(f'<small class="id">{item.external_id}')
+
+
 def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, carol):
     cast.open(tea, items=1, overlap=3, reason="optional")
     item = voted(cast, tea, 1, 2, 3)
