@@ -34,7 +34,7 @@ GROUPS = {
     "Read results": "agreement tiers gap estimates groups",
     "Publish": "release check_release review_release",
     "Evaluate and train models": (
-        "evaluate judge train training_pairs leaderboard interventions retrieval_study"
+        "evaluate judge train training_pairs leaderboard retrieval_study"
     ),
     "About this copy": "licences",
 }

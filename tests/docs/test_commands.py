@@ -47,7 +47,6 @@ RUN_ELSEWHERE = {
     "generate": "tests/candidates/test_writing.py",
     "propose": "tests/candidates/test_proposals.py",
     "leaderboard": "tests/evaluation",
-    "interventions": "tests/papers/personalbench/test_others.py",
     "judge_items": "tests/evaluation/test_raters.py",
     "conversations": "tests/papers/personalbench/test_conversations.py",
     "make_attributes": "tests/papers/personalbench/test_extraction.py",
