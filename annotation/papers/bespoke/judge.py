@@ -18,17 +18,15 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
-from annotation.candidates.strategies import NEAREST, NEWEST, QUESTION_ALONE, Brief, by_name
-from annotation.core.embed import embed
 from annotation.core.words import StrOrPromise
-from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
+from annotation.datasets.release_files import whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
 from annotation.evaluation.asking import Question, read_yes_no
 from annotation.evaluation.pairs import BenchmarkError, digest_of, release_of
-from annotation.evaluation.systems import Key, Writing
+from annotation.evaluation.systems import Key
 from annotation.evaluation.tables import N, Row, Table, names_of
-from annotation.papers.bespoke.layout import CRITERIA, HISTORIES
+from annotation.papers.bespoke.layout import CRITERIA
 from annotation.queries.scenarios import SHOTS
 
 LAYOUT = "bespoke"
@@ -51,22 +49,6 @@ NOTE = _(
     "feedback that says, by its own verdict, what the person's says. Intervals are over persons, "
     "95 %."
 )
-# How a system's answers may be written from a release: what of the asker's sessions it is shown.
-WRITERS: dict[str, StrOrPromise] = {
-    "none": _("the question alone"),
-    "history": _("the person's sessions"),
-    "history-nearest": _("the sessions nearest to the question"),
-    "search": _("the person's searches alone"),
-    "profile": _("a profile made from the sessions"),
-    "profile-nearest": _("a profile made from the nearest sessions"),
-    "aware": _("what of the sessions bears on the question"),
-    "aware-nearest": _("what of the nearest sessions bears on the question"),
-    "oracle": _("the need itself"),
-}
-STRATEGY = {
-    "none": QUESTION_ALONE, "history": "search-raw", "search": "search-raw",
-    "profile": "search-static", "aware": "search-aware", "oracle": "search-oracle",
-}  # fmt: skip
 # Heads of tables by the names of figures.
 SHORT = {
     "Need Alignment": "Need", "Content Depth": "Content", "Tone": "Tone",
@@ -121,7 +103,6 @@ class Judged:
     digest: str
     release: str
     layout: str = LAYOUT
-    folder: Path = Path()
 
 
 def read(folder: Path) -> Judged:
@@ -143,7 +124,7 @@ def read(folder: Path) -> Judged:
     if not tested:
         raise BenchmarkError(f"{folder} holds no response to test.")
     paths = [path for listed in files.values() for path in listed]
-    return Judged(tested, digest_of(paths), release_of(folder), folder=folder)
+    return Judged(tested, digest_of(paths), release_of(folder))
 
 
 def _files(folder: Path, name: str) -> list[Path]:
@@ -391,40 +372,6 @@ def _figures(users: list[str], judgments: list[dict], recall: list[float] | None
 def queries(judged: Judged) -> dict[tuple[str, str], str]:
     """{(user, query-id): text} of the queries that a system may answer."""
     return {(query.user, query.id): query.text for query in judged.queries}
-
-
-def writing(judged: Judged, arm: str, limit: int | None) -> Writing:
-    """A system that answers the queries from their askers' sessions, by a strategy of the paper."""
-    name, _dash, nearest = arm.partition("-")
-    strategy = by_name()[STRATEGY[name]]
-    kinds = ("search",) if arm == "search" else tuple(HISTORIES.values())
-    sessions = _sessions(judged.folder, kinds) if strategy.history else {}
-    if strategy.history and not sessions:
-        raise BenchmarkError(
-            f"{judged.folder} holds no sessions: no answer can be written from them."
-        )
-    briefs = {}
-    for query in judged.queries[:limit]:
-        texts = sessions.get(query.user, [])
-        shown = _nearest(query.text, texts) if nearest else texts[:NEWEST]
-        need = query.need if strategy.oracle else ""
-        briefs[query.user, query.id] = Brief(query.text, history=tuple(shown), need=need)
-    return Writing(strategy, briefs)
-
-
-def _sessions(folder: Path, kinds: tuple[str, ...]) -> dict[str, list[str]]:
-    """{user: texts of the sessions}, in the release's order: it has no times."""
-    sessions: dict[str, list[str]] = {}
-    for name, kind in HISTORIES.items():
-        for path in parts(folder, name, WITH_STRUCTURE) if kind in kinds else ():
-            for _number, row in whole_rows(path, f"{name}{path.suffix}", BenchmarkError):
-                sessions.setdefault(str(row.get("user")), []).append(str(row.get("history") or ""))
-    return sessions
-
-
-def _nearest(question: str, texts: list[str]) -> list[str]:
-    near = embed(texts) @ embed([question])[0]
-    return [texts[place] for place in np.argsort(-near, kind="stable")[:NEAREST]]
 
 
 def of_system(
