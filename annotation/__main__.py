@@ -33,9 +33,7 @@ GROUPS = {
     "Judge": "open_batch judge_items draw_votes",
     "Read results": "agreement tiers gap estimates groups",
     "Publish": "release check_release review_release",
-    "Evaluate and train models": (
-        "evaluate judge train training_pairs leaderboard retrieval_study"
-    ),
+    "Evaluate and train models": "evaluate judge train training_pairs leaderboard",
     "About this copy": "licences",
 }
 
