@@ -684,7 +684,7 @@ TABLE = {
     "gap": page(run.may_read, SAFE=200, POST=200, inert={"POST"}, may={"POST": run.may_start}),
     # Nobody has judged such a task there.
     "gap-json": look(run.may_read),
-    "gap-file": page(run.may_read, **_word("ending", task="none", ending="csv"), SAFE=404),
+    "gap-file": page(run.may_read, **_word("ending", task="none", ending="svg"), SAFE=404),
     "groups": page(result.may_read, **_word(task="none"), SAFE=404),
     "estimates": page(
         run.may_read,
@@ -694,7 +694,6 @@ TABLE = {
         inert={"POST"},
         may={"POST": batch.may_change},
     ),
-    "gap-units": page(run.may_read, **_word(task="none"), SAFE=404),
     "comments": form(
         judgment.may_answer_comments,
         data=lambda w: {"slot": str(w.judged.pk), "text": "Thank you."},

@@ -37,7 +37,6 @@ PAPER = Paper(
     tables=tuple(layout.COLUMNS),
     recipes=Path(__file__).parent / "recipes",
     report=report,
-    units=report,
     strategies=STRATEGIES,
     card=Card(
         about="Verdicts on attributes of people, on whether an attribute matters to a prompt, and "
