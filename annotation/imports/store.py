@@ -441,8 +441,6 @@ class _Storing:
         )
 
     def queries(self) -> None:
-        for column in ("type", "scenario"):
-            self.reject_others(column)
         columns = ("need", "type", "scenario", "language")
         _insert(
             Query,
@@ -457,7 +455,8 @@ class _Storing:
             },
             """import_row s
                LEFT JOIN personas_persona p ON p.study_id = %(study)s AND p.external_id = s.persona
-               WHERE s.query <> '' AND s.prompt <> '' ORDER BY s.line ON CONFLICT DO NOTHING""",
+               WHERE s.query <> '' AND s.prompt <> '' ORDER BY s.language = '', s.line
+               ON CONFLICT DO NOTHING""",
             {"study": self.study.pk, "provenance": self.provenance},
         )
         self.reject(
@@ -471,6 +470,8 @@ class _Storing:
                 _("the study has another question “%s”: give this one its own id") % name[:80]
             ),
         )
+        for column in ("type", "scenario", "language"):
+            self.reject_others(column)
         self.reject(
             """DELETE FROM import_row s WHERE s.prompt = '' AND s.answers <> '{}'
                AND NOT EXISTS (SELECT 1 FROM queries_query q WHERE q.study_id = %(study)s
@@ -480,21 +481,23 @@ class _Storing:
         )
 
     def reject_others(self, column: str) -> None:
-        """Refuse lines with the question of an earlier line and another value of ``column``."""
+        """Refuse lines whose question has another value of ``column``; an empty cell says none."""
         if not self.mapping.has(column):
             return
-        words = _(
+        in_file = _(
             "the %(name)s of the question is “%(here)s” here and “%(there)s” in line %(line)s"
         )
+        stored = _("the %(name)s of the question is “%(here)s” here and “%(there)s” in the study")
         self.reject(
-            f"""DELETE FROM import_row s USING (
-                    SELECT DISTINCT ON (query) query, prompt, need, persona, {column}, line
-                    FROM import_row WHERE query <> '' AND prompt <> '' ORDER BY query, line
-                ) f WHERE s.query = f.query AND s.{column} <> f.{column}
-                AND (s.prompt, s.need, s.persona) = (f.prompt, f.need, f.persona)
-                RETURNING s.line, ARRAY[s.{column}, f.{column}, f.line::text]""",  # noqa: S608
-            lambda found: (
-                words % dict(zip(("here", "there", "line"), found, strict=True), name=column)
+            f"""DELETE FROM import_row s USING queries_query q LEFT JOIN (
+                    SELECT query, {column}, min(line) AS line FROM import_row GROUP BY 1, 2
+                ) f ON f.query = q.external_id AND f.{column} = q.{column}
+                WHERE q.study_id = %(study)s AND q.external_id = s.query
+                AND q.replaced_at IS NULL AND s.prompt <> '' AND s.{column} NOT IN ('', q.{column})
+                RETURNING s.line, ARRAY[s.{column}, q.{column}, f.line::text]""",  # noqa: S608
+            lambda values: (
+                (in_file if values[2] else stored)
+                % dict(zip(("here", "there", "line"), values, strict=True), name=column)
             ),
         )
 

@@ -932,23 +932,33 @@ def test_a_third_answer_in_a_column_like_those_of_two_is_among_the_answers(bring
     assert Answer.objects.get().label == "3"
 
 
-@pytest.mark.parametrize(("id_", "column"), [("", "scenario"), ("", "type"), ("q1", "scenario")])
-def test_a_question_of_another_scenario_or_type_than_in_an_earlier_line_is_refused(
-    bring, capsys, id_, column
+@pytest.mark.parametrize("id_", ["", "q1"])
+@pytest.mark.parametrize(
+    ("column", "first", "other"),
+    [("scenario", "travel", "food"), ("type", "general", "specific"), ("language", "en", "fr")],
+)
+def test_a_question_of_another_scenario_type_or_language_is_refused_in_one_file_and_in_a_later_one(
+    bring, capsys, id_, column, first, other
 ):  # fmt: skip
-    first, other = ("general", "specific") if column == "type" else ("travel", "food")
-    row = {"id": id_} if id_ else {}
-    row |= {"prompt": "Where to?", column: first}
+    row = ({"id": id_} if id_ else {}) | {"prompt": "Where to?", column: first}
     more = ["--map=prompt=prompt", f"--map={column}={column}", "--study", "tea"]
     more += ["--map=id=id"] if id_ else []
     lines = [row, row, row | {column: other}, row | {"prompt": "And then?", "id": "q2"}]
     with pytest.raises(CommandError, match="1 line is faulty"):
         bring(lines, *more)
     (fault,) = json.loads(capsys.readouterr().out)["rejected"]
-    words = f"the {column} of the question is “{other}” here and “{first}” in line 1"
-    assert (fault["line"], fault["reason"]) == (3, words)
+    words = f"the {column} of the question is “{other}” here and “{first}” in "
+    assert (fault["line"], fault["reason"]) == (3, f"{words}line 1")
     assert not Study.objects.exists()
     bring(lines, *more, "--skip-faulty")
     stored = {query.text: getattr(query, column) for query in Query.objects.all()}
     assert stored == {"Where to?": first, "And then?": first}
-    assert bring(lines[:2], *more)["queries"] == Query.objects.exclude(text="And then?").count()
+    assert bring(lines[:2], *more)["queries"] == 1
+    with pytest.raises(CommandError, match=f"Line 1: {words}the study"):
+        bring([row | {column: other}], *more)
+
+
+def test_a_line_without_a_language_joins_the_question_in_a_language(bring):
+    text = "prompt,answer,language\np,a,\np,b,English\np,c,unknown\n"
+    assert counts(bring(text, "--study", "tea"))[:3] == [0, 1, 3]
+    assert Query.objects.get().language == "en"
