@@ -388,6 +388,13 @@ class Board:
         named = _("%(label)s: %(words)s") % {"label": label, "words": words}
         return named if self.level == "ordinal" else words
 
+    @property
+    def label_words(self) -> list[str]:
+        return self._in_words(self.labels)
+
+    def _in_words(self, labels: list[str]) -> list[str]:
+        return [self.kind.label_words(label, self.config) for label in labels]
+
     def words_of(self, measure: Measure, label: str) -> str:
         """A label of a question of the task's own in words."""
         question = self.questions[measure.question]
@@ -542,7 +549,9 @@ class Board:
         if isinstance(row, Item):
             votes = [getattr(row, name) for name in self.counts]
             return ", ".join(
-                f"{k}: {n}" for k, n in zip(self.counted_labels, votes, strict=True) if n
+                f"{words}: {n}"
+                for words, n in zip(self._in_words(self.counted_labels), votes, strict=True)
+                if n
             )
         if self.ranked:
             return row["orders"]

@@ -177,7 +177,7 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
     board = Board(tea, tea.tasks.get())
     assert figure_of(board, "sides").rows == [(1, 0, 0.0), (2, 0, 0.0), (3, 1, 1.0)]
     assert "three answers" in figure_of(board, "strategies").reason
-    assert board.votes_of(board.items.get()) == "2: 1, tie: 1"
+    assert board.votes_of(board.items.get()) == "Answer 2: 1, Equally good: 1"
 
 
 def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
@@ -368,7 +368,7 @@ def test_every_figure_leaves_out_who_withdrew(judged, cast, page):
     board = Board(judged, judged.tasks.get(name="better"))
     assert board.totals == {"votes": 8, "wanted": 12, "items": 4, "complete": 0}
     disputed = [(item.position, item.judged, board.votes_of(item)) for item in board.disputed()]
-    assert disputed[0][1:] == (2, "1: 1, 2: 1")
+    assert disputed[0][1:] == (2, "Answer 1: 1, Answer 2: 1")
     assert sum(n * sum(votes) for votes, _done, n in board.patterns) == 8
     assert figure_of(board, "days").votes == 8
     assert ">8 <" in page("").content.decode()

@@ -38,6 +38,17 @@ def test_ties_come_first_then_the_smallest_lead_and_clear_items_not_at_all(cast,
     assert clear.pk not in {one.pk for one in found}
 
 
+def test_the_list_names_the_choices_that_most_made_in_the_words_of_the_question(
+    cast, tea, login, carol
+):
+    cast.open(tea, items=1, overlap=3, tie=True, none=True, reason="optional")
+    voted(cast, tea, 1, "tie", "none")
+    page = login(carol).get(reverse("adjudicate", args=["tea"]))
+    (item,) = page.context["page"]
+    assert item.leading == ["Answer 1", "Equally good", "None meets the need"]
+    assert "Answer 1 = Equally good = None meets the need" in page.content.decode()
+
+
 def test_the_list_is_headed_by_questions_with_ids_beside_them(cast, tea, login, carol):
     cast.open(tea, items=1, overlap=3, reason="optional")
     item = voted(cast, tea, 1, 2, 3)

@@ -1,5 +1,6 @@
 """Rulings of curators on items that annotators disagree on."""
 
+from typing import Any
 from uuid import UUID
 
 from django.core.paginator import Paginator
@@ -49,13 +50,18 @@ def overview(request: UserRequest, study: Study) -> HttpResponse:
         items = _items(study, task).filter(Exists(ruling)).order_by("position")
     elif task:
         items = disputed(study, task)
+    page = Paginator(items, PAGE).get_page(request.GET.get("page"))
+    counted = task is not None and _is_counted(task)
+    rows: Any = page if counted else ()
+    for row in rows:
+        row.leading = _leading(row)
     context = {
         "study": study,
         "tasks": tasks,
         "task": task,
         "ruled": ruled,
-        "counted": task is not None and _is_counted(task),
-        "page": Paginator(items, PAGE).get_page(request.GET.get("page")),
+        "counted": counted,
+        "page": page,
     }
     return render(request, "judging/adjudicate.html", context)
 
@@ -118,7 +124,15 @@ def _is_counted(task: TaskDefinition) -> bool:
 
 def _items(study: Study, task: TaskDefinition) -> QuerySet[Item]:
     items = Item.objects.work().shared().filter(study=study)
-    return items.filter(batch__task__name=task.name).select_related("query", "attribute")
+    related = ("batch__task", "query", "attribute")
+    return items.filter(batch__task__name=task.name).select_related(*related)
+
+
+def _leading(item: Item) -> list[str]:
+    """The labels that most judgments of the item have, in words."""
+    counts, most = checks.votes(item), max(item.counts.values(), default=0)
+    words = ("; ".join(label_words(item, label)) for label, n in counts if n == most)
+    return sorted(words)
 
 
 def votes(item: Item) -> list[dict]:
