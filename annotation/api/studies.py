@@ -22,7 +22,13 @@ from annotation.api.rows import PAGES, RowsPage
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.schema import serializer_of
-from annotation.judging.batches.open import Opening, close_batch, open_batches, tasks_of
+from annotation.judging.batches.open import (
+    Opening,
+    close_batch,
+    open_batches,
+    reopen_batch,
+    tasks_of,
+)
 from annotation.judging.batches.preparation import summary_of
 from annotation.judging.curator import definition, removal
 from annotation.judging.imports import bundles
@@ -315,6 +321,13 @@ class CloseBatch(StudyView):
     def post(self, request: Request, study: Study, batch: int) -> None:
         """Hand out nothing more of a batch."""
         close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
+
+
+class ReopenBatch(StudyView):
+    @call(policies.batch.may_change, answer=None, status=204)
+    def post(self, request: Request, study: Study, batch: int) -> None:
+        """Hand out again what a closed batch still lacks."""
+        reopen_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
 
 
 def _counted(batches: QuerySet) -> QuerySet:

@@ -38,6 +38,7 @@ OF_STUDY = [
     ("removals/", studies.Removals, "api-removals"),
     ("batches/", studies.Batches, "api-batches"),
     ("batches/<int:batch>/close/", studies.CloseBatch, "api-batch-close"),
+    ("batches/<int:batch>/reopen/", studies.ReopenBatch, "api-batch-reopen"),
     ("provenances/", imports.Provenances, "api-provenances"),
     ("imports/", imports.Imports, "api-imports"),
     ("imports/<uuid:pk>/", imports.Import, "api-import"),

@@ -15,6 +15,7 @@ from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -33,7 +34,7 @@ from annotation.core.text import compared
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import accepted, claim_reviews, score_rows
 from annotation.judging.kinds.presets import CLAIMS as CLAIM_TASKS
-from annotation.judging.models import Draft, Judgment, Slot
+from annotation.judging.models import Draft, Item, Judgment, Slot
 from annotation.queries import author, owner_queries, scenarios
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.access import study_for
@@ -219,6 +220,7 @@ def _close_earlier(response: GoldResponse) -> None:
         item__gold__query=response.query_id,
         item__gold__version__lt=response.version,
     )
+    Item.objects.filter(slots__in=earlier).update(retired_at=Now())
     earlier.update(
         status=Slot.Status.CLOSED, annotator=None, claimed_at=None, lease_expires_at=None
     )

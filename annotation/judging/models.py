@@ -112,7 +112,7 @@ class Item(models.Model):
     # The probability with which the item was drawn for votes so far; null where all items get
     # votes (open_batches with no votes an item opens such items, evaluation.draws draws them).
     chance = models.FloatField(null=True)
-    # Of checks: handed out to nobody else.
+    # Handed out to nobody else: a check that is over, or work that is held back.
     retired_at = models.DateTimeField(null=True)
 
     # The newest judgment, and how many there are, updated in each vote's own transaction: far

@@ -49,6 +49,7 @@ of_study = [
     path("remove/<slug:what>/<slug:key>/", removal.remove_page, name="remove"),
     path("tasks/<slug:name>/open/", task_views.open_, name="open-batch"),
     path("batches/<int:batch>/close/", task_views.close, name="close-batch"),
+    path("batches/<int:batch>/reopen/", task_views.reopen, name="reopen-batch"),
 ]
 urlpatterns = [
     path("studies/<slug:slug>/", include(of_study)),

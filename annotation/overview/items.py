@@ -17,12 +17,11 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import Listing
 from annotation.core.schema import SchemaForm, asked, form_of
-from annotation.judging.batches.open import ask_for_more
+from annotation.judging.batches.open import ask_for_more, hold_back, look_again, reopen_slots
 from annotation.judging.curator.checks import share
 from annotation.judging.models import (
     Answer,
     Batch,
-    Desk,
     Item,
     ItemComment,
     ItemOption,
@@ -295,16 +294,13 @@ def _refuse_closed(items: list[Item]) -> None:
 
 def _open_again(study: Study, items: list[Item]) -> int:
     """Hand out again what was held back, before new items; not what was stopped early."""
-    slots = Slot.objects.filter(item__in=items, item__stopped=None, status=Slot.Status.CLOSED)
-    changed = slots.update(status=Slot.Status.OPEN, returned=True)
-    _look_again(study)
-    return changed
+    Item.objects.filter(pk__in=[item.pk for item in items]).update(retired_at=None)
+    return reopen_slots(study, items)
 
 
 def _hold_back(study: Study, items: list[Item]) -> int:
     """Hand out nothing more of them; what people hold may still be submitted."""
-    slots = Slot.objects.filter(item__in=items, status=Slot.Status.OPEN)
-    return slots.update(status=Slot.Status.CLOSED)
+    return hold_back(Item.objects.filter(pk__in=[item.pk for item in items]))
 
 
 def _more_votes(study: Study, items: list[Item], number: int | None = None) -> int:
@@ -320,7 +316,7 @@ def _more_votes(study: Study, items: list[Item], number: int | None = None) -> i
     for item in items:
         by_overlap.setdefault(item.overlap, []).append(item)
     slots = sum(ask_for_more(group, each + number) for each, group in by_overlap.items())
-    _look_again(study)
+    look_again(study)
     return slots
 
 
@@ -340,7 +336,7 @@ def _assign(study: Study, items: list[Item], people: str = "") -> int:
             slot.reserved_for, slot.returned = chosen[person], True
             slot.save(update_fields=["reserved_for", "returned"])
             given[person] += 1
-    _look_again(study)
+    look_again(study)
     return given.total()
 
 
@@ -365,11 +361,6 @@ def _annotators(study: Study, people: str) -> dict[int, User]:
     if not names:
         raise DomainError(_("Name the annotators, separated by commas."))
     return {pk: user for name in names for pk, user in known[name.lower()].items()}
-
-
-def _look_again(study: Study) -> None:
-    """Who had nothing left looks again."""
-    Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
 
 
 ACTS = {

@@ -25,6 +25,8 @@ def test_a_program_makes_a_study_and_opens_it_for_judging(carol):
     batch = opened.json()["id"]
     assert carol("POST", f"studies/walks/batches/{batch}/close/").status_code == 204
     assert Batch.objects.get(pk=batch).closed_at is not None
+    assert carol("POST", f"studies/walks/batches/{batch}/reopen/").status_code == 204
+    assert Slot.objects.filter(study__slug="walks", status="open").count() == 9
 
 
 def test_a_batch_is_kept_to_a_part_and_tried_before_it_is_opened(tea, carol):

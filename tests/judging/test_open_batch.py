@@ -6,6 +6,7 @@ import re
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.judging.batches.open import close_batch
 from annotation.judging.models import Slot
 from tests.commands import run
 
@@ -26,6 +27,15 @@ def test_open_batch_prints_items_and_slots_and_opens_nothing_twice(cast, tea, ca
     assert third == {"items": 1, "slots": 2}
     assert Slot.objects.count() == 6
     assert "Nothing is new" in capsys.readouterr().err
+
+
+def test_reopen_batch_prints_how_many_slots_are_open_again(cast, tea):
+    batch = cast.open(tea, items=2, overlap=3)
+    close_batch(batch)
+    assert json.loads(run("reopen_batch", "tea", str(batch.pk), "--json")) == {"slots": 6}
+    assert Slot.objects.filter(status="open").count() == 6
+    with pytest.raises(CommandError, match="no batch 0"):
+        run("reopen_batch", "tea", "0")
 
 
 @pytest.mark.parametrize(

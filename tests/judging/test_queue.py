@@ -11,7 +11,13 @@ from django.utils import timezone
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import Conflict, NotFound
-from annotation.judging.batches.open import close_batch, open_batch
+from annotation.judging.batches.open import (
+    close_batch,
+    hold_back,
+    open_batch,
+    reopen_batch,
+    reopen_slots,
+)
 from annotation.judging.models import Desk, Handback, Item, ItemSet, Judgment, Slot
 from annotation.judging.work import queue, submit
 from tests.api.caller import Caller
@@ -219,6 +225,48 @@ def test_a_closed_batch_hands_out_nothing_but_takes_what_is_in_hand(cast, tea, a
     assert queue.claim(tea, cast.person("Bo")) is None
     submit.submit(tea, slot, ann, choose(slot), key="k")
     assert Judgment.objects.count() == 1
+
+
+def test_a_reopened_batch_hands_out_what_it_lacks_but_what_is_held_back(cast, tea, ann, bo):
+    batch = cast.open(tea, items=3, overlap=2)
+    first, second, third = Item.objects.order_by("position")
+    judged = queue.claim(tea, ann)
+    submit.submit(tea, judged, ann, choose(judged), key="k")
+    hold_back(Item.objects.filter(pk=third.pk))
+    close_batch(batch)
+    assert queue.claim(tea, bo) is None
+    assert reopen_batch(batch) == 3
+    batch.refresh_from_db()
+    assert batch.closed_at is None
+    assert [Slot.objects.get(pk=judge(tea, bo)).item for _ in range(2)] == [first, second]
+    assert queue.claim(tea, bo) is None
+    assert set(third.slots.values_list("status", flat=True)) == {"closed"}
+
+
+def test_a_batch_of_a_closed_study_is_not_reopened(cast, tea):
+    batch = cast.open(tea)
+    close_batch(batch)
+    tea.status = "closed"
+    tea.save()
+    with pytest.raises(Conflict, match="study is closed"):
+        reopen_batch(batch)
+
+
+@pytest.mark.parametrize("way", ["released", "expired", "voided"])
+def test_an_item_held_back_while_in_hand_is_handed_out_to_nobody_else(cast, tea, ann, bo, way):
+    cast.open(tea, overlap=1)
+    slot = judge(tea, ann) if way == "voided" else queue.claim(tea, ann)
+    assert hold_back(Item.objects.all()) == 0
+    if way == "released":
+        queue.hand_back(slot, ann, "released")
+    elif way == "expired":
+        expire_now(slot)
+    else:
+        queue.void(tea, ann, cause="test")
+    assert queue.claim(tea, bo) is None
+    Item.objects.update(retired_at=None)
+    assert reopen_slots(tea, Item.objects.all()) == 1
+    assert queue.claim(tea, bo) is not None
 
 
 def test_three_answers_of_the_most_complete_endpoint_are_compared(cast, tea):

@@ -148,3 +148,12 @@ def test_attributes_become_a_batch(carol, cast, tea):
     page = carol.post(f"{URL}new/open/", follow=True).content.decode()
     assert "2 items are open." in page
     assert tea.slots.count() == 6
+
+
+def test_a_batch_is_closed_and_opened_again_on_the_page(cast, tea, carol):
+    batch = cast.open(tea, overlap=2)
+    carol.post(f"/studies/tea/batches/{batch.pk}/close/")
+    assert "Open again" in carol.get(URL).text
+    page = carol.post(f"/studies/tea/batches/{batch.pk}/reopen/", follow=True)
+    assert "The batch is open again." in page.text
+    assert batch.items.get().slots.filter(status="open").count() == 2

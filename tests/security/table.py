@@ -612,6 +612,7 @@ TABLE = {
     "preview-form": page(task.may_change, POST=200, inert={"POST"}),
     "open-batch": form(batch.may_change, **_thing(name="batch.task.name"), inert={"POST"}),
     "close-batch": act(batch.may_change, **_thing(batch="batch.pk")),
+    "reopen-batch": act(batch.may_change, **_thing(batch="batch.pk")),
     "draft": page(
         judgment.may_give,
         POST=204,
@@ -946,6 +947,7 @@ TABLE = {
         inert={"POST"},
     ),
     "api-batch-close": api(batch.may_change, **_thing(batch="batch.pk"), POST=204),
+    "api-batch-reopen": api(batch.may_change, **_thing(batch="batch.pk"), POST=204),
     "api-study": api(
         study.may_open,
         {"title": "Another"},

@@ -16,7 +16,7 @@ from uuid import uuid4
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import connection, transaction
-from django.db.models import Count, Max
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet
 from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import translation
@@ -273,7 +273,7 @@ def add_items(
     else:
         insert_slots(batch, bound)
         # Who had nothing left looks again. A claim under way holds its desk: it ends before this.
-        Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
+        look_again(study)
         if bound:
             announce(batch, by)
         if study.status == Study.Status.DRAFT:
@@ -362,6 +362,47 @@ def close_batch(batch: Batch, *, by: User | None = None) -> None:
         status=Slot.Status.CLOSED
     )
     audit.record(by, "batch.close", batch)
+
+
+def hold_back(items: QuerySet[Item]) -> int:
+    """Hand out nothing more of ``items``, nor what comes back of them; how many slots that closes.
+
+    What people hold may still be submitted.
+    """
+    items.filter(retired_at=None).update(retired_at=Now())
+    slots = Slot.objects.filter(item__in=items, status=Slot.Status.OPEN)
+    return slots.update(status=Slot.Status.CLOSED)
+
+
+@transaction.atomic
+def reopen_batch(batch: Batch, *, by: User | None = None) -> int:
+    """Hand out what a closed batch still lacks; how many slots that is. Conflict in a closed study.
+
+    Items that were held back or stopped early stay so.
+    """
+    if batch.study.status == Study.Status.CLOSED:
+        raise Conflict(_("The study is closed: an administrator can open it again."), code="closed")
+    Batch.objects.filter(pk=batch.pk).update(closed_at=None)
+    changed = reopen_slots(batch.study, Item.objects.filter(batch=batch, retired_at=None))
+    audit.record(by, "batch.reopen", batch, slots=changed)
+    return changed
+
+
+def reopen_slots(study: Study, items: Iterable[Item]) -> int:
+    """Hand out the closed slots of ``items`` again, before new items; how many those are.
+
+    Not of those that were stopped early, nor an owner's whose judgment of the item was taken out.
+    """
+    had = Slot.objects.filter(item=OuterRef("item"), annotator=OuterRef("reserved_for"))
+    slots = Slot.objects.filter(~Exists(had), item__in=items, status=Slot.Status.CLOSED)
+    changed = slots.filter(item__stopped=None).update(status=Slot.Status.OPEN, returned=True)
+    look_again(study)
+    return changed
+
+
+def look_again(study: Study) -> None:
+    """Who had nothing left looks again."""
+    Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
 
 
 def _versions(study: Study, rows: list[dict]) -> list:

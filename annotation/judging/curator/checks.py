@@ -22,7 +22,6 @@ from django.db.models import (
 from django.db.models.functions import Cast
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import policies
@@ -32,7 +31,7 @@ from annotation.core import audit
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.pages import done, page_of, show
 from annotation.core.schema import form_of
-from annotation.judging.batches.open import add_items
+from annotation.judging.batches.open import add_items, hold_back
 from annotation.judging.kinds import (
     config_of_task,
     form_fields,
@@ -49,7 +48,6 @@ from annotation.judging.models import (
     Item,
     ItemOption,
     MostVotes,
-    Slot,
 )
 from annotation.judging.work import comments, hidden_checks
 from annotation.studies.access import study_page
@@ -167,9 +165,7 @@ def edit(item: Item, expected: Label, explanation: str, *, by: User) -> None:
 @transaction.atomic
 def retire(item: Item, *, by: User) -> None:
     """Hand the check out to nobody else; the answers to it stay."""
-    Item.objects.filter(pk=item.pk, retired_at=None).update(retired_at=timezone.now())
-    waiting = Slot.objects.filter(item=item, status=Slot.Status.OPEN)
-    waiting.update(status=Slot.Status.CLOSED)
+    hold_back(Item.objects.filter(pk=item.pk))
     audit.record(by, "check.retire", item)
 
 

@@ -25,7 +25,7 @@ from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import NotFound
 from annotation.core.pages import done
-from annotation.judging.batches.open import close_batch
+from annotation.judging.batches.open import close_batch, hold_back
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Attribute
 from annotation.queries.models import GoldResponse, Query
@@ -231,9 +231,7 @@ def _put_aside(study: Study, what: str, thing: Any, items: QuerySet[Item], by: U
     elif what == "answer":
         Candidate.objects.filter(pk=thing.pk).update(review=Candidate.Review.REJECTED)
     else:
-        Slot.objects.filter(item__in=items, status=Slot.Status.OPEN).update(
-            status=Slot.Status.CLOSED
-        )
+        hold_back(items)
     if what == "query":
         Query.objects.filter(pk=thing.pk).update(replaced_at=Now())
 

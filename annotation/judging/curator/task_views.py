@@ -20,7 +20,14 @@ from annotation.core import refusals, schema
 from annotation.core.errors import DomainError
 from annotation.core.languages import endonym
 from annotation.core.pages import done, show
-from annotation.judging.batches.open import NO_CONTROL, Opening, close_batch, open_batches, tasks_of
+from annotation.judging.batches.open import (
+    NO_CONTROL,
+    Opening,
+    close_batch,
+    open_batches,
+    reopen_batch,
+    tasks_of,
+)
 from annotation.judging.batches.preparation import request_answers, summary_of
 from annotation.judging.curator import preview
 from annotation.judging.kinds import KINDS, kind_of
@@ -212,6 +219,16 @@ def close(request: UserRequest, study: Study, batch: int) -> HttpResponse:
     close_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
     words = _("The batch is closed; items in hand may still be submitted.")
     return done(request, words, "tasks", study.slug)
+
+
+@study_page(policies.batch.may_change, "POST")
+def reopen(request: UserRequest, study: Study, batch: int) -> HttpResponse:
+    try:
+        reopen_batch(get_object_or_404(Batch, study=study, pk=batch), by=request.user)
+    except DomainError as refusal:
+        messages.error(request, refusal.sentence)
+        return redirect("tasks", study.slug)
+    return done(request, _("The batch is open again."), "tasks", study.slug)
 
 
 def _newest(study: Study, name: str) -> TaskDefinition:

@@ -329,11 +329,14 @@ def expire(limit: int = 1000) -> int:
 
 
 def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
-    """Give the slots back to their batches, or where a batch was closed, to nobody."""
+    """Give the slots back to their batches; to nobody where a batch was closed or an item is held
+    back.
+    """
     items = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch_id"))
     # Closing a batch takes the same lock: a slot comes back before it or after it, not between.
     batches = Batch.objects.select_for_update(no_key=True).filter(pk__in=set(items.values()))
     closed = {batch.pk for batch in batches.order_by("pk") if batch.closed_at}
+    over = _over(list(items), closed)
     Handback.objects.bulk_create(
         Handback(
             slot=slot,
@@ -346,10 +349,24 @@ def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
     )
     free = {"annotator": None, "returned": True, "claimed_at": None, "lease_expires_at": None}
     free["lead"] = None
-    over = [slot.pk for slot in slots if items[slot.item_id] in closed]
-    again = [slot.pk for slot in slots if items[slot.item_id] not in closed]
-    Slot.objects.filter(pk__in=over).update(status=Slot.Status.CLOSED, **free)
+    given_up = [slot.pk for slot in slots if slot.item_id in over]
+    again = [slot.pk for slot in slots if slot.item_id not in over]
+    Slot.objects.filter(pk__in=given_up).update(status=Slot.Status.CLOSED, **free)
     Slot.objects.filter(pk__in=again).update(status=Slot.Status.OPEN, **free)
+
+
+def _over(items: list[UUID], closed: set[int]) -> set[UUID]:
+    """Which of ``items`` are handed out to nobody: held back, or of one of the ``closed`` batches.
+
+    Copies for one person are retired from the start and wait for that person all the same.
+    """
+    # Holding back takes the same lock.
+    rows = Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk")
+    return {
+        item.pk
+        for item in rows
+        if item.batch_id in closed or (item.retired_at and item.made_for_id is None)
+    }
 
 
 # Taking judgments out
@@ -413,7 +430,7 @@ def _open_anew(study: Study, gone: list[Slot], annotator: User) -> None:
     batches = Batch.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
     closed = {batch.pk for batch in batches if batch.closed_at}
     items = Item.objects.filter(slots__in=gone)
-    over = set(items.filter(batch__in=closed).values_list("pk", flat=True))
+    over = _over([slot.item_id for slot in gone], closed)
     # What was only assigned to this person is anybody's.
     own = set(items.filter(query__owner=annotator).values_list("pk", flat=True))
     Slot.objects.bulk_create(
