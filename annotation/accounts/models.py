@@ -73,7 +73,11 @@ class ApiToken(models.Model):
     }
 
     # Whom a scope is of use to; the others are everybody's.
-    NEEDS = {"curate": policies.release.may_freeze, "admin": policies.study.may_create}
+    NEEDS = {
+        "judge": policies.judgment.may_give,
+        "curate": policies.release.may_freeze,
+        "admin": policies.study.may_create,
+    }
 
     LONGEST_DAYS = 3650
 

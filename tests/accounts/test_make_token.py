@@ -20,6 +20,12 @@ def test_a_token_is_printed_alone_and_stored_as_a_digest(ann):
     )
 
 
+def test_a_scope_that_no_role_of_the_person_can_use_is_refused_as_on_the_page(ann, tea):
+    with pytest.raises(CommandError, match=r"ann@example\.org has no role for curate"):
+        run("make_token", "ann@example.org", "--scope", "read", "--scope", "curate")
+    assert not ApiToken.objects.exists()
+
+
 def test_a_token_has_the_scopes_and_the_study_that_are_asked(ann, tea, cast):
     run("make_token", "ann@example.org", "--scope", "read", "--scope", "judge", "--study", "tea")
     token = ApiToken.objects.get()

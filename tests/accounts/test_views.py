@@ -215,6 +215,6 @@ def test_a_token_is_offered_the_scopes_that_its_persons_roles_have_a_use_for(cas
         return re.findall(r'name="scopes" value="(\w+)"', page)
 
     assert offered("Ann") == ["read", "judge", "history"]
-    assert offered("Carol") == ["read", "judge", "history", "curate", "admin"]
+    assert offered("Carol") == ["read", "history", "curate", "admin"]
     cast.member("Rita", tea, "researcher")
-    assert offered("Rita") == ["read", "judge", "history", "curate"]
+    assert offered("Rita") == ["read", "history", "curate"]

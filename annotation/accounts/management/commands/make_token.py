@@ -31,7 +31,11 @@ class Command(BaseCommand):
                 study = ApiToken.studies_of(user).filter(slug=wanted.study).first()
                 if wanted.study and study is None:
                     raise CommandError(f"{address} has no study {wanted.study}.")
-                token, key = ApiToken.issue(user, wanted.days, scopes=wanted.scopes, study=study)
+                offered = dict(ApiToken.scopes_of(user))
+                if useless := set(wanted.scopes) - offered.keys():
+                    raise CommandError(f"{address} has no role for {', '.join(sorted(useless))}.")
+                scopes = wanted.scopes or offered
+                token, key = ApiToken.issue(user, wanted.days, scopes=scopes, study=study)
                 audit.record(None, "token.make", token, user=user.pk)
                 keys.append(key)
         self.stdout.write("\n".join(keys))
