@@ -100,7 +100,9 @@ def test_the_same_by_page_and_api(full, cast, client, login):
     upload = SimpleUploadedFile("tea.json", sent)
     assert browser.post("/studies/new/", {"definition": upload}).url == "/studies/paged/overview/"
     page = "/studies/tea/clone/"
-    assert 'value="material"' in browser.get(page).content.decode()
+    shown = browser.get(page)
+    assert 'value="material"' in shown.content.decode()
+    assert shown.context["form"]["parts"].value() == ["tasks", "texts", "checks"]
     answer = browser.post(page, {"title": "C", "slug": "cloned", "parts": ["tasks", "people"]})
     assert answer.url == "/studies/cloned/overview/"
     assert browser.post(page, {"title": "C", "slug": "cloned"}).status_code == 400

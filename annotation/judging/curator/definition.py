@@ -277,7 +277,7 @@ def _from_file(request: UserRequest, file: UploadedFile) -> HttpResponse:
 @study_page(policies.study.may_administer, "GET", "POST")
 def clone_page(request: UserRequest, study: Study) -> HttpResponse:
     """Begin a study as this one is, with the parts that are ticked."""
-    form = CloneForm(request.POST or None)
+    form = CloneForm(request.POST or None, initial={"parts": list(PARTS)[:3]})
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             return redirect("overview", clone(study, form.schema, by=request.user).slug)
