@@ -186,7 +186,7 @@ def generation(request: UserRequest, study: Study) -> HttpResponse:
     context = _runs(study) | {
         "study": study,
         "steps": list(STEPS.values()),
-        "funnel": review.funnel(study),
+        "funnel": [row for row in review.funnel(study) if row[1]],
         "queue": review.counts(study),
         "spent": calls.spent(study.pk),
         "budget": Budget.objects.filter(study=study).first(),
