@@ -525,7 +525,12 @@ def retest(board: Board, about: About) -> dict:
     """Reliability of each criterion of scores, else of the answer, with interval and pairs."""
     second = {"slot__item__batch__task__name": board.task, "slot__status": Slot.Status.DONE}
     every = hidden_checks.outcomes(board.study, Batch.Purpose.REPEAT, **second)
-    outcomes = [each for each in every if each.annotator not in board.withdrawn]
+    outcomes = [
+        each
+        for each in every
+        if each.annotator not in board.withdrawn
+        and not each.item.external_id.startswith(hidden_checks.HIDDEN_REPEAT)
+    ]
     if not outcomes:
         return {"reason": _("Nobody has judged an own item twice yet.")}
     rows = [

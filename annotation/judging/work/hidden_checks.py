@@ -37,6 +37,8 @@ from annotation.judging.models import (
 from annotation.studies.models import Study
 
 Purpose = Batch.Purpose
+# What the ids of hidden repeats begin with; other repeats are retests of an owner's items.
+HIDDEN_REPEAT = "hidden-repeat-"
 # What a handed-back check waits for: the person it was made for.
 _WAITING = """
     UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
@@ -193,10 +195,15 @@ def _repeat(desk: Desk, gap: int) -> Item | None:
 
 
 def _copy_of_one(desk: Desk, name: str, pool: list[UUID]) -> Item:
-    """A copy, for the desk's person, of one of the items in ``pool``, drawn by lot."""
+    """A copy, for the desk's person, of one of the items in ``pool``, drawn by lot.
+
+    By the copy's name a hidden repeat is told from an owner's retest.
+    """
     drawn = _drawn(desk, name, len(pool)).choice(pool)
     old = Item.objects.select_related("batch").get(pk=drawn)
-    return copy(old, desk.annotator_id, batch_of_copies(old.batch, Purpose.REPEAT))
+    prefix = HIDDEN_REPEAT if name == "repeat" else f"{name}-"
+    batch = batch_of_copies(old.batch, Purpose.REPEAT)
+    return copy(old, desk.annotator_id, batch, f"{prefix}{uuid4()}")
 
 
 def _repeated(annotator: int, study: int) -> QuerySet:
@@ -226,8 +233,9 @@ def _own_items_due(annotator: int, study: int, rates: "Rates | Checks") -> tuple
     ripe = first.filter(submitted_at__lte=Now() - timedelta(days=rates.retest_days))
     pool = ripe.exclude(slot__item__in=repeated).order_by("pk").values_list("slot__item", flat=True)
     wanted = rates.retest_number or math.ceil(rates.retest_share * first.count())
-    # Hidden repeats of what everybody judges are none of them.
-    again = first.filter(slot__item__in=repeated).count()
+    # Hidden repeats are none of them.
+    retested = repeated.exclude(external_id__startswith=HIDDEN_REPEAT)
+    again = first.filter(slot__item__in=retested).count()
     return min(len(pool), max(0, wanted - again)), list(pool)
 
 

@@ -11,7 +11,7 @@ from annotation.agreement.board import Board
 from annotation.agreement.figures import figure_of, icc_of, kappa_of, retest
 from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
-from annotation.judging.models import Batch, Checks, Item, Judgment, Slot
+from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from tests.judging.test_queue import judge
 from tests.papers.bespoke.conftest import scores
@@ -189,3 +189,17 @@ def test_curators_set_it_on_the_page_of_checks(bespoke, cast, login):
     assert (stored.retest_number, stored.retest_share, stored.retest_days) == (0, 0, 7)
     for wrong in ({"retest_share": "101"}, {"retest_number": "-1"}, {"retest_days": "x"}):
         assert client.post(page, sent | wrong).status_code == 400
+
+
+def test_a_hidden_repeat_of_an_own_item_is_no_retest(bespoke, judged, ann):
+    hidden = hidden_checks.Rates(pass_mark=0, gold_every=0, repeat_every=1)
+    checks.set_rates(bespoke, hidden, by=None)
+    Desk.objects.update(next_repeat=0)
+    item = judge_again(bespoke, ann, 3)
+    assert item.batch.purpose == REPEAT
+    ask_again(bespoke, retest_number=1, retest_days=0)
+    assert hidden_checks.retests_due(ann.pk, bespoke.pk) == 1
+    board = board_of(bespoke, "score")
+    assert "Nobody has judged an own item twice" in figure_of(board, "retest").reason
+    judge_again(bespoke, ann, 3)
+    assert figure_of(board_of(bespoke, "score"), "retest").votes == 1
