@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from annotation import policies
-from annotation.accounts.models import User
+from annotation.accounts.models import Consent, User
 from annotation.accounts.requests import UserRequest
 from annotation.core import sql
 from annotation.policies import Member
@@ -153,3 +153,13 @@ def groups_for(study: Study, user: User, here: str) -> list[dict]:
             name = title if len(allowed) > 1 else allowed[0].title
             shown.append({"title": name, "pages": allowed, "current": current})
     return shown
+
+
+def withdrawn_from(study: Study) -> list[int]:
+    """Ids of everybody who took their consent to the study back and has not given it again."""
+    if study.consent_text is None:
+        return []
+    consents = Consent.objects.filter(text__name=study.consent_text.name)
+    standing = consents.filter(withdrawn_at=None)
+    left = consents.exclude(user__in=standing.values("user"))
+    return sorted(left.values_list("user", flat=True).distinct())

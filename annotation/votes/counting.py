@@ -8,11 +8,11 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subqu
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Length
 
-from annotation.accounts.models import Consent
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import NO_ANSWER
 from annotation.judging.models import Batch, Judgment, votes_for
 from annotation.questions.base import Measure
+from annotation.studies.access import withdrawn_from
 from annotation.studies.models import Study, TaskDefinition
 
 # The task of two answers that audits the easy tier: its items give no pairs.
@@ -173,16 +173,6 @@ def changes(study: Study) -> dict[str, list]:
     rows = study.items.work().order_by("batch__task__name").values_list("batch__task__name")
     counted = rows.annotate(n=Count("pk"), votes=Sum("done"), wanted=Sum("overlap"))
     return {name: each for name, *each in counted.annotate(last=Max("last_judgment"))}
-
-
-def withdrawn_from(study: Study) -> list[int]:
-    """Ids of everybody who took their consent to the study back and has not given it again."""
-    if study.consent_text is None:
-        return []
-    consents = Consent.objects.filter(text__name=study.consent_text.name)
-    standing = consents.filter(withdrawn_at=None)
-    left = consents.exclude(user__in=standing.values("user"))
-    return sorted(left.values_list("user", flat=True).distinct())
 
 
 def closed_batches(study: Study) -> list[int]:

@@ -1,7 +1,9 @@
 """Checks that curators make of finished items, and retire."""
 
 import pytest
+from django.utils import timezone
 
+from annotation.accounts.models import Consent
 from annotation.core.errors import Conflict, DomainError
 from annotation.judging.batches.open import add_items, close_batch
 from annotation.judging.curator import checks
@@ -64,6 +66,18 @@ def test_a_check_is_made_of_a_finished_item_with_its_majority(cast, tea):
     unfinished = batch.items.get(done=0)
     with pytest.raises(DomainError):
         checks.make(tea, unfinished, "gold", "2", "", by=None)
+
+
+def test_the_share_of_a_check_leaves_out_who_withdrew(cast, tea, ann, bo):
+    cast.open(tea, items=1, overlap=3)
+    add_checks(cast, tea, "training")
+    judge(tea, ann, 1)
+    judge(tea, bo, 2)
+    before = checks._rows(tea, "training")[0]
+    assert (before["answered"], before["share"]) == (2, 0.5)
+    Consent.objects.filter(user=bo).update(withdrawn_at=timezone.now())
+    after = checks._rows(tea, "training")[0]
+    assert (after["answered"], after["share"]) == (1, 1.0)
 
 
 def test_an_owners_item_becomes_no_check(cast, tea):

@@ -50,7 +50,7 @@ from annotation.judging.models import (
     MostVotes,
 )
 from annotation.judging.work import comments, hidden_checks
-from annotation.studies.access import study_page
+from annotation.studies.access import study_page, withdrawn_from
 from annotation.studies.models import Study
 
 EXPLANATION_LIMIT = 10_000
@@ -279,9 +279,12 @@ def _stored_or_form(
 
 
 def _rows(study: Study, purpose: str) -> list[dict]:
-    """Each check with what is expected and how it was answered."""
+    """Each check with what is expected and how those who did not withdraw answered it."""
     right, answered = Counter(), Counter()
+    withdrawn = withdrawn_from(study)
     for outcome in hidden_checks.outcomes(study, purpose):
+        if outcome.annotator in withdrawn:
+            continue
         # A second training counts for the item that it copies.
         item = outcome.item.repeats_id if outcome.item.made_for_id else outcome.item.pk
         answered[item] += 1
