@@ -248,7 +248,7 @@ def _label_model(
         "over_selection": _share_of_first(said[said >= 0]) / marked if marked else None,
         "model": model,
         "n": int((codes >= 0).sum()),
-        "shares": _distribution(codes[codes >= 0], k),
+        "shares": _distribution(codes[votes.item][said >= 0], k),
         "majority": gap.mean_kappa(
             majority, votes, "the model or the majority says one thing only"
         ),
@@ -302,7 +302,7 @@ def _rating_model(model: str, codes: np.ndarray, votes: gap.CodedVotes, k: int) 
     return {
         "model": model,
         "n": len(rated),
-        "shares": _distribution(rated, k),
+        "shares": _distribution(said[said >= 0], k),
         **_means(said[said >= 0], k),
         "mean": gap.spearman_with_mean(votes, codes),
         "single": gap.mean_spearman(single, k, gap.NO_SHARED),

@@ -124,6 +124,17 @@ def test_kappas_shares_causes_and_mentions_equal_those_computed_by_hand(bench):
         assert model["with"] == pytest.approx((3 * yes + no) / 4)
 
 
+def test_a_models_shares_count_each_item_as_often_as_people_do(bench):
+    # Bo takes back the vote on unit 20, which both models say no to.
+    for kind in LABELS:
+        slots = Slot.objects.filter(item__external_id=f"{kind}-20")
+        slots.filter(annotator__name__startswith="Bo").update(status="void")
+    _attribute, relevance, preference = gap.of_study(bench)
+    assert relevance["models"][0]["shares"] == pytest.approx([2800 / 39, 1100 / 39])
+    shares = [0, 1100 / 39, 0, 2800 / 39, 0]
+    assert preference["models"][0]["shares"] == pytest.approx(shares)
+
+
 def test_the_report_is_a_page_a_picture_and_a_document(bench, cast, login):
     client = login(cast.person("Rui"))
     page = client.get("/studies/tea/gap/").content.decode()
