@@ -320,6 +320,8 @@ def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
     personas: dict[str, dict] = {"queries": {}, "attributes": {}}
     # The query's line of each candidate.
     answered = {}
+    # The line and the dates of each memory that has some.
+    dated: dict[int, tuple] = {}
     tasks = _Ids((task.name, task) for task in bundle.tasks)
     tasks.complete = not report.faults
     for name, (file, row_type) in _FILES.items():
@@ -333,6 +335,8 @@ def _check_rows(bundle: Bundle, report: Report, check_item: Callable) -> None:
                 _once(row["id"], line, ids[name], file, report)
             _check_reference(row.get("persona"), ids["personas"], "persona", place, report)
             _check_reference(row.get("query"), ids["queries"], "query", place, report)
+            if name == "memories":
+                _check_dates(row, line, dated, report)
             _check_reference(row.get("candidate"), ids["candidates"], "candidate", place, report)
             if name == "candidates" and row["query"] in ids["queries"]:
                 answered[row["id"]] = ids["queries"][row["query"]]
@@ -357,6 +361,16 @@ def _check_persona(row: dict, place: str, personas: dict, report: Report) -> Non
     if asks and has and asks != has:
         words = f"the attribute is of {shown(has)}, and the query of {shown(asks)}"
         report.fault(place, words)
+
+
+def _check_dates(row: dict, line: int, dated: dict[int, tuple], report: Report) -> None:
+    """A memory holds at one time: in two lines it has the same dates, or one has none."""
+    days = row.get("since"), row.get("until")
+    if any(days):
+        first, others = dated.setdefault(hash((row["persona"], row["text"])), (line, days))
+        if days != others:
+            place = f"memories.jsonl, line {line}"
+            report.fault(place, f"the same memory has other dates in line {first}")
 
 
 def _check_candidates(

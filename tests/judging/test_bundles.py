@@ -53,6 +53,16 @@ def test_a_memory_takes_the_dates_of_a_later_bundle(folder):
         assert (str(memory.since), str(memory.until)) == kept
 
 
+def test_two_dates_of_one_memory_are_refused_with_the_line(folder):
+    first = folder.files["memories"][0]
+    folder.files["memories"] = [first | {"since": "2026-05-01"}, first, first]
+    bundles.import_study(folder.write())
+    assert str(Memory.objects.get(text=first["text"]).since) == "2026-05-01"
+    folder.files["memories"][2] = first | {"since": "2026-05-02"}
+    with pytest.raises(BundleError, match="line 3: the same memory has other dates in line 1"):
+        bundles.import_study(folder.write())
+
+
 def test_a_bundle_becomes_a_study_open_for_judging(folder):
     assert bundles.import_study(folder.write()) == TOTALS
     study = Study.objects.get(slug="walk")

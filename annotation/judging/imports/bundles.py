@@ -240,6 +240,8 @@ def _store_chunk(study: Study, name: str, chunk: Chunk, report: Report, by: User
 
 def _store_memories(study: Study, rows: Sequence[dict]) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
+    # Of two lines of one memory that with dates counts.
+    rows = sorted(rows, key=lambda row: bool(row.get("since") or row.get("until")))
     wanted = {(personas[row["persona"]], row["text"]): row for row in rows}
     there = Memory.objects.filter(persona__in={persona for persona, _ in wanted})
     stored = set()
