@@ -196,6 +196,8 @@ def _people(n: Figures) -> Step:
     elif n.impersonal and not n.personas:
         figures = [_("The answers compared here are written without personas.")]
     state = _state(bool(n.personas or n.owned or n.queries or n.impersonal))
+    if state == "open":
+        figures.append(_("Optional: for answers to people who are described."))
     action = _("Describe people")
     return Step("people", _("People described"), state, figures, action, "personas")
 

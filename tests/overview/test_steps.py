@@ -187,3 +187,8 @@ def test_a_study_of_imported_votes_is_ready_for_its_release(cast, tea):
         **dict.fromkeys(reached, "done"),
         "release": "next",
     }
+
+
+def test_describing_people_is_called_optional_in_an_empty_study(cast, tea):
+    people = step(tea, cast.person("Carol"), "people")
+    assert people.figures == ["0 personas", "Optional: for answers to people who are described."]
