@@ -307,3 +307,13 @@ def test_a_page_takes_as_many_queries_with_much_as_with_little(
     for n in range(1, 4):
         bring(ann, chat(f"c-{n}", f"ann{n}@example.org", f"{n}"), search(f"tea {n}", n))
     assert count() == few
+
+
+def test_the_list_of_files_brings_the_bar_of_steps_with_it(cast, tea, login):
+    config = {"owner_only": True}
+    tea.tasks.create(name="own", kind="feedback", config=config)
+    client = login(cast.person("Ann"))
+    part = client.get("/history/uploads/", headers={"HX-Request": "true"}).content.decode()
+    assert '<nav class="journey" id="journey" hx-swap-oob="true"' in part
+    page = client.get("/history/uploads/").content.decode()
+    assert (page.count('id="journey"'), page.count("hx-swap-oob")) == (1, 0)

@@ -16,7 +16,7 @@ register = template.Library()
 def journey(context: Context, study: Study | None = None, *, brief: bool = False) -> dict:
     """How far the reader is on the way of an owner in ``study``; else in the study that needs them.
 
-    Empty where no study of theirs asks for own queries.
+    Empty where no study of theirs asks for own queries; an answer to htmx replaces the page's.
     """
     request = context["request"]
     visible = Study.objects.visible_to(request.user).with_membership(request.user)
@@ -28,4 +28,4 @@ def journey(context: Context, study: Study | None = None, *, brief: bool = False
     first = min(lists, key=lambda each: not each.is_due, default=None)
     step = first and first.current
     leads = step and step.state == "now" and step.url.partition("?")[0] != request.path
-    return {"checklist": first, "leads": leads, "brief": brief}
+    return {"checklist": first, "leads": leads, "brief": brief, "oob": request.htmx}
