@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from django import forms
+from django.utils.html import format_html_join
 from django.utils.translation import gettext_lazy as _
 from pydantic.dataclasses import dataclass as schema
 
@@ -213,9 +214,14 @@ class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
         self.fields["safe_csv"].initial = True
         known = layouts.by_name()
         tiered = [name for name, layout in known.items() if layout.TIERED]
-        self.fields["format"].help_text = "; ".join(
-            f"“{name}”: {', '.join(FORMATS[format] for format in layout.FORMATS)}"
-            for name, layout in known.items()
+        # A script shows the chosen layout's alone.
+        self.fields["format"].help_text = format_html_join(
+            " ",
+            '<span data-used-by="{}" data-values="{}">“{}”: {}.</span>',
+            (
+                (self["layout"].html_name, name, name, ", ".join(FORMATS[of] for of in one.FORMATS))
+                for name, one in known.items()
+            ),
         )
         self.fields["rule"].help_text = _(
             "Tiers need nine votes an item. A majority takes items with fewer; the card says so. "

@@ -273,7 +273,11 @@ def test_a_fetched_release_stays_with_a_sentence(cast, tea, items, _data, login)
 
 def test_groups_of_fields_name_the_layouts_that_use_them(carol, tea):
     page = carol.get(reverse("releases", args=["tea"])).content.decode()
-    pairs, tiers, shots = re.findall(r'data-used-by="layout" data-values="([^"]*)"', page)
+    pairs, tiers, shots = re.findall(
+        r'<fieldset class="group"\s+data-used-by="layout" data-values="([^"]*)"', page
+    )
+    formats = re.findall(r'<span data-used-by="layout" data-values="(dpo)">“dpo”: ([^<]*)<', page)
+    assert formats == [("dpo", "JSON Lines, Parquet.")]
     assert pairs == tiers
     assert "long" not in pairs.split()
     assert "long" not in shots.split()
