@@ -123,7 +123,7 @@ def test_the_study_page_lists_every_kind_with_its_coefficients(computed, page):
     text = page("").content.decode()
     for task in OTHERS:
         assert f'href="/studies/mix/results/{task}/"' in text
-    assert text.count("Tiers by rule") == 2
+    assert text.count("How items get their tiers") == 2
     assert "Krippendorff&#x27;s alpha, ordinal" in text
     named = set(re.findall(r'href="/studies/mix/results/feel/#(how-\w+)"', text))
     anchors = set(re.findall(r'id="(how-\w+)"', page("results/feel/").content.decode()))
