@@ -332,11 +332,7 @@ def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
     """Give the slots back to their batches; to nobody where a batch was closed or an item is held
     back.
     """
-    items = dict(Item.objects.filter(slots__in=slots).values_list("pk", "batch_id"))
-    # Closing a batch takes the same lock: a slot comes back before it or after it, not between.
-    batches = Batch.objects.select_for_update(no_key=True).filter(pk__in=set(items.values()))
-    closed = {batch.pk for batch in batches.order_by("pk") if batch.closed_at}
-    over = _over(list(items), closed)
+    over = _over(slots)
     Handback.objects.bulk_create(
         Handback(
             slot=slot,
@@ -355,18 +351,19 @@ def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
     Slot.objects.filter(pk__in=again).update(status=Slot.Status.OPEN, **free)
 
 
-def _over(items: list[UUID], closed: set[int]) -> set[UUID]:
-    """Which of ``items`` are handed out to nobody: held back, or of one of the ``closed`` batches.
+def _over(slots: list[Slot]) -> set[UUID]:
+    """The items of ``slots`` that are handed out to nobody: held back, or of a closed batch.
 
     Copies for one person are retired from the start and wait for that person all the same.
     """
-    # Holding back takes the same lock.
-    rows = Item.objects.select_for_update(no_key=True).filter(pk__in=items).order_by("pk")
-    return {
-        item.pk
-        for item in rows
-        if item.batch_id in closed or (item.retired_at and item.made_for_id is None)
-    }
+    items = Item.objects.filter(pk__in=[slot.item_id for slot in slots])
+    # Holding back and closing take the same locks: a slot comes back before them or after them.
+    # Not those of checks, which a submit takes after that of its own item.
+    list(items.work().select_for_update(no_key=True, of=("self",)).order_by("pk"))
+    batches = Batch.objects.select_for_update(no_key=True).order_by("pk")
+    closed = [batch.pk for batch in batches.filter(pk__in=items.values("batch")) if batch.closed_at]
+    over = Q(batch__in=closed) | Q(retired_at__isnull=False, made_for=None)
+    return set(items.filter(over).values_list("pk", flat=True))
 
 
 # Taking judgments out
@@ -426,11 +423,8 @@ def _uncount(gone: list[Slot]) -> None:
 
 
 def _open_anew(study: Study, gone: list[Slot], annotator: User) -> None:
-    # Closing a batch takes the same lock: the new slots come before it or after it.
-    batches = Batch.objects.select_for_update(no_key=True).filter(study=study).order_by("pk")
-    closed = {batch.pk for batch in batches if batch.closed_at}
     items = Item.objects.filter(slots__in=gone)
-    over = _over([slot.item_id for slot in gone], closed)
+    over = _over(gone)
     # What was only assigned to this person is anybody's.
     own = set(items.filter(query__owner=annotator).values_list("pk", flat=True))
     Slot.objects.bulk_create(
