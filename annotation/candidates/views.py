@@ -498,7 +498,11 @@ def clusters(request: UserRequest, study: Study) -> HttpResponse:
 def _made(counts: dict) -> str:
     sentence = _("%(statements)d statements make %(attributes)d attributes of %(people)d people.")
     if counts["left"]:
-        more = _("%(left)d people are left as they are: their attributes are judged already.")
+        more = ngettext(
+            "%(left)d person is left as they are: their attributes are judged already.",
+            "%(left)d people are left as they are: their attributes are judged already.",
+            counts["left"],
+        )
         sentence = f"{sentence} {more}"
     return sentence % counts
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation.core.errors import DomainError
 
@@ -175,8 +176,11 @@ def csv_rows(
             if isinstance(row, str):
                 yield number, row
             elif row and len(row) != len(header):
-                words = _("%(n)d fields where the header has %(columns)d")
-                yield number, words % {"n": len(row), "columns": len(header)}
+                counts = {"n": len(row), "columns": len(header)}
+                words = ngettext("%(n)d field where the header has %(columns)d",
+                                 "%(n)d fields where the header has %(columns)d",
+                                 len(row))  # fmt: skip
+                yield number, words % counts
             elif row:
                 yield number, dict(zip(header, row, strict=True))
     finally:

@@ -6,6 +6,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
@@ -87,7 +88,9 @@ def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
     if form.is_valid():
         with refusals.in_form(form):
             drawn = draws.draw(study, draws.Round(task=task, **form.values), request.user)
-            words = _("%(items)d items are drawn, for %(slots)d votes.")
+            words = ngettext("%(items)d item is drawn, for %(slots)d votes.",
+                             "%(items)d items are drawn, for %(slots)d votes.",
+                             drawn.items)  # fmt: skip
             messages.success(request, words % {"items": drawn.items, "slots": drawn.slots})
             return redirect("estimates", study.slug, task)
     question, left_out = request.GET.get("question", ""), "without_proposals" in request.GET

@@ -264,7 +264,8 @@ def _invited(n: Figures) -> Step:
 def _judging(study: Study, n: Figures) -> Step:
     figures = [
         ngettext("%(n)d item", "%(n)d items", n.items) % {"n": n.items},
-        _("%(done)d of %(wanted)d judgments") % {"done": n.judgments, "wanted": n.wanted},
+        ngettext("%(done)d of %(wanted)d judgment", "%(done)d of %(wanted)d judgments", n.wanted)
+        % {"done": n.judgments, "wanted": n.wanted},
     ]
     if n.held:
         figures.append(_("%(n)d in hand now") % {"n": n.held})

@@ -54,7 +54,7 @@ def test_a_line_over_the_limit_ends_the_reading():
 def test_a_row_with_another_number_of_fields_is_named_by_its_first_line():
     assert rows(b'a,b\n1,"x\ny"\n1\n2,z\n') == [
         (2, {"a": "1", "b": "x\ny"}),
-        (4, "1 fields where the header has 2"),
+        (4, "1 field where the header has 2"),
         (5, {"a": "2", "b": "z"}),
     ]
 
@@ -86,4 +86,4 @@ def test_whatever_csv_writes_is_read_again(pairs):
 def test_what_is_wrong_with_a_row_is_said_in_the_readers_language():
     with translation.override("es"):
         rows = list(records.read_records(io.BytesIO(b"a,b\n1\n")))
-    assert rows == [(2, "1 campos donde el encabezado tiene 2")]
+    assert rows == [(2, "1 campo donde el encabezado tiene 2")]
