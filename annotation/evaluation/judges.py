@@ -51,11 +51,6 @@ class Judge(Protocol):
     def questions(self, asked: list, arm: str) -> Iterator[Question]:
         """What a model is asked about some of ``tests``."""
 
-    def later(self, asked: list, arm: str, values: dict) -> Iterator[Question]:
-        """What follows from the replies to ``questions`` by unit; of no replies, for an estimate,
-        all that may follow.
-        """
-
     def summary(self, asked: list, replies: dict[str, tuple]) -> dict:
         """The result, of {unit: (value, text)} of the replies."""
 
@@ -142,15 +137,12 @@ class Judgments:
         self.left_out = {**left_out, "queries": dropped, "examples": len(examples)}
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """Judgments and claims; what follows from these."""
-        yield "judgments", list(self.judge.questions(self.asked, self.arm))
-        if later := list(self.judge.later(self.asked, self.arm, values())):
-            yield "feedback", later
+        """Judgments and claims."""
+        yield "judgments", self.drawn()
 
     def drawn(self) -> list[Question]:
-        """What the judge is asked, as far as that is known before it begins."""
-        asked = self.asked, self.arm
-        return [*self.judge.questions(*asked), *self.judge.later(*asked, {})]
+        """What the judge is asked."""
+        return list(self.judge.questions(self.asked, self.arm))
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
         """The paper's row, and the agreement with the persons where they scored the same."""

@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 
 TYPES = {
     "csv": "text/csv; charset=utf-8",
-    "tex": "application/x-tex; charset=utf-8",
     "svg": "image/svg+xml",
 }
 
@@ -212,7 +211,6 @@ def system(request: UserRequest, study: Study, version: int) -> HttpResponse:
 def _standings(study: Study, release: Release) -> dict:
     benchmark = leaderboard.of_release(release)
     context: dict[str, Any] = {"study": study, "release": release}
-    context["tables"] = _of_aspects(release).items()
     if benchmark is None:
         return context
     rows = leaderboard.standings(benchmark)
@@ -221,19 +219,10 @@ def _standings(study: Study, release: Release) -> dict:
     return context | {
         "rows": rows,
         "chart": rows and _chart(leaderboard.dots(rows)),
-        "tables": [*leaderboard.all_tables(benchmark).items(), *context["tables"]],
+        "tables": leaderboard.all_tables(benchmark).items(),
         "under_way": under_way,
         "no_worker": waiting and not worker_alive(),
     }
-
-
-def _of_aspects(release: Release) -> dict:
-    try:
-        return leaderboard.aspect_tables(release)
-    except DomainError as refusal:
-        # The rest of the page does not need the files.
-        log.warning("release %s: %s", release.pk, refusal.sentence)
-        return {}
 
 
 def _chart(dots: list) -> str:
@@ -256,11 +245,10 @@ def again(request: UserRequest, study: Study, version: int, run: UUID) -> HttpRe
 def export(
     request: UserRequest, study: Study, version: int, name: str, ending: str
 ) -> HttpResponse:
-    """A table of the page as CSV or LaTeX, the standings as SVG, too."""
+    """A table of the page as CSV, the standings as SVG, too."""
     release = get_object_or_404(Release, study=study, version=version)
-    more = _of_aspects(release)
     benchmark = leaderboard.of_release(release)
-    text = ending in TYPES and leaderboard.exported(benchmark, name, ending, more)
+    text = benchmark and ending in TYPES and leaderboard.exported(benchmark, name, ending)
     if not text:
         raise Http404
     return downloads.attachment(f"{study.slug}-v{version}-{name}.{ending}", TYPES[ending], text)

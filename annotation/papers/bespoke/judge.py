@@ -2,8 +2,7 @@
 
 The judge scores each response of `meta_test` on four criteria, with the person's rubric, query and
 need, and with judged responses to the same query as examples. Another prompt asks, claim by claim,
-whether the response holds the gold information. A judge that saw feedback is then asked whether
-each feedback that it wrote says what the person's says.
+whether the response holds the gold information.
 """
 
 import json
@@ -45,9 +44,7 @@ ABOUT = _(
 )
 NOTE = _(
     "Criteria are means of 1 to 5 times 20, Recall the share of claims that an answer holds. "
-    "Correlations are over all scores that both gave. Feedback is the share of the judge's "
-    "feedback that says, by its own verdict, what the person's says. Intervals are over persons, "
-    "95 %."
+    "Correlations are over all scores that both gave. Intervals are over persons, 95 %."
 )
 # Heads of tables by the names of figures.
 SHORT = {
@@ -65,8 +62,7 @@ TRIES = 3
 # Of a reply, a judgment or a claim: for the estimate of the cost alone.
 TOKENS = 200
 FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
-JUDGE, CLAIM, FEEDBACK = "judge", "claim", "feedback"
-_DRAFT = {key: {"feedback": "?"} for key in KEYS}
+JUDGE, CLAIM = "judge", "claim"
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
 
 
@@ -184,50 +180,6 @@ def questions(asked: list[tuple[Query, Response]], arm: str) -> Iterator[Questio
             yield Question(f"{response.place}:{CLAIM}:{number}", asking, read_yes_no)
 
 
-def later(
-    asked: list[tuple[Query, Response]], arm: str, values: dict[str, dict]
-) -> Iterator[Question]:
-    """For each judgment with feedback one question; an unwritten one stands for an estimate."""
-    for query, response in asked if arm == "feedback" else ():
-        judgment = values.get(f"{response.place}:{JUDGE}") if values else _DRAFT
-        if compared := _compared_feedback(response, judgment or {}):
-            messages = partial(_feedback_messages, query, compared)
-            reading = partial(_read_matches, keys=tuple(compared))
-            yield Question(f"{response.place}:{FEEDBACK}", messages, reading, TRIES)
-
-
-def _compared_feedback(response: Response, judgment: dict) -> dict[str, tuple[str, str]]:
-    """{key: the person's feedback and the judge's} where both wrote one."""
-    both = {key: (response.feedback.get(key, ""), judgment.get(key, {}).get("feedback", ""))
-            for key in KEYS}  # fmt: skip
-    return {key: texts for key, texts in both.items() if all(texts)}
-
-
-def _feedback_messages(query: Query, compared: dict[str, tuple[str, str]]) -> list[dict]:
-    names = dict(zip(KEYS, CRITERIA, strict=True))
-    texts = [f"{names[key]}\nFirst: {person}\nSecond: {judge}"
-             for key, (person, judge) in compared.items()]  # fmt: skip
-    lines = "\n".join(f"{names[key]}: <yes or no>" for key in compared)
-    return [
-        {
-            "role": "system",
-            "content": "Two readers wrote feedback on a response. For each criterion decide "
-            "whether the second finds the same good or lacking, for the same reason, as the first; "
-            f"other words for the same count. End with exactly these lines:\n{lines}",
-        },
-        {"role": "user", "content": f"Query:\n{query.text}\n\n" + "\n\n".join(texts)},
-    ]
-
-
-def _read_matches(text: str, keys: tuple[str, ...]) -> dict[str, bool] | None:
-    """{key: whether the feedback says the same}; None where a line lacks."""
-    matches = {}
-    for name, key in zip(CRITERIA, KEYS, strict=True):
-        words = re.findall(rf"^\W*{name}\W+(yes|no)\b", answered(text), re.I | re.M)
-        matches |= {key: words[-1].lower() == "yes"} if words and key in keys else {}
-    return matches if len(matches) == len(keys) else None
-
-
 def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
     """Ask for score and feedback on each criterion."""
     lines = "\n".join(f"{name} Score: <1-5>\n{name} Feedback: <why>" for name in CRITERIA)
@@ -306,30 +258,7 @@ def row(criteria: dict[str, float | None], recall: float | None) -> dict:
 def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
     """The paper's row and the agreement with the persons, of {unit: (value, text)}."""
     agreed = agreement(asked, _judgments(asked, replies))
-    return scored(None, asked, replies) | {
-        "agreement": agreed,
-        "feedback": _feedback_accuracy(asked, replies),
-    }
-
-
-def _feedback_accuracy(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
-    """Per cent of the judge's feedback that says what the person's says; by criterion and person.
-
-    ``n`` are feedbacks that both wrote, ``unparsed`` responses whose comparison cannot be read.
-    """
-    users: list[str] = []
-    matches: list[bool] = []
-    unread = 0
-    for query, response in asked:
-        value = replies.get(f"{response.place}:{FEEDBACK}", ({}, ""))[0]
-        unread += value is None
-        users += [query.user] * len(value or {})
-        matches += (value or {}).values()
-    if not users:
-        return {"value": None, "low": None, "high": None, "n": 0, "unparsed": unread}
-    shares = 100 * np.array(matches, dtype=np.float64)
-    cell = metrics.over_people(shares[:, None], users)[0]
-    return cell.as_json() | {"unparsed": unread}
+    return scored(None, asked, replies) | {"agreement": agreed}
 
 
 def scored(
@@ -461,12 +390,11 @@ def _as_json(coefficient: Coefficient, alone: bool) -> dict:
 
 
 def table(results: list[dict]) -> Table:
-    """The paper's table: the criteria, recall and their mean, the correlation with the person, and
-    the accuracy of feedback.
+    """The paper's table: the criteria, recall and their mean, the correlation with the person.
 
     A limit asks about the first responses: as many are the same.
     """
-    heads = [N, *SHORT.values(), "Pearson", "Spearman", "Feedback"]
+    heads = [N, *SHORT.values(), "Pearson", "Spearman"]
     rows = [
         Row(
             f"shots: {result['setting']}",
@@ -475,15 +403,13 @@ def table(results: list[dict]) -> Table:
                 result["n"],
                 *_cells(result),
                 *(result["agreement"][name]["value"] for name in ("pearson", "spearman")),
-                result.get("feedback", {}).get("value"),
             ],
             str(result["n"]),
             _intervals(result),
         )
         for result in sorted(results, key=lambda result: -result["n"])
     ]
-    ranked = frozenset(heads) - {N}
-    return Table(_("Judges"), heads, rows, digits=2, ranked=ranked, of="responses")
+    return Table(_("Judges"), heads, rows, digits=2, of="responses")
 
 
 def systems(results: list[dict], judges: list[dict]) -> Table:
@@ -506,8 +432,7 @@ def systems(results: list[dict], judges: list[dict]) -> Table:
         if line not in rows:
             rows.append(line)
     heads = [N, "persons", *SHORT.values()]
-    ranked = frozenset(SHORT.values())
-    return Table(_("Systems"), heads, rows, 2, _("System"), ranked, "answers")
+    return Table(_("Systems"), heads, rows, 2, _("System"), "answers")
 
 
 def _compared(result: dict) -> tuple:
@@ -551,8 +476,7 @@ def words(result: dict) -> str:
         shown = [f"{name} {_number(agreed[name]['value'], 3)}" for name in ("pearson", "spearman")]
         return (
             f"{result['model']}: {line}\nwith the person: {', '.join(shown)} "
-            f"({agreed['n']} scores; {missing}); feedback says the same: "
-            f"{_number(result['feedback']['value'])} % of {result['feedback']['n']}"
+            f"({agreed['n']} scores; {missing})"
         )
     out = result["left_out"]
     return (
