@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.core.errors import DomainError
 
@@ -204,12 +204,26 @@ def _csv_lists(text: Iterable[str], delimiter: str) -> Iterator[tuple[int, list 
             return
 
 
+# What Python's reader says, here for the catalogues.
+JSON_FAULTS = (
+    gettext_lazy("Expecting value"),
+    gettext_lazy("Expecting property name enclosed in double quotes"),
+    gettext_lazy("Expecting ':' delimiter"),
+    gettext_lazy("Expecting ',' delimiter"),
+    gettext_lazy("Unterminated string starting at"),
+    gettext_lazy("Invalid control character at"),
+    gettext_lazy("Invalid \\escape"),
+    gettext_lazy("Invalid \\uXXXX escape"),
+    gettext_lazy("Extra data"),
+)
+
+
 def parse(raw: bytes) -> dict:
     """The JSON object of these bytes; BrokenRecordError with the reason where they are none."""
     try:
         text = raw.decode()
         if holds_many(text):
-            raise ValueError(f"holds more than {VALUES_LIMIT:,} values")
+            raise ValueError(_("holds more than %(n)s values") % {"n": f"{VALUES_LIMIT:,}"})
         value = json.loads(text, parse_constant=_no_number, parse_float=_finite, parse_int=_integer)
         # Only an escape can bring in what UTF-8 text cannot hold.
         if b"\\u" in raw or raw.count(b"{") + raw.count(b"[") > DEPTH_LIMIT:
@@ -218,14 +232,14 @@ def parse(raw: bytes) -> dict:
         later = raw.count(b"\n", 0, error.start)
         raise BrokenRecordError(_("the bytes are not UTF-8 text"), later) from error
     except json.JSONDecodeError as error:
-        place = {"fault": error.msg, "n": error.colno}
+        place = {"fault": _(error.msg), "n": error.colno}
         words = _("a NUL byte") if b"\x00" in raw else _("%(fault)s, column %(n)d") % place
         raise BrokenRecordError(_("broken JSON (%s)") % words, error.lineno - 1) from error
     except RecursionError as error:
         words = _("the line is nested deeper than %d levels") % DEPTH_LIMIT
         raise BrokenRecordError(words) from error
     except ValueError as error:
-        raise BrokenRecordError(f"the line {error}") from error
+        raise BrokenRecordError(_("the line %(fault)s") % {"fault": error}) from error
     if not isinstance(value, dict):
         raise BrokenRecordError(_("not a JSON object"))
     return value
@@ -243,33 +257,33 @@ def _marks(text: str) -> int:
 def check_json(value: object, depth: int = 0) -> None:
     """ValueError with words where a JSON value cannot be stored or shown (NUL, depth, …)."""
     if depth > DEPTH_LIMIT:
-        raise ValueError(f"is nested deeper than {DEPTH_LIMIT} levels")
+        raise ValueError(_("is nested deeper than %(n)d levels") % {"n": DEPTH_LIMIT})
     if isinstance(value, str):
         if "\x00" in value:
-            raise ValueError("holds a NUL character")
+            raise ValueError(_("holds a NUL character"))
         if _SURROGATE.search(value):
-            raise ValueError("holds half of a surrogate pair")
+            raise ValueError(_("holds half of a surrogate pair"))
     elif isinstance(value, float) and not math.isfinite(value):
-        raise ValueError("holds a number that is too large")
+        raise ValueError(_("holds a number that is too large"))
     elif isinstance(value, list | dict):
         for entry in value if isinstance(value, list) else [*value, *value.values()]:
             check_json(entry, depth + 1)
 
 
 def _no_number(word: str) -> NoReturn:
-    raise ValueError(f"holds {word}, which is not JSON")
+    raise ValueError(_("holds %(word)s, which is not JSON") % {"word": word})
 
 
 def _integer(word: str) -> int:
     if len(word) > 300:
-        raise ValueError("holds a number that is too large")
+        raise ValueError(_("holds a number that is too large"))
     return int(word)
 
 
 def _finite(word: str) -> float:
     value = float(word)
     if not math.isfinite(value):
-        raise ValueError("holds a number that is too large")
+        raise ValueError(_("holds a number that is too large"))
     return value
 
 

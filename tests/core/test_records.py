@@ -86,4 +86,9 @@ def test_whatever_csv_writes_is_read_again(pairs):
 def test_what_is_wrong_with_a_row_is_said_in_the_readers_language():
     with translation.override("es"):
         rows = list(records.read_records(io.BytesIO(b"a,b\n1\n")))
+        broken = list(records.read_records(io.BytesIO(b'{"a": \n{"a": NaN}\n')))
     assert rows == [(2, "1 campo donde el encabezado tiene 2")]
+    assert [words for _line, words in broken] == [
+        "JSON dañado (se espera un valor, columna 6)",
+        "la línea contiene NaN, que no es JSON",
+    ]
