@@ -357,9 +357,7 @@ class SubmitJudgment(StudyView):
         if not key:
             raise DomainError("Send an Idempotency-Key header.", code="key")
         body = request.data
-        done = submit.submit(
-            study, pk, request.user, body, key=key, body=body, seconds=body.get("seconds")
-        )
+        done = submit.submit(study, pk, request.user, body, key=key, seconds=body.get("seconds"))
         stored = StoredSerializer(acknowledged(done.judgment)).data
         return Response(stored, status=200 if done.repeated else 201)
 

@@ -34,8 +34,6 @@ from annotation.studies.wording import localized
 
 # Sessions of a history that stand beside an item, at most.
 BESIDE_LIMIT = 12
-# Technical fields of the page, which are no part of an answer.
-TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
 
 
 # Compressed here, because the page is fetched over whatever line an annotator has.
@@ -47,7 +45,7 @@ def judge(request: UserRequest, slug: str) -> HttpResponse:
     if not study.consented:
         return _go(request, reverse("consent", args=[slug]))
     if request.method == "POST":
-        return _store(request, study)
+        return _submit(request, study)
     if study.match_languages and request.user.reads is None:
         return _go(request, f"{reverse('reading')}?next={request.path}")
     slot, last = _next(study, request.user), submit.last_answered(study, request.user)
@@ -77,10 +75,7 @@ def sets(request: UserRequest, study: Study) -> HttpResponse:
     if request.method == "POST":
         chosen = request.POST.get("set", "")
         number = int(chosen) if chosen.isdecimal() and len(chosen) < 19 else None
-        try:
-            queue.choose(study, request.user, number)
-        except NotFound as none:
-            raise Http404 from none
+        queue.choose(study, request.user, number)
         return redirect("judge", study.slug)
     rows = present.open_sets(study, request.user)
     context = {"study": study, "rows": rows, "held": queue.in_hand(study, request.user)}
@@ -187,9 +182,8 @@ def draft(request: UserRequest, study: Study) -> HttpResponse:
     """Keep what is typed so far, for this person alone."""
     data = request.POST
     try:
-        submit.save_draft(
-            study, _slot_id(data), request.user, _typed(data), change="change" in data
-        )
+        typed = submit.answer_fields(data)
+        submit.save_draft(study, _slot_id(data), request.user, typed, change="change" in data)
     except DomainError as refusal:
         return HttpResponse(
             refusal.sentence, status=refusal.status, content_type="text/plain; charset=utf-8"
@@ -201,25 +195,15 @@ def draft(request: UserRequest, study: Study) -> HttpResponse:
 def judged(request: UserRequest, slug: str, slot: UUID) -> HttpResponse:
     """An item that this person has judged, with the answer given; POST changes it."""
     study = study_for(request.user, slug, policies.judgment.may_give)
-    try:
-        old = submit.own_judgment(study, slot, request.user)
-    except NotFound as none:
-        raise Http404 from none
+    old = submit.own_judgment(study, slot, request.user)
     if request.method == "GET":
         return _judged_page(request, study, old)
     data = request.POST
     if "fill" in data:
         return _judged_page(request, study, old, typed=_filled(slot, request))
     try:
-        submit.revise(
-            study,
-            slot,
-            request.user,
-            data,
-            key=data.get("key", ""),
-            body=_typed(data),
-            seconds=data.get("seconds"),
-        )
+        key, seconds = data.get("key", ""), data.get("seconds")
+        submit.revise(study, slot, request.user, data, key=key, seconds=seconds)
     except DomainError as refusal:
         return _judged_page(request, study, old, refusal)
     messages.success(request, _("Your answer is changed. The earlier one is kept."))
@@ -255,12 +239,8 @@ def _judged_page(
     return whole_or_part(request, "judging/judged.html", "judge", context)
 
 
-def _typed(data: QueryDict) -> dict:
-    """The answer's fields of a form, without the page's technical fields."""
-    return {name: values for name, values in data.lists() if name not in TECHNICAL}
-
-
-def _store(request: UserRequest, study: Study) -> HttpResponse:
+def _submit(request: UserRequest, study: Study) -> HttpResponse:
+    """Store what was sent; the page that follows, or the same one with what is wrong."""
     data = request.POST
     try:
         slot_id = _slot_id(data)
@@ -272,7 +252,6 @@ def _store(request: UserRequest, study: Study) -> HttpResponse:
             request.user,
             data,
             key=data.get("key", ""),
-            body=_typed(data),
             seconds=data.get("seconds"),
             # A crowd's participants have a quota, which is looked at before they get more.
             claim_next=study.status == Study.Status.OPEN and not request.user.worker,
@@ -303,10 +282,7 @@ def _filled(slot_id: UUID, request: UserRequest) -> QueryDict:
 @study_page(policies.judgment.may_give, "GET")
 def explained(request: UserRequest, study: Study, slot: UUID) -> HttpResponse:
     """Whether one's own answer to a training item is the expected one, and why."""
-    try:
-        return _explained(request, study, slot)
-    except NotFound as none:
-        raise Http404 from none
+    return _explained(request, study, slot)
 
 
 def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpResponse:
@@ -320,7 +296,7 @@ def _explained(request: UserRequest, study: Study, slot_id: UUID) -> HttpRespons
         "study": study,
         "shown": shown,
         "right": hidden_checks.agrees(item, label, item.expected),
-        "given": label_words(item, label, shown.order),
+        "answer": label_words(item, label, shown.order),
         "expected": label_words(item, item.expected, shown.order),
         "explanation": item.explanation,
         "training": hidden_checks.training_record(study, request.user),

@@ -293,10 +293,6 @@ class Kind:
             rows += question.read(sent.get(question.name), options, _asked(question, options, rows))
         return self.answer(rows)
 
-    def stored(self, answer: Answer) -> list[models.Answer]:
-        """The rows of an answer, which lack their judgment and are not stored yet."""
-        return [models.Answer(**row.columns) for row in answer.rows]
-
     def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
         """{judgment's id: its answer}."""
         return answers_of(dict.fromkeys(judgments, self))

@@ -89,6 +89,8 @@ _KEEP_DRAFT = """
 _NAMED = re.compile(r"(?s)(.+)-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 # Of a screen's fields so many are looked at.
 FIELDS_LIMIT = 200
+# Fields of the page that are no part of an answer.
+TECHNICAL = {"csrfmiddlewaretoken", "slot", "key", "seconds", "circumstances", "submit", "change"}
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,16 @@ class _Sent:
     seconds: float | None
 
 
+@dataclass(frozen=True)
+class _Part:
+    """An answer to one slot, that was read; a screen with several items gives several."""
+
+    held: Held
+    sent: _Sent
+    answer: Content
+    replaces: Judgment | None = None
+
+
 def submit(
     study: Study,
     slot_id: UUID,
@@ -153,62 +165,52 @@ def submit(
     data: Data,
     *,
     key: str,
-    body: object = None,
     seconds: object = None,
     claim_next: bool = False,
 ) -> Submitted:
     """Store the annotator's answer to a slot of ``study``, once, and take the next if asked to.
 
     ``data`` is a form or an API body; ``key`` names the submit: the same key again is answered
-    without storing anything, as long as ``body`` (JSON; default ``data``) is the
-    same. ``seconds`` is the active time. Raises NotFound where the slot is not this person's,
-    Conflict where somebody else has it by now or the key carried other words, DomainError where the
-    answer is incomplete. Whatever is raised, nothing was stored.
+    without storing anything, as long as the answer is the same. ``seconds`` is the active time.
+    Raises NotFound where the slot is not this person's, Conflict where somebody else has it by now
+    or the key carried other words, DomainError where the answer is incomplete. Whatever is raised,
+    nothing was stored.
     """
-    sent = _sent(slot_id, data, key, body, seconds)
+    sent = _check_sent(slot_id, data, key, seconds)
     with _refuse_used_keys(), transaction.atomic():
-        desk = queue.lock_desk(study, annotator)
-        held = _locked(study, slot_id, annotator)
-        if held.done:
-            judgment, stored = _stored_before(held, sent), 0
-            if judgment is None:
-                raise Conflict(_("You have judged this item already."), code="already_judged")
-        else:
-            if desk.excluded_at:
-                raise Conflict(_("You take no part in this study any more."), code="excluded")
-            parts = _parts(study, held, annotator, sent)
-            judgment, *_beside = [_judge(part, annotator, of_part) for part, of_part in parts]
-            stored = len(parts)
-        next_slot = _next(desk, held, stored, claim_next=claim_next)
-    return Submitted(judgment, held.done, next_slot, held.training)
+        desk, held, repeated = _guard(study, slot_id, annotator, sent)
+        if held.done and not repeated:
+            raise Conflict(_("You have judged this item already."), code="already_judged")
+        if desk.excluded_at and not repeated:
+            raise Conflict(_("You take no part in this study any more."), code="excluded")
+        parts = [] if repeated else _read(study, held, annotator, sent)
+        judgments = [_store(part, annotator) for part in parts]
+        for part, judgment in zip(parts, judgments, strict=True):
+            _count(part, judgment)
+        next_slot = _next(desk, held, len(parts), claim_next=claim_next)
+    return Submitted(repeated or judgments[0], repeated is not None, next_slot, held.training)
 
 
 def revise(
-    study: Study,
-    slot_id: UUID,
-    annotator: User,
-    data: Data,
-    *,
-    key: str,
-    body: object = None,
-    seconds: object = None,
+    study: Study, slot_id: UUID, annotator: User, data: Data, *, key: str, seconds: object = None
 ) -> Submitted:
     """Store a new answer in place of the annotator's own to ``slot_id``; the old one stays stored.
 
     Arguments and idempotency as of ``submit``. Raises NotFound where this person has not judged the
     slot, Conflict where the study's window for edits is over, DomainError for a wrong answer.
     """
-    sent = _sent(slot_id, data, key, body, seconds)
+    sent = _check_sent(slot_id, data, key, seconds)
     with _refuse_used_keys(), transaction.atomic():
-        queue.lock_desk(study, annotator)
-        held = _locked(study, slot_id, annotator)
-        stored = _stored_before(held, sent)
-        if stored:
-            return Submitted(stored, repeated=True)
+        _desk, held, repeated = _guard(study, slot_id, annotator, sent)
+        if repeated:
+            return Submitted(repeated, repeated=True)
         old = own_judgment(study, slot_id, annotator)
         if not editable(study, old):
             raise Conflict(_("The time to change this answer is over."), code="too_late")
-        return Submitted(_judge(held, annotator, sent, replaces=old), repeated=False)
+        part = _Part(held, sent, held.kind.read(data, held), old)
+        judgment = _store(part, annotator)
+        _count(part, judgment)
+    return Submitted(judgment, repeated=False)
 
 
 @transaction.atomic
@@ -304,15 +306,20 @@ def read_seconds(value: object) -> float | None:
 # Guard: the key, the desk, the slot
 
 
-def _sent(slot_id: UUID, data: Data, key: str, body: object, seconds: object) -> _Sent:
+def _check_sent(slot_id: UUID, data: Data, key: str, seconds: object) -> _Sent:
     if not key.strip() or len(key) > KEY_LIMIT or not key.isprintable():
         raise DomainError(
             f"A submit needs a key of 1 to {KEY_LIMIT} printable characters.", code="key"
         )
-    words = [str(slot_id), data if body is None else body]
-    text = json.dumps(words, sort_keys=True, ensure_ascii=True)
+    body = answer_fields(data) if isinstance(data, QueryDict) else data
+    text = json.dumps([str(slot_id), body], sort_keys=True, ensure_ascii=True)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return _Sent(data, key, digest, read_seconds(seconds))
+
+
+def answer_fields(form: QueryDict) -> dict[str, list[str]]:
+    """The fields of a form that are the answer's."""
+    return {name: values for name, values in form.lists() if name not in TECHNICAL}
 
 
 @contextmanager
@@ -327,7 +334,16 @@ def _refuse_used_keys() -> Iterator[None]:
         raise Conflict(words, code="key_reused") from error
 
 
-def _locked(study: Study, slot_id: UUID, annotator: User) -> Held:
+def _guard(
+    study: Study, slot_id: UUID, annotator: User, sent: _Sent
+) -> tuple[Desk, Held, Judgment | None]:
+    """The person's desk and slot, locked, and what this submit stored before."""
+    desk = queue.lock_desk(study, annotator)
+    held = _lock_slot(study, slot_id, annotator)
+    return desk, held, _stored_before(held, sent) if held.done else None
+
+
+def _lock_slot(study: Study, slot_id: UUID, annotator: User) -> Held:
     """The slot, locked and held (or done) by this person; a lost lease is renewed where free."""
     row = sql.first(_LOCK, {"slot": slot_id, "study": study.pk})
     if row is None:
@@ -383,19 +399,15 @@ def _stored_before(held: Held, sent: _Sent) -> Judgment | None:
 # Read, store, count
 
 
-def _judge(held: Held, annotator: User, sent: _Sent, replaces: Judgment | None = None) -> Judgment:
-    """Store one answer, close its slot and count it."""
-    answer = held.kind.read(sent.data, held)
-    judgment = _store(held, annotator, sent, answer, replaces)
-    sql.first(_CLOSE, {"slot": held.slot, "annotator": annotator.pk})
-    if held.counts:
-        _count(held, judgment, answer)
-    return judgment
+def _read(study: Study, held: Held, annotator: User, sent: _Sent) -> list[_Part]:
+    """What a submit says of each item on its screen, that of ``held`` first."""
+    screen = _screen(study, held, annotator, sent)
+    return [_Part(each, of_slot, each.kind.read(of_slot.data, each)) for each, of_slot in screen]
 
 
-def _store(
-    held: Held, annotator: User, sent: _Sent, answer: Content, replaces: Judgment | None
-) -> Judgment:
+def _store(part: _Part, annotator: User) -> Judgment:
+    """Store a judgment with its answers, and close its slot."""
+    held, sent, replaces = part.held, part.sent, part.replaces
     judgment = Judgment(
         slot_id=held.slot,
         annotator=annotator,
@@ -406,48 +418,47 @@ def _store(
         submitted_at=held.at,
         replaces=replaces,
         revision=replaces.revision + 1 if replaces else 1,
-        proposal=_proposal(held, annotator, answer, replaces),
+        proposal=_proposal(part, annotator),
         **common_columns(sent.data, held),
     )
     judgment.save(force_insert=True)
-    rows = held.kind.stored(answer)
-    for row in rows:
-        row.judgment = judgment
-    Answer.objects.bulk_create(rows)
+    Answer.objects.bulk_create(Answer(judgment=judgment, **row.columns) for row in part.answer.rows)
+    sql.first(_CLOSE, {"slot": held.slot, "annotator": annotator.pk})
     return judgment
 
 
-def _proposal(
-    held: Held, annotator: User, answer: Content, replaces: Judgment | None
-) -> dict | None:
+def _proposal(part: _Part, annotator: User) -> dict | None:
     """What the form began with, and whether the answer is another; None for nothing."""
-    began = replaces.proposal if replaces else None
-    if not replaces and held.config["proposal"] != "off":
+    held = part.held
+    began = part.replaces.proposal if part.replaces else None
+    if not part.replaces and held.config["proposal"] != "off":
         drafts = Draft.objects.filter(slot=held.slot, annotator=annotator)
         began = drafts.values_list("proposal", flat=True).first()
     if not began:
         return None
-    wanted, label = held.kind.of_label(began["label"], held.config).label, answer.label
+    wanted, label = held.kind.of_label(began["label"], held.config).label, part.answer.label
     if isinstance(wanted, dict) and isinstance(label, dict):
         label = {key: label.get(key) for key in wanted}
     return began | {"changed": label != wanted}
 
 
-def _count(held: Held, judgment: Judgment, answer: Content) -> None:
-    """Count an answer on its item; one that replaces another takes its place."""
-    replaces = judgment.replaces
+def _count(part: _Part, judgment: Judgment) -> None:
+    """Count an answer on its item, unless that is a check; it takes the place of an earlier one."""
+    held, replaces = part.held, part.replaces
+    if not held.counts:
+        return
     if replaces:
         before = held.kind.counted(held.kind.answer_of(replaces), held.config)
         if before:
             Item.objects.filter(pk=held.item).update(counts=recounted({before: -1}))
     values = {"item": held.item, "judgment": judgment.pk, "done": 0 if replaces else 1}
-    sql.first(_COUNT, values | {"label": held.kind.counted(answer, held.config)})
+    sql.first(_COUNT, values | {"label": held.kind.counted(part.answer, held.config)})
 
 
 # Several items on one screen
 
 
-def _parts(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple[Held, _Sent]]:
+def _screen(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple[Held, _Sent]]:
     """The slots that one submit judges, that of ``lead`` first, each with what is sent for it.
 
     Of a task with several items on a screen, a slot that lapsed and that somebody else has by now
@@ -485,7 +496,7 @@ def _parts(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tuple
 def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
     """A slot that is judged beside another, locked; None where it is not this person's any more."""
     try:
-        return _locked(study, slot, annotator)
+        return _lock_slot(study, slot, annotator)
     except (Conflict, NotFound):
         return None
 
