@@ -72,18 +72,18 @@ def proposals(study: Study, task: str, *, left_out: bool) -> dict | None:
     """
     if not proposes(study, task):
         return None
-    found = newest(study, [task]) or newest_judged(study, task)
-    judgments = sum(votes_of(each).exclude(proposal__isnull=True).count() for each in found[:1])
+    tasks = newest(study, [task]) or newest_judged(study, task)
+    judgments = sum(votes_of(each).exclude(proposal__isnull=True).count() for each in tasks[:1])
     return {"judgments": judgments, "left_out": left_out}
 
 
 def said_of_proposals(study: Study, task: str, *, left_out: bool) -> str:
     """``proposals`` as a command's line, with its option; empty where there are none."""
-    found = proposals(study, task, left_out=left_out)
-    if not (found and found["judgments"]):
+    began = proposals(study, task, left_out=left_out)
+    if not (began and began["judgments"]):
         return ""
     what = "are left out" if left_out else "are among them (--without-proposals)"
-    return f"{found['judgments']} judgments began from a proposal: they {what}."
+    return f"{began['judgments']} judgments began from a proposal: they {what}."
 
 
 def counted_measure(task: TaskDefinition) -> Measure | None:
@@ -370,5 +370,5 @@ def never_offered(measures: list[Measure], votes: QuerySet[Judgment]) -> set[str
     if not votes.exists() or votes.filter(imported=False).exists():
         return set()
     given = votes.filter(answers__question=measures[0].question, answers__label__in=NO_ANSWER)
-    found = given.order_by().values_list("answers__label", flat=True).distinct()
-    return set(measures[0].labels).intersection(NO_ANSWER) - set(found)
+    labels = given.order_by().values_list("answers__label", flat=True).distinct()
+    return set(measures[0].labels).intersection(NO_ANSWER) - set(labels)

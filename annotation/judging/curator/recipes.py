@@ -74,9 +74,9 @@ def _texts(folder: Path, name: str) -> dict[str, str]:
     """The texts ``name`` by language, of the folder or else of ours; {} where there are none."""
     for inside in (folder / "texts", FOLDER / "texts"):
         paths = {language: inside / f"{name}.{language}.md" for language in LANGUAGES}
-        found = {code: path.read_text("utf-8") for code, path in paths.items() if path.exists()}
-        if found:
-            return _in_each({code: text.strip() for code, text in found.items()})
+        texts = {code: path.read_text("utf-8") for code, path in paths.items() if path.exists()}
+        if texts:
+            return _in_each({code: text.strip() for code, text in texts.items()})
     return {}
 
 
