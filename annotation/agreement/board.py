@@ -25,7 +25,7 @@ from annotation.core import sql
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.models import Item
 from annotation.questions import questions_of
-from annotation.questions.base import Measure, Question
+from annotation.questions.base import SCALES, Measure, Question
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 from annotation.votes.stored import (
@@ -40,7 +40,7 @@ CAP = 100_000
 # So few are read when a page asks, and the page is up to date.
 READ_AT_ONCE = 20_000
 MOST_RATERS = 40
-LEVELS = ("nominal", "ordinal", "ranks")
+LEVELS = ("nominal", "ordinal", "interval", "ranks")
 # What of a board is stored where reading it again takes long.
 KEPT = ("counted_labels", "totals", "patterns", "days", "last", "origin_codes")
 
@@ -468,18 +468,22 @@ class Board:
             votes = self.answers[measure.name]
             units, unit = votes.units
             code, k = votes.coded(measure.labels), len(measure.labels)
-            cell = unit[code >= 0] * k + code[code >= 0]
-            counts = np.bincount(cell, minlength=len(units) * k).reshape(len(units), k)
-            several = counts.sum(axis=1) > 1
-            values = self._value(measure, counts[several]).tolist()
-            for (item, option), answered, value in zip(
-                units[several].tolist(), counts[several].tolist(), values, strict=True
-            ):
+            # Of a hundred labels an item has few: only what was given is counted.
+            cell, n = np.unique(unit[code >= 0] * k + code[code >= 0], return_counts=True)
+            of, label = np.divmod(cell, k)
+            values = self._value(measure, of, label, n, len(units))
+            judged = np.bincount(of, n, len(units))
+            begins = np.searchsorted(of, np.arange(len(units) + 1))
+            for place in np.flatnonzero(judged > 1).tolist():
+                item, option = units[place].tolist()
+                given = slice(begins[place], begins[place + 1])
+                labels = [measure.labels[each] for each in label[given].tolist()]
+                value = float(values[place])
                 rows.append({
                     "position": item, "number": option or None, "about": measure.name,
-                    "of": measure, "counts": dict(zip(measure.labels, answered, strict=True)),
-                    "judged": sum(answered), "value": value,
-                    "measure": abs(value) if self.level == "ordinal" or self.mixed else value,
+                    "of": measure, "counts": dict(zip(labels, n[given].tolist(), strict=True)),
+                    "judged": int(judged[place]), "value": value,
+                    "measure": abs(value) if self.level in SCALES or self.mixed else value,
                 })  # fmt: skip
         rows.sort(
             key=lambda row: (row["value"], -row["judged"], row["position"], row["number"] or 0)
@@ -491,18 +495,23 @@ class Board:
         """Whether there are several questions that have no scale in common."""
         return not (self.single or self.scored)
 
-    def _value(self, measure: Measure, counts: np.ndarray) -> np.ndarray:
-        """What rows of ``counts`` (units, labels) are in order of, the most disputed least."""
-        n = counts.sum(axis=1)
+    def _value(
+        self, measure: Measure, of: np.ndarray, label: np.ndarray, times: np.ndarray, units: int
+    ) -> np.ndarray:
+        """What the ``units`` are in order of, the most disputed least; a unit ``of`` whom a code
+        ``label`` was given ``times``.
+        """
         if self.mixed:
-            return -(counts > 0).sum(axis=1).astype(float)
-        if measure.level == "ordinal":
-            points = np.array([float(label) for label in measure.labels])
-            total, squares = counts @ points, counts @ points**2
-            return -np.sqrt(np.maximum(squares - total**2 / n, 0) / (n - 1))
-        k = len(measure.labels)
-        same = (counts * (counts - 1)).sum(axis=1)
-        return (k * same / (n * (n - 1)) - 1) / (k - 1)
+            return -np.bincount(of, minlength=units).astype(float)
+        n, k = np.bincount(of, times, units), len(measure.labels)
+        with np.errstate(invalid="ignore", divide="ignore"):  # of one answer
+            if measure.level in SCALES:
+                points = np.array([float(each) for each in measure.labels])[label]
+                total = np.bincount(of, times * points, units)
+                squares = np.bincount(of, times * points**2, units)
+                return -np.sqrt(np.maximum(squares - total**2 / n, 0) / (n - 1))
+            same = np.bincount(of, times * (times - 1), units)
+            return (k * same / (n * (n - 1)) - 1) / (k - 1)
 
     def _disputed_orders(self) -> list[dict[str, Any]]:
         rows = []
@@ -531,7 +540,7 @@ class Board:
                 "those with most different answers first."
             )
             return Spread(_("Different answers"), 0, lead)
-        if self.level != "ordinal":
+        if self.level not in SCALES:
             lead = _(
                 "Items with two votes or more, the lowest own kappa first; an item's kappa is "
                 "(K·S − D) / ((K−1)·D) of its votes."
@@ -557,11 +566,11 @@ class Board:
             return row["orders"]
         counts, measure = row["counts"].items(), row["of"]
         if self.mixed:
-            counted = ", ".join(f"{self.words_of(measure, label)}: {n}" for label, n in counts if n)
+            counted = ", ".join(f"{self.words_of(measure, label)}: {n}" for label, n in counts)
             of = _("answer %(n)d") % {"n": row["number"]} if row["number"] else ""
             asked = self.questions[measure.question].words
             about = [asked, measure.of_class, of]
             return f"{', '.join(filter(None, about))} · {counted}"
-        if self.level == "ordinal":
+        if self.level in SCALES:
             return " ".join(label for label, n in counts for _each in range(n))
-        return ", ".join(f"{_(label)}: {n}" for label, n in counts if n)
+        return ", ".join(f"{_(label)}: {n}" for label, n in counts)

@@ -34,6 +34,7 @@ from annotation.core import charts
 from annotation.core.charts import Dot
 from annotation.judging.models import Batch, Slot
 from annotation.judging.work import hidden_checks
+from annotation.questions.base import Measure, Question
 from annotation.votes.stored import QuestionVotes, candidates_of, passages_of
 
 # The win matrices, and whose wins they count.
@@ -44,6 +45,8 @@ STRENGTHS = gettext_lazy(
     "independent. Where every order is known, being shown first has a term of its own."
 )
 RESAMPLES = 1000
+# Into how many bars a histogram of numbers is cut, at most.
+RANGES = 10
 MEANS = gettext_lazy(
     "The mean of all scores, or of preferences from 0 (the other answer is much better) to 1 "
     "(this one is). Intervals are percentiles over 1,000 resamples of people."
@@ -302,7 +305,10 @@ def answers(board: Board, about: About) -> dict:
         for each in board.measures
     }
     if board.scored:
-        return spread_figure({name: counts for name, counts in given.items() if any(counts)})
+        answered = {name: counts for name, counts in given.items() if any(counts)}
+        if "interval" in board.levels:
+            return numbers_figure([each for each in board.measures if each.name in answered], given)
+        return spread_figure(answered)
     if board.mixed:
         return _of_questions(board, about, given)
     total = sum(given[""])
@@ -327,6 +333,43 @@ def _counts(votes: QuestionVotes, labels: Sequence[str]) -> np.ndarray:
     return np.bincount(code[code >= 0], minlength=len(labels))
 
 
+def numbers_figure(measures: Sequence[Measure], given: dict[str, list[int]]) -> dict:
+    """How the numbers of each question spread: quartiles, mean and ends; of one question a
+    histogram, too.
+    """
+    title, lead = _("How the numbers spread"), _("The median, and the middle half of the numbers.")
+    how = _("Of all numbers that people gave. SD is the standard deviation.")
+    rows, dots = [], []
+    for each in measures:
+        points, n = np.array([float(label) for label in each.labels]), np.array(given[each.name])
+        values = np.repeat(points, n)
+        ends = np.percentile(values, [0, 25, 50, 75, 100]).tolist()
+        spread = float(values.std(ddof=1)) if len(values) > 1 else None
+        rows.append((each.name, len(values), float(values.mean()), spread, *ends))
+        dots.append(Dot(each.name, ends[2], ends[1], ends[3]))
+    head, axes = ("answers", title, lead), (_("Number"), _("Question"))
+    if len(measures) == 1:
+        ranges = in_ranges(measures[0].labels, given[measures[0].name])
+        svg = charts.columns(head, ranges, axes=(_("Number"), _("Judgments")))
+    else:
+        svg = charts.dots(head, dots, axes=axes)
+    header: tuple[str, ...] = (
+        _("Question"), _("Numbers"), _("Mean"), _("SD"), _("Lowest"), _("lower quartile"),
+        _("median"), _("upper quartile"), _("Highest"),
+    )  # fmt: skip
+    figure = {"title": title, "lead": lead, "how": how, "header": header, "rows": rows, "svg": svg}
+    return figure | {"votes": max((row[1] for row in rows), default=0)}
+
+
+def in_ranges(labels: Sequence[str], counts: Sequence[int]) -> list[tuple[str, float]]:
+    """At most RANGES ranges of neighbouring labels, with how often one of each was given."""
+    parts = np.array_split(np.arange(len(labels)), min(RANGES, len(labels)))
+    named = (f"{labels[part[0]]}–{labels[part[-1]]}" if len(part) > 1 else labels[part[0]]
+             for part in parts)  # fmt: skip
+    return [(name, int(np.take(counts, part).sum()))
+            for name, part in zip(named, parts, strict=True)]  # fmt: skip
+
+
 def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> dict:
     """How often each answer was given to each question; of several classes each is counted, and
     its share is of those who chose any.
@@ -335,11 +378,12 @@ def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> 
     for question in board.questions.values():
         measures = [each for each in board.measures if each.question == question.name]
         counts = [
-            (each.of_class or question.label_words(label), n, sum(answers[each.name]))
+            (each.of_class or (label if question.TYPED else question.label_words(label)), n,
+             sum(answers[each.name]))
             for each in measures
-            for label, n in zip(each.labels, answers[each.name], strict=True)
+            for label, n in _labelled(question, each, answers[each.name])
             if not each.of_class or label == "yes"
-        ]
+        ]  # fmt: skip
         if question.MARKS:  # a figure of its own
             continue
         if not measures:
@@ -350,6 +394,12 @@ def _of_questions(board: Board, about: About, answers: dict[str, list[int]]) -> 
     drawn = [(f"{question}: {label}", n) for question, label, n, _share in rows]
     svg = about.draw(charts.bars, drawn, axes=(_("Judgments"), _("Answer"))) if drawn else ""
     return {"header": header, "rows": rows, "svg": svg}
+
+
+def _labelled(question: Question, each: Measure, counts: list[int]) -> list[tuple[str, float]]:
+    if question.TYPED:
+        return in_ranges(each.labels, counts)
+    return [(label, n) for label, n in zip(each.labels, counts, strict=True)]
 
 
 def passages(board: Board, about: About) -> dict:
@@ -559,13 +609,14 @@ def _measured(board: Board, outcomes: list) -> list[tuple[str, str, Coefficient,
         for place in row.expected.keys() & row.label.keys():
             criterion = place.rpartition("/")[2]
             by_criterion[criterion].append((row.expected[place], row.label[place]))
-    names = dict.fromkeys(each.question for each in board.measures)
-    return [_of_question(name, by_criterion[name]) for name in names if name in by_criterion]
+    levels = {each.question: each.level for each in board.measures}
+    return [_of_question(name, level, by_criterion[name])
+            for name, level in levels.items() if name in by_criterion]  # fmt: skip
 
 
-def _of_question(name: str, pairs: Pairs) -> tuple[str, str, Coefficient, Pairs]:
+def _of_question(name: str, level: str, pairs: Pairs) -> tuple[str, str, Coefficient, Pairs]:
     """Of scores the ICC, of words Cohen's kappa."""
-    if all(type(value) is int for pair in pairs for value in pair):
+    if level == "interval" or all(type(value) is int for pair in pairs for value in pair):
         return _(name), "ICC(2,1)", icc_of(pairs), pairs
     return _(name), _("Cohen's kappa"), kappa_of(pairs), pairs
 

@@ -330,7 +330,7 @@ def _vectors(study: Study, people: dict) -> None:
             votes = read(task, measure, since=since)
             rows = zip(votes.judgment, votes.rater, votes.option, votes.label, strict=True)
             for judgment, user, option, label in rows:
-                scores_of[judgment, user, option].append((measure.name, int(votes.labels[label])))
+                scores_of[judgment, user, option].append((measure.name, float(votes.labels[label])))
     by_criteria = defaultdict(list)
     for (_judgment, user, _option), scores in scores_of.items():
         criteria, values = zip(*scores, strict=True)

@@ -18,7 +18,7 @@ from annotation.agreement.models import (
     StoppedItem,
     TopUp,
 )
-from annotation.agreement.report import CONTENTS, agreement_report
+from annotation.agreement.report import CONTENTS, agreement_report, report_of_numbers
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.tiers import DEFAULT, Judged, TierRule, report_of
 from annotation.agreement.tiers import collection, rules
@@ -204,6 +204,8 @@ def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
 
 
 def _agreement(votes: Votes, level: str, labels: list[str]) -> dict:
+    if level == "interval":
+        return report_of_numbers(votes)
     report = agreement_report(votes, level, labels)
     # Tens of thousands of pairs of raters are possible; their number and mean are what is shown.
     cohen = report["cohen_kappa"]

@@ -9,7 +9,8 @@ from annotation.agreement.statistics import correlation, kappas, krippendorff
 from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.coefficient import undefined, with_resamples
 from annotation.agreement.statistics.kappas import Patterns
-from annotation.votes.table import Votes, VotesError, categories
+from annotation.agreement.statistics.numbers import numbers_report
+from annotation.votes.table import Votes, VotesError, categories, number
 
 RESAMPLES = 1000
 # What a stored report holds; another number makes every result due again.
@@ -41,6 +42,13 @@ def agreement_report(
         "cohen_kappa": cohen_report(votes, category, labels, values),
         "icc": icc_report(votes, category, patterns, values),
     }
+
+
+def report_of_numbers(votes: Votes, resamples: int = RESAMPLES) -> dict[str, Any]:
+    """``agreement_report`` without what treats numbers as classes; VotesError for what is none."""
+    categories(votes, "interval")
+    value = np.array([number(label) for label in votes.labels])[votes.label]
+    return numbers_report(votes.task, votes.worker, value, resamples)
 
 
 def counts_report(patterns: Patterns, workers: int, labels: Sequence) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def scores(study: Study) -> dict[tuple[str, str], dict]:
 def _means(task: TaskDefinition, measure: Measure) -> dict:
     """{candidate's id: the mean of people's scores of it}, of each time that it was shown."""
     votes = read(task, measure)
-    value = np.array([int(label) for label in votes.labels], dtype=np.int64)[votes.label]
+    value = np.array([float(label) for label in votes.labels])[votes.label]
     shown = candidates_of(task.study, votes.item, "pk")
     values = defaultdict(list)
     for item, option, score in zip(votes.item, votes.option, value.tolist(), strict=True):

@@ -101,6 +101,29 @@ ORDINAL = {
     ),
 }
 
+# What the page of a task of numbers shows.
+NUMBERS = {
+    "krippendorff_alpha": Formula(
+        _("Krippendorff's alpha, interval"),
+        "α = 1 − (n − 1) · Σ o·δ² / Σ nₖ·nₗ·δ²,  δ = difference",
+        _(
+            "One minus the disagreement seen over the disagreement expected by chance; two "
+            "numbers disagree by the square of their difference."
+        ),
+        "Krippendorff 2011",
+    ),
+    "icc1": ORDINAL["icc1"],
+    "icc2": Formula(
+        _("ICC(2,1)"),
+        "(between − error) / (between + (k − 1) · error + k · (raters − error) / items)",
+        _(
+            "Absolute agreement where the same people judged every item: a person's own mean "
+            "counts as disagreement."
+        ),
+        "Shrout and Fleiss 1979",
+    ),
+}
+
 # What the page of a task of rankings shows.
 RANKS = {
     "kendall_w": Formula(
@@ -119,7 +142,7 @@ RANKS = {
         "Kendall and Babington Smith 1939",
     ),
 }
-FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL, "ranks": RANKS}
+FORMULAS_OF = {"nominal": FORMULAS, "ordinal": ORDINAL, "interval": NUMBERS, "ranks": RANKS}
 
 
 def coefficients_of(report: dict, level: str) -> list[tuple[str, str, dict]]:

@@ -9,12 +9,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from annotation.agreement.report import coefficients, counts_report
 from annotation.agreement.statistics.kappas import Patterns
+from annotation.agreement.statistics.numbers import numbers_report
 from annotation.agreement.statistics.raters import dawid_skene
 from annotation.agreement.statistics.tiers import (
     Judged,
@@ -295,7 +296,7 @@ class Tally:
         # Pairs by the scenario of their question, where a layout has a row an item.
         self.scenarios = Counter()
         self.judgments = 0
-        self._tasks = {}
+        self._tasks: dict[str, Any] = {}
 
     def add(self, item: Item, verdict: Verdict, pair: Pair | None, reason: str) -> None:
         """Count an item; ``reason`` is why it gives no pair."""
@@ -323,11 +324,14 @@ class Tally:
             task.add(verdict.tier, counts, voters)
             return
         for measure in item.measures:
-            if measure.level in ("nominal", "ordinal"):
-                new = _Measured(measure.labels, measure.level)
-                task = self._tasks.setdefault(f"{name}: {measure.name}", new)
-                for counts in _units(item, measure):
-                    task.add("", counts, voters)
+            key = f"{name}: {measure.name}"
+            if measure.level == "interval":
+                self._tasks.setdefault(key, _Numbers()).add(_given(item, measure))
+            elif measure.level in ("nominal", "ordinal"):
+                task = self._tasks.setdefault(key, _Measured(measure.labels, measure.level))
+                for given in _given(item, measure):
+                    labels = [label for _worker, label in given]
+                    task.add("", tuple(map(labels.count, measure.labels)), voters)
 
     def counts(self) -> dict:
         """Items, judgments, pairs a tier, and what was left out of the pairs with its reason."""
@@ -384,8 +388,8 @@ def outside_bands(agreement: dict) -> str:
     return f"The tiers are not in their bands: {'; '.join(failed)}." if failed else ""
 
 
-def _units(item: Item, measure: Measure) -> Iterator[tuple[int, ...]]:
-    """How often each label of a measure was given to the item, or to each of its answers."""
+def _given(item: Item, measure: Measure) -> Iterator[list[tuple[str, str]]]:
+    """(worker, label) of each vote on a measure of the item, or of each of its answers."""
     said = defaultdict(list)
     for vote in item.votes:
         if measure.of_class:
@@ -393,14 +397,35 @@ def _units(item: Item, measure: Measure) -> Iterator[tuple[int, ...]]:
             chosen = vote.answer.get(measure.question) if isinstance(vote.answer, dict) else None
             for about, names in chosen.items() if isinstance(chosen, dict) else [("", chosen)]:
                 if names is not None:
-                    said[about].append("yes" if measure.of_class in names else "no")
+                    label = "yes" if measure.of_class in names else "no"
+                    said[about].append((vote.worker, label))
             continue
         for part, label in vote.parts.items():
             about, _, question = part.partition("/") if part != measure.question else ("", "", part)
             if question == measure.question:
-                said[about].append(str(label))
+                said[about].append((vote.worker, str(label)))
     for about in sorted(said):
-        yield tuple(map(said[about].count, measure.labels))
+        yield said[about]
+
+
+class _Numbers:
+    """The used votes of one measure of a version of a task whose labels are numbers."""
+
+    def __init__(self) -> None:
+        self.votes: list[tuple[int, str, float]] = []
+        self.units = 0
+
+    def add(self, units: Iterable[list[tuple[str, str]]]) -> None:
+        for given in units:
+            self.votes += [(self.units, worker, float(label)) for worker, label in given]
+            self.units += 1
+
+    def agreement(self) -> dict:
+        report: dict = {"items": 0, "votes": 0, "reason": "there are no votes"}
+        if self.votes:
+            unit, worker, value = map(np.array, zip(*self.votes, strict=True))
+            report = numbers_report(unit, worker, value)
+        return {"level": "interval", "all": report, "tiers": {}}
 
 
 class _Measured:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from django.utils.translation import gettext as _
 
-from annotation.agreement.report import agreement_report
+from annotation.agreement.report import agreement_report, report_of_numbers
 from annotation.agreement.statistics import bradley_terry, prediction_powered
 from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.statistics.coefficient import CONFIDENCE, Coefficient, undefined
@@ -23,6 +23,7 @@ from annotation.evaluation.models import Verdict
 from annotation.evaluation.raters import Asked, asked
 from annotation.judging.models import Batch, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks
+from annotation.questions.base import Measure
 from annotation.studies import survey as surveys
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting, stored
@@ -296,18 +297,16 @@ def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
             yield _mean(material, judge, f"share:{name}", offering, won)
         if material.options == 2 and len(strategies) > 1:
             yield from strengths(material, judge, sorted(strategies))
-    elif one.measure.level in ("ordinal", "ranks") and all(
-        label.isdecimal() for label in one.measure.labels
-    ):
+    elif is_numeric(one.measure):
         by_model = defaultdict(list)
         for unit in material.units:
             shown = material.origins[unit[0]]
             number = unit[1] or (next(iter(shown)) if len(shown) == 1 else None)
             by_model[shown[number][1] if number else ""].append(unit)
-        highest = float(one.measure.labels[-1])
+        numbers = [float(label) for label in one.measure.labels]
         for model, units in sorted(by_model.items()):
             name = ":".join(part for part in ("mean", model, one.measure.question) if part)
-            yield _mean(material, judge, name, units, _number, 1.0, highest)
+            yield _mean(material, judge, name, units, _number, min(numbers), max(numbers))
     else:
         classes = ["yes"] if one.measure.of_class else one.measure.labels
         for label in classes:
@@ -317,6 +316,12 @@ def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
 
             name = f"share:{one.measure.of_class or label}"
             yield _mean(material, judge, name, material.units, named)
+
+
+def is_numeric(measure: Measure) -> bool:
+    """Whether a mean of its labels says something: they are numbers in their order."""
+    points = measure.level in ("ordinal", "ranks") and all(map(str.isdecimal, measure.labels))
+    return points or measure.level == "interval"
 
 
 def _number(_unit: Unit, label: str) -> float:
@@ -570,7 +575,7 @@ def _values(study: Study, asked: Asked, votes: stored.QuestionVotes) -> dict[str
             offered = [item for (item, _n), (each,) in shown.items() if f"share:{each}" == key]
             share[~np.isin(votes.item, offered)] = np.nan
         return shares
-    if asked.measure.level != "nominal" and all(each.isdecimal() for each in asked.measure.labels):
+    if is_numeric(asked.measure):
         return {"mean": np.array(labels, dtype=float)}
     return _shares(labels, asked.measure.labels)
 
@@ -599,5 +604,8 @@ def _agreement(
     if asked.measure.level == "ranks":
         return {}
     read = stored.task_votes(definition, asked.measure.name, columns=votes)
+    if read.level == "interval":
+        report = report_of_numbers(read.votes, resamples=0)
+        return {"krippendorff_alpha": report["krippendorff_alpha"]["interval"]}
     report = agreement_report(read.votes, read.level, read.declared, resamples=0)
     return {name: report[name] for name in AGREEMENT}

@@ -36,6 +36,7 @@ from annotation.judging.kinds import config_of, config_of_task, kind_of
 from annotation.judging.models import Batch, Item, ItemOption
 from annotation.personas.schema import as_text, without
 from annotation.questions.base import Measure, text_in
+from annotation.questions.base import Question as BaseQuestion
 from annotation.studies.bundle import BundleError, Report, read_rows
 from annotation.studies.bundle_rows import Verdict as VerdictRow
 from annotation.studies.models import Study, TaskDefinition
@@ -55,13 +56,15 @@ class Asked:
     """What a model can say of one measure: of each option or of the item.
 
     ``chooses``: its labels are numbers of options, which a file calls by their ids; ``scale``: they
-    go from the first option to the second.
+    go from the first option to the second; ``typed`` is the question where they are numbers within
+    bounds.
     """
 
     measure: Measure
     of_options: bool = False
     chooses: bool = False
     scale: bool = False
+    typed: BaseQuestion | None = None
 
 
 def asked(kind_code: str, config: dict) -> dict[str, Asked]:
@@ -76,7 +79,8 @@ def asked(kind_code: str, config: dict) -> dict[str, Asked]:
         question = questions[each.question]
         of_options = each.level == "ranks" or question.about == "option"
         type = question.type
-        made[each.name] = Asked(each, of_options, type == "choice", type == "scale")
+        typed = question if question.TYPED else None
+        made[each.name] = Asked(each, of_options, type == "choice", type == "scale", typed)
     return made
 
 
@@ -119,6 +123,12 @@ class Part:
         """What a stored reply calls it."""
         return f"{self.number or ''}/{self.name}"
 
+    def label_of(self, value: object) -> str:
+        """The label that a reply's ``value`` says; "" where it says none of them."""
+        if self.asked.typed:
+            return self.asked.typed.label_of(value)
+        return str(value) if value is not None and str(value) in dict(self.labels) else ""
+
     def canonical(self, label: str, order: tuple[int, ...]) -> str:
         """A label of a reply with the numbers of options instead of their places."""
         names = [name for name, _words in self.labels]
@@ -151,8 +161,9 @@ class Unit:
         made = []
         for name, each in asked(self.kind, self.config).items():
             question, of_class = asked_of[each.measure.question], each.measure.of_class
+            every = () if each.typed else each.measure.labels
             labels = tuple((label, label if of_class else question.label_words(label))
-                           for label in each.measure.labels
+                           for label in every
                            if not each.chooses or not label.isdecimal()
                            or int(label) <= len(self.answers))  # fmt: skip
             title = text_in(question.title, question.name) + (f": {of_class}" if of_class else "")
@@ -250,8 +261,11 @@ def _messages(unit: Unit, parts: list[Part], order: tuple[int, ...]) -> Callable
         shown = sorted(parts, key=lambda part: order.index(part.number) if part.number else -1)
         for part in shown:
             choices = "\n".join(f"{json.dumps(label)}: {words}" for label, words in part.labels)
+            choices = f"Labels:\n{choices}"
+            if part.asked.typed:
+                choices = f"A number: {part.asked.typed.bounds}"
             key = json.dumps(part.key(order), ensure_ascii=False)
-            paragraphs.append(f"{key}: {part.title}\nLabels:\n{choices}")
+            paragraphs.append(f"{key}: {part.title}\n{choices}")
         wanted = ", ".join(f'{json.dumps(part.key(order), ensure_ascii=False)}: "..."'
                            for part in shown)  # fmt: skip
         paragraphs.append(f"Reply with one JSON object and nothing else: {{{wanted}}}")
@@ -266,7 +280,7 @@ def _messages(unit: Unit, parts: list[Part], order: tuple[int, ...]) -> Callable
 def _reader(parts: list[Part], order: tuple[int, ...]) -> Callable[[str], dict | None]:
     """A function from the reply to {part: label with canonical numbers}; None where one lacks."""
     keys = {part.key(order): part for part in parts}
-    value = {"type": ["string", "integer", "null"]}
+    value = {"type": ["string", "number", "null"]}
     required = [key for key, part in keys.items() if part.required]
     shape = {"type": "object", "properties": dict.fromkeys(keys, value), "required": required}
 
@@ -277,10 +291,10 @@ def _reader(parts: list[Part], order: tuple[int, ...]) -> Callable[[str], dict |
             return None
         labels = {}
         for key, part in keys.items():
-            label = str(reply.get(key)) if reply.get(key) is not None else ""
-            if label in dict(part.labels):
+            sent = reply.get(key)
+            if label := part.label_of(sent):
                 labels[part.stored] = part.canonical(label, order)
-            elif part.required or label:
+            elif part.required or sent not in (None, ""):
                 return None
         return labels
 
@@ -293,7 +307,7 @@ def combined(measure: Measure, labels: list[str]) -> tuple[str | None, float | N
     """
     every, counts = list(measure.labels), Counter(labels).most_common()
     label: str | None = counts[0][0]
-    if len(counts) > 1 and measure.level in ("ordinal", "ranks"):
+    if len(counts) > 1 and measure.level in ("ordinal", "interval", "ranks"):
         middle = (len(every) - 1) / 2
         mean = sum(map(every.index, labels)) / len(labels)
         label = every[math.ceil(mean - 0.5) if mean > middle else math.floor(mean + 0.5)]
@@ -501,6 +515,10 @@ def _said(item: _Target, row: dict) -> list[tuple[str, int | None, str]]:
         return [(name, option, "yes" if each.measure.of_class in ticked else "no")
                 for name, each in several.items()]  # fmt: skip
     label = row["label"] if row["label"] is not None else str(row["value"])
+    if one.typed:
+        if not one.typed.label_of(label):
+            raise DomainError(f"“label” must be a number: {one.typed.bounds}")
+        return [(named, option, one.typed.label_of(label))]
     # A candidate's id stands for its number where an answer is chosen, as in a votes file.
     labels = list(one.measure.labels)
     allowed = {each: each for each in labels}

@@ -11,6 +11,7 @@ from annotation.core.errors import DomainError
 from annotation.questions.base import Question
 from annotation.questions.choice import ChoiceQuestion
 from annotation.questions.label import LabelQuestion
+from annotation.questions.number import NumberQuestion
 from annotation.questions.passages import PassagesQuestion
 from annotation.questions.ranking import RankingQuestion
 from annotation.questions.rating import RatingQuestion
@@ -20,6 +21,7 @@ from annotation.questions.text import TextQuestion
 TYPES: dict[str, type[Question]] = {
     "label": LabelQuestion,
     "rating": RatingQuestion,
+    "number": NumberQuestion,
     "choice": ChoiceQuestion,
     "scale": ScaleQuestion,
     "ranking": RankingQuestion,
@@ -32,6 +34,7 @@ QUESTIONS_LIMIT = 30
 _ANY = (
     LabelQuestion
     | RatingQuestion
+    | NumberQuestion
     | ChoiceQuestion
     | ScaleQuestion
     | RankingQuestion

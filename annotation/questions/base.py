@@ -19,7 +19,9 @@ from annotation.core.words import StrOrPromise
 
 NAME_LIMIT, TITLE_LIMIT, TEXT_LIMIT = 60, 300, 5_000
 # The scale of the answers; "none" where answers are not compared.
-Level = Literal["nominal", "ordinal", "ranks", "none"]
+Level = Literal["nominal", "ordinal", "interval", "ranks", "none"]
+# Those on which a sum of labels that are numbers says something.
+SCALES = ("ordinal", "interval")
 # The beginning of the names of a form's fields.
 FIELD = "answer-"
 # PostgreSQL's text and JSON hold neither.
@@ -195,8 +197,9 @@ class Measure:
 
     @property
     def is_one_label(self) -> bool:
-        """Whether an answer is one of several labels, and no place in an order."""
-        return not self.of_class and self.level != "ranks" and len(self.labels) > 1
+        """Whether an answer is one of several labels, and no number or place in an order."""
+        compared = self.level not in ("interval", "ranks")
+        return not self.of_class and compared and len(self.labels) > 1
 
 
 class Condition(BaseModel):
@@ -220,6 +223,8 @@ class Question(BaseModel):
     # (0: it is about the item, or about each option or part).
     NUMBERS: ClassVar[bool] = False
     COMPARES: ClassVar[int] = 0
+    # Whether a label is typed, for there are too many to choose from.
+    TYPED: ClassVar[bool] = False
     # Whether it marks places in the options' texts, which are shown as they are stored.
     MARKS: ClassVar[bool] = False
 
@@ -249,6 +254,15 @@ class Question(BaseModel):
     def labels(self, options: int) -> list[str]:
         """Every label of an answer about an item with so many ``options``; [] of free text."""
         return []
+
+    def label_of(self, value: Any, options: int = 0) -> str:
+        """The label that ``value`` of a form, a file or a model says; "" where it says none."""
+        return str(value) if str(value) in self.labels(options) else ""
+
+    @property
+    def bounds(self) -> str:
+        """What can be typed, in words, where labels are ``TYPED``."""
+        return ""
 
     def measures(self, options: int) -> list[Measure]:
         """What of its answers is compared between raters."""

@@ -305,7 +305,7 @@ class Verdict(Row):
     model: Annotated[Up200, FILLED, PRINTABLE]
     # A whole number stands for its digits; a number is a value as well as a label.
     label: Annotated[Up100, FILLED, Digits] | None = None
-    value: Annotated[int | None, says("must be a whole number")] = None
+    value: Annotated[int | float | None, says("must be a number")] = None
     question: Name | None = None
     option: Reference | None = None
     confidence: Annotated[

@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, Length
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import NO_ANSWER
 from annotation.judging.models import Batch, Judgment, votes_for
-from annotation.questions.base import Measure
+from annotation.questions.base import SCALES, Measure
 from annotation.studies.access import withdrawn_from
 from annotation.studies.models import Study, TaskDefinition
 
@@ -257,8 +257,8 @@ def is_numbered(measure: Measure) -> bool:
 
 
 def are_scores(measures: Sequence[Measure]) -> bool:
-    """Whether these are points on a scale for each of some criteria, and nothing else."""
-    scores = (each.name and each.level == "ordinal" and is_numbered(each) for each in measures)
+    """Whether these are numbers for each of some criteria, and nothing else."""
+    scores = (each.name and each.level in SCALES and is_numbered(each) for each in measures)
     return bool(measures) and all(scores)
 
 

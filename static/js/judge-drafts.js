@@ -55,7 +55,7 @@
   // Whether there is nothing but ticks, neither in the form nor in a draft on the server.
   function onlyTicks() {
     if (form().hasAttribute("data-drafted")) return false;
-    return [...form().querySelectorAll("textarea, [data-marks]")].every((field) => !field.value.trim());
+    return [...form().querySelectorAll("textarea, [data-marks], [data-number]")].every((field) => !field.value.trim());
   }
 
   function typed(event) {

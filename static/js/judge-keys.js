@@ -115,6 +115,12 @@
   }
 
   function single(key) {
+    // A number is typed where it is asked for: its first key goes to the field.
+    const field = /^[-0-9]$/.test(key) && form() && current() && current().querySelector("[data-number]");
+    if (field) {
+      field.select();
+      return false;
+    }
     if (/^[1-9]$/.test(key) && form()) return choose(key);
     const name = Object.keys(settings.keys).find((one) => settings.keys[one] === key);
     if (!name) return false;

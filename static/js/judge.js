@@ -401,7 +401,7 @@
   function typing() {
     const height = Math.round(window.visualViewport ? visualViewport.height : innerHeight);
     const field = document.activeElement;
-    const on = Boolean(form() && phone() && height < KEYBOARD && field.matches("textarea") && form().contains(field) && !field.closest("[popover]"));
+    const on = Boolean(form() && phone() && height < KEYBOARD && field.matches("textarea, [data-number]") && form().contains(field) && !field.closest("[popover]"));
     document.documentElement.style.setProperty("--seen", height + "px");
     document.documentElement.classList.toggle("typing", on);
     if (on) scrollTo(0, 0);
@@ -409,7 +409,7 @@
 
   document.addEventListener("focusin", ({ target }) => {
     // A button that is being pressed must not move away from under the finger.
-    if (target.matches("textarea")) typing();
+    if (target.matches("textarea, [data-number]")) typing();
     else setTimeout(typing, 300);
   });
   document.addEventListener("focusout", () => setTimeout(typing, 300));
@@ -419,7 +419,7 @@
     const place = form() && form().querySelector(".score-open .scored-of");
     if (!place) return;
     const all = [...form().querySelectorAll(".criteria [data-group]")];
-    place.textContent = all.filter((one) => one.querySelector("[type=radio]:checked")).length + "/" + all.length;
+    place.textContent = all.filter((one) => one.querySelector("[type=radio]:checked, [data-number]:not(:placeholder-shown)")).length + "/" + all.length;
   }
 
   // What is missing is told in our words, and shown: the browser cannot point at a closed sheet.

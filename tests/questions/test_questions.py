@@ -20,6 +20,8 @@ EVERY = [
     {"type": "rating", "name": "depth", "points": 7},
     {"type": "rating", "name": "depth", "about": "option", "comment": "required", "least": 3},
     {"type": "rating", "name": "depth", "comment": "optional", "chips": ["Long", "Rude"]},
+    {"type": "number", "name": "quality", "step": 0.5},
+    {"type": "number", "name": "quality", "about": "option", "unit": "points"},
     {"type": "choice", "name": "best"},
     {"type": "choice", "name": "best", "tie": True, "none": True, "strength": True},
     {"type": "scale", "name": "better", "points": 5},
@@ -51,6 +53,7 @@ def answer_to(question):
     """A complete answer as a body of the API has it."""
     each = {
         "label": ["Yes", "No"] if getattr(question, "several", False) else "Unsure",
+        "number": 73,
         "rating": {"score": 5, "text": "Deep.", "chips": []},
         "choice": {"choice": "own", "strength": "clearly"},
         "scale": 2,

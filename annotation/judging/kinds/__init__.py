@@ -111,9 +111,10 @@ def read_label(item: Item, sent: QueryDict) -> Label:
     """The label that a form gives; DomainError where something is missing or unknown."""
     parts = {}
     for field, _name, value in form_fields(item, None, sent):
-        if value not in dict(field.choices):
+        label = field.label_of(value)
+        if not label:
             sentence = _("Choose an answer for “%(title)s”.") % {"title": field.title}
             raise DomainError(sentence, code="label")
-        parts[field.part] = value
+        parts[field.part] = label
     task = item.batch.task
     return kind_of(task.kind).label_of(parts, config_of_task(task))

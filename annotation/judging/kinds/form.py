@@ -50,7 +50,7 @@ PROPOSALS = {
 ABOUT = [("item", gettext_lazy("the item")), ("option", gettext_lazy("each of its answers"))]
 # What every question has, in the order of the form, and what of all settings is not folded.
 SHARED = ("title", "type", "about", "name", "required", "asked_when")
-ALWAYS = ("title", "type", "about", "classes", "points")
+ALWAYS = ("title", "type", "about", "classes", "points", "minimum", "maximum", "step")
 # Fields of a question, each with the types that have it.
 Fields = list[tuple[BoundField, str]]
 
@@ -63,9 +63,10 @@ def field_of(setting: FieldInfo) -> forms.Field:
     bounds = {type(rule): rule for rule in setting.metadata}
     if setting.annotation is bool:
         return forms.BooleanField(**words)
-    if setting.annotation is int:
+    if setting.annotation in (int, float):
         low, high = bounds[Ge].ge, bounds[Le].le
-        return forms.IntegerField(min_value=low, max_value=high, **words)
+        made = forms.IntegerField if setting.annotation is int else forms.FloatField
+        return made(min_value=low, max_value=high, **words)
     if setting.annotation is str:
         return forms.CharField(max_length=bounds[MaxLen].max_length, **words)
     if choices == get_args(Asking):

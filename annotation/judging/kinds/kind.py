@@ -58,11 +58,21 @@ _KEY = re.compile(r"(?s)(\d+)/(.*)")
 
 @dataclass(frozen=True)
 class Field:
-    """One choice of a form that asks for a label: the part it gives ("" for all of it)."""
+    """One choice of a form that asks for a label: the part it gives ("" for all of it).
+
+    ``typed`` is the question where its labels are too many to choose from.
+    """
 
     part: str
     title: str
     choices: list[tuple[str, str]]
+    typed: Question | None = None
+
+    def label_of(self, value: str | None) -> str:
+        """The label that the form's ``value`` says; "" where it says none."""
+        if self.typed:
+            return self.typed.label_of(value)
+        return value if value in dict(self.choices) else ""
 
 
 @dataclass(frozen=True)
@@ -262,13 +272,11 @@ class Kind:
         primary = self.primary_question(config)
         if primary or (len(questions) == 1 and questions[0].level == "ranks"):
             return (primary or questions[0]).expected(value, candidates, options)
-        labels = {}
-        for key, question in self._keys(config, range(1, len(candidates) + 1)):
-            labels[key] = question.labels(options)
+        asked = dict(self._keys(config, range(1, len(candidates) + 1)))
         sent = value if isinstance(value, dict) else {}
-        fit = (key in labels and str(label) in labels[key] for key, label in sent.items())
+        fit = (key in asked and asked[key].label_of(label, options) for key, label in sent.items())
         if not sent or not all(fit):
-            raise DomainError(f"“expected” must have labels of {listed(labels)}")
+            raise DomainError(f"“expected” must have labels of {listed(asked)}")
         return sent
 
     # An answer, from the page to the database
@@ -452,7 +460,8 @@ class Kind:
                 named = answer_name(int(about))
             words = "" if named and (parts or len(self.questions(config)) == 1) else question.words
             title = ", ".join(filter(None, [named, words]))
-            fields.append(Field(key, title, question.choices(options)))
+            choices = [] if question.TYPED else question.choices(options)
+            fields.append(Field(key, title, choices, question if question.TYPED else None))
         return fields
 
     def _keys(

@@ -15,6 +15,9 @@ from annotation.agreement.statistics.kappas import LEVELS
 from annotation.core.commands import add_without_proposals, aligned_table, shown
 from annotation.votes.table import Votes, VotesError, number, read_votes
 
+# More categories are told by their ends.
+SHOWN = 50
+
 if TYPE_CHECKING:
     from annotation.votes.stored import StudyVotes
 
@@ -136,7 +139,7 @@ def readable(report: dict) -> str:
     head = (
         f"{report['votes']:,} votes of {report['workers']:,} annotators on {report['items']:,} "
         f"items ({per_item['min']} / {per_item['median']:g} / {per_item['max']} an item)\n"
-        f"categories: {', '.join(str(name) for name in report['categories'])}\n"
+        f"categories: {_names(report['categories'])}\n"
     )
     names = ("percent_agreement", "fleiss_kappa", "symmetric_kappa", "brennan_prediger")
     rows = [_row(name, report[name]) for name in (*names, "gwet_ac1", "gwet_ac2")]
@@ -150,6 +153,12 @@ def readable(report: dict) -> str:
     notes = "\n".join(f"{row[0]}: {row[5]}" for row in rows if row[5])
     body = aligned_table(header[:5], [row[:5] for row in rows])
     return "\n".join(part for part in (head, body, "", pairs, notes) if part or part == "")
+
+
+def _names(categories: list) -> str:
+    if len(categories) > SHOWN:
+        return f"{categories[0]} to {categories[-1]} ({len(categories):,})"
+    return ", ".join(map(str, categories))
 
 
 def _row(name: str, coefficient: dict) -> tuple:
