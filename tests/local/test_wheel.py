@@ -5,8 +5,8 @@ import re
 import signal
 import subprocess
 import sys
-import sysconfig
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -71,44 +71,59 @@ def test_the_statistics_wheel_needs_nothing_of_the_platform_and_its_examples_run
 
 @pytest.fixture
 def installed(wheels, tmp_path):
-    """Runs `attune` of an environment with the wheel, the packages that are here, and no clone."""
+    """Runs `attune` of an environment with the wheel and what it names, and no clone."""
     home = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
-    words = ["--python", home / "bin" / "python", "install", *QUIET, wheels["attune_platform"]]
-    subprocess.run([sys.executable, "-m", "pip", *words], check=True)
-    (site,) = home.glob("lib/python*/site-packages")
-    (site / "here.pth").write_text(sysconfig.get_path("purelib"))
+    pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "install", *QUIET]
+    locks = [word for name in ("laptop", "models") for word in ("-r", ROOT / f"locks/{name}.lock")]
+    subprocess.run([*pip, *locks], check=True)
+    subprocess.run([*pip, wheels["attune_platform"]], check=True)
     own = ("ATTUNE_", "DATABASE_", "REDIS_", "DJANGO_", "PYTHON", "PORT")
     environment = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     environment["XDG_DATA_HOME"] = str(tmp_path / "share")
 
     def attune(*words: str, start: bool = False):
-        given = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "text": True}
+        options = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "text": True}
         command = [str(home / "bin" / "attune"), *words]
         if start:
-            return subprocess.Popen(command, **given)
-        return subprocess.run(command, **given, check=True).stdout
+            return subprocess.Popen(command, **options)
+        return subprocess.run(command, **options, check=True).stdout
 
     return attune
 
 
-@pytest.mark.proof
-def test_without_a_clone_one_command_serves_and_an_item_is_judged(installed, tmp_path):
-    port = free_port()
-    server = installed("up", "--port", str(port), start=True)
+@contextmanager
+def serving(attune, port: int):
+    """A server of `attune up` at ``port``, ended at the end."""
+    server = attune("up", "--port", str(port), start=True)
     try:
         assert server.stdout.readline() == f"Attune is ready: http://127.0.0.1:{port}\n"
+        yield
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(60)
+
+
+@pytest.mark.proof
+def test_the_slimmed_environment_of_a_wheel_serves_judges_and_releases(installed, tmp_path):
+    port = free_port()
+    with serving(installed, port):
         installed("add_member", "demo", "ann@example.org", "--role", "annotator", "--consented")
         token = installed("make_token", "ann@example.org").strip()
+    files = [path for path in (tmp_path / "venv").rglob("*") if path.is_file()]
+    assert not any("pginstall" in path.parts for path in files)
+    assert sum(path.lstat().st_blocks * 512 for path in files) < 700e6
+    with serving(installed, port):  # by what is left
         ann = Attune(f"http://127.0.0.1:{port}", token)
         slot = ann.call("POST", "studies/demo/claim/")
         choice = {"choice": slot["options"][0]["id"], "seconds": 20}
         ann.call("POST", f"slots/{slot['slot']}/judgment/", choice, key="first")
         assert ann.call("POST", "studies/demo/claim/")["slot"] != slot["slot"]
-        assert (tmp_path / "share/attune/var/secrets").is_dir()
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(60)
+        for format in ("jsonl", "parquet"):
+            words = ("--layout", "long", "--format", format, "--out", str(tmp_path / format))
+            installed("release", "demo-votes", *words)
+        assert "krippendorff" in installed("agreement", "demo-votes", "better", "--json")
+    assert (tmp_path / "share/attune/var/secrets").is_dir()
 
 
 def test_the_help_has_every_command_of_attune_once_and_djangos_only_when_asked():
