@@ -32,8 +32,10 @@ GROUPS = {
     "Have texts written": "propose split_personas conversations make_attributes generate",
     "Judge": "open_batch judge_items draw_votes",
     "Read results": "agreement tiers gap estimates groups",
-    "Publish": "release check_release review_release",
-    "Evaluate and train models": "evaluate judge train training_pairs leaderboard",
+    "Publish": "release check_release review_release diff_releases push_release",
+    "Evaluate and train models": (
+        "evaluate judge train training_pairs leaderboard interventions retrieval_study"
+    ),
     "About this copy": "licences",
 }
 

@@ -36,7 +36,7 @@ class SystemAnswer(serializers.Serializer):
 
 
 class EvaluationRequest(serializer_of(systems.Measurement)):  # type: ignore[misc]
-    """``system`` with ``answers``: the model judges them."""
+    """``system`` with ``answers``, or ``generate`` in place of these: the model judges them."""
 
     answers = SystemAnswer(many=True, default=list)
 
@@ -78,7 +78,8 @@ class EvaluationsOfRelease(StudyView):
     def post(self, request: Request, release: Release, values: dict) -> Any:
         """Ask a configured endpoint about all of the release; workers carry it out.
 
-        With ``system`` and ``answers`` its model judges that system's answers to the queries.
+        With ``system`` and ``answers`` its model judges that system's answers to the queries, with
+        ``generate`` those that ``writer`` writes first from the release alone.
         """
         answers = systems.of_rows(values.pop("answers"))
         wanted = runs.of_release(release, systems.Measurement(**values), answers)

@@ -1,4 +1,4 @@
-"""Generation over HTTP: plans, runs, what waits for review."""
+"""Generation over HTTP: plans, runs, budgets' spending, prompts."""
 
 from typing import Any, cast
 
@@ -12,10 +12,11 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import StudyView, call
-from annotation.candidates import calls, generate, review
-from annotation.candidates.models import Run
+from annotation.candidates import calls, generate, review, wording
+from annotation.candidates.models import Budget, Run
 from annotation.candidates.steps import STEPS
 from annotation.core.errors import DomainError, NotFound
+from annotation.core.schema import serializer_of
 from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER
@@ -75,6 +76,49 @@ class OneRun(StudyView):
         return _run(row)
 
 
+class PromptBody(serializers.Serializer):
+    system = serializers.CharField(allow_blank=True, max_length=wording.LIMIT)
+    user = serializers.CharField(max_length=wording.LIMIT)
+
+
+class Prompts(StudyView):
+    @call(policies.generation.may_run, name="prompts_list")
+    def get(self, request: Request, study: Study) -> Any:
+        """The study's wording of every prompt, with the places that its texts may name."""
+        return {"prompts": [_prompt(study, name) for name in wording.EDITABLE]}
+
+
+class OnePrompt(StudyView):
+    @call(policies.generation.may_run, name="prompt")
+    def get(self, request: Request, study: Study, name: str) -> Any:
+        """The study's wording of one prompt."""
+        return _prompt(study, _prompt_name(name))
+
+    @call(policies.generation.may_run, name="prompt_save", takes=PromptBody)
+    def put(self, request: Request, study: Study, texts: dict, name: str) -> Any:
+        """Make the next version; runs that were started keep theirs."""
+        wording.save_prompt(study, _prompt_name(name), **texts, by=request.user)
+        return _prompt(study, name)
+
+
+def _prompt_name(name: str) -> str:
+    if name not in wording.EDITABLE:
+        raise NotFound(f"There is no prompt “{name[:40]}”.")
+    return name
+
+
+def _prompt(study: Study, name: str) -> dict:
+    current, places = wording.of(study, name), wording.EDITABLE[name]
+    return {
+        "name": name,
+        "id": current.id,
+        "system": current.system,
+        "user": current.user,
+        "places": sorted(places.places),
+        "needed": sorted(places.needed),
+    }
+
+
 def _planned(study: Study, wanted: dict) -> dict:
     with transaction.atomic():
         planned = dict(_request(study, wanted, None).planned)
@@ -124,13 +168,23 @@ def _run(run: Run, counts: dict | None = None) -> dict:
     }
 
 
-class DecisionBody(serializers.Serializer):
+class ReviewedBody(serializers.Serializer):
     kind = serializers.ChoiceField(choices=STEP_NAMES)
     ids = serializers.ListField(
         child=serializers.UUIDField(), min_length=1, max_length=review.MOST_AT_ONCE
     )
+
+
+class DecisionBody(ReviewedBody):
     accepts = serializers.BooleanField()
     reason = serializers.CharField(default="", allow_blank=True, max_length=40)
+
+
+class GenerationRulesBody(serializers.Serializer):
+    """A study's budget and its rules of review; what is left out stays as it is."""
+
+    budget = serializer_of(review.Limits, title="BudgetBody")(required=False)
+    rules = serializer_of(review.ReviewRules, title="RulesBody")(required=False)
 
 
 class Review(StudyView):
@@ -156,3 +210,41 @@ class Review(StudyView):
         """Accept or reject rows that wait for you."""
         kind, ids = wanted.pop("kind"), wanted.pop("ids")
         return {"decided": review.decide(study, kind, ids, by=request.user, **wanted)}
+
+
+class ReviewUndo(StudyView):
+    @call(policies.generation.may_run, name="review_undo", takes=ReviewedBody)
+    def post(self, request: Request, study: Study, wanted: dict) -> Any:
+        """Take your decisions on these rows back, with what was made of them: all or none.
+
+        409 where something made is in use already. Rows that you did not decide on stay.
+        """
+        return {"undone": review.undo(study, **wanted, by=request.user)}
+
+
+class GenerationRules(StudyView):
+    @call(policies.generation.may_run, name="generation_rules", answer=GenerationRulesBody)
+    def get(self, request: Request, study: Study) -> Any:
+        """The study's budget, and how many reviewers decide on what."""
+        return _rules(study)
+
+    @call(
+        policies.generation.may_run,
+        name="generation_rules_save",
+        takes=GenerationRulesBody,
+        answer=GenerationRulesBody,
+        partial=True,
+    )
+    def put(self, request: Request, study: Study, wanted: dict) -> Any:
+        """Set what is named. A limit holds from the next call on."""
+        budget, rules = wanted.get("budget", {}), wanted.get("rules", {})
+        review.set_rules(study, budget, rules, by=request.user)
+        return _rules(study)
+
+
+def _rules(study: Study) -> dict:
+    shown = {
+        "budget": Budget.objects.filter(study=study).first() or Budget(study=study),
+        "rules": review.rules_of(study),
+    }
+    return GenerationRulesBody(shown).data

@@ -34,8 +34,8 @@ from annotation.judging.curator import definition, removal
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
-from annotation.studies import members
-from annotation.studies.access import may_create
+from annotation.studies import members, survey
+from annotation.studies.access import may_create, member_of
 from annotation.studies.bundle import Task
 from annotation.studies.bundle_rows import DEFAULT_OVERLAP, OVERLAP_LIMIT
 from annotation.studies.models import (
@@ -199,6 +199,53 @@ class Tasks(StudyView):
 def _task(task: TaskDefinition) -> dict:
     names = ("name", "kind", "version", "overlap", "guideline")
     return {name: getattr(task, name) for name in names} | {"settings": task.config}
+
+
+class SurveyBody(serializers.Serializer):
+    questions = serializers.CharField(
+        allow_blank=True, max_length=50_000, help_text="One a line: question | choice | choice."
+    )
+    consent = serializers.CharField(default="", allow_blank=True, max_length=50_000)
+
+
+class SurveyAnswers(serializers.Serializer):
+    answers = serializers.DictField(
+        child=serializers.CharField(allow_blank=True), help_text="By question; none skips it."
+    )
+
+
+class StudySurvey(StudyView):
+    @property
+    def scope(self) -> str:
+        """An annotator's answers are no settings."""
+        return "admin" if self.request.method == "PUT" else "judge"
+
+    @call(policies.study.may_open, answer=dict)
+    def get(self, request: Request, study: Study) -> Any:
+        """What people are asked about themselves; administrators see what a release tells."""
+        by_people = policies.study.may_administer(member_of(request.user, study))
+        return survey.as_json(study, by_people=by_people)
+
+    @call(policies.study.may_administer, takes=SurveyBody, answer=dict)
+    def put(self, request: Request, study: Study, body: dict) -> Any:
+        """Ask other questions from now on; none ends the survey."""
+        questions = survey.read_questions(body["questions"])
+        survey.publish(study, questions, body["consent"], by=request.user)
+        return survey.as_json(study, by_people=True)
+
+    @call(policies.judgment.may_give, takes=SurveyAnswers, answer=SurveyAnswers)
+    def post(self, request: Request, study: Study, body: dict) -> Any:
+        """Answer the survey, which agrees to its consent text."""
+        asked = survey.current(study)
+        if asked is None:
+            raise DomainError("This study asks nothing about you.", code="survey")
+        survey.answer(asked, request.user, body["answers"])
+        return body
+
+    @call(policies.judgment.may_give, answer=None, status=204)
+    def delete(self, request: Request, study: Study) -> None:
+        """Take back what one said."""
+        survey.take_back(study, request.user)
 
 
 class Members(StudyView):

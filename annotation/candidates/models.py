@@ -120,6 +120,8 @@ class Candidate(Generated):
         REFINED = "refine"
         # What a model said in a live conversation.
         TURN = "turn"
+        # What a history is searched by in place of the question.
+        EXPANSION = "expand"
 
     query = models.ForeignKey(Query, on_delete=models.PROTECT, related_name="candidates")
     # Of what was imported; None of what was made here.

@@ -61,8 +61,10 @@ class Paper:
     settings: tuple[str, ...] = ()
     # Asks a model what people were asked (``evaluation.judges``).
     judge: ModuleType | None = None
-    # How people and models judge the same items, stage by stage (``evaluation.gap``).
+    # How people and models judge the same items, stage by stage, and the items behind a number of
+    # that (``evaluation.gap``).
     report: ModuleType | None = None
+    units: ModuleType | None = None
     # Whether some of a query's judged answers are shots for a judge, and the others test it.
     shots: bool = False
     # The folder of what new studies begin with (``judging.curator.recipes``).

@@ -62,6 +62,11 @@ def parts(folder: Path, name: str, endings: tuple[str, ...] = ENDINGS) -> list[P
     return []
 
 
+def table_of(path: str) -> str:
+    """The name of the table that the file ``path`` holds, or a shard of it."""
+    return re.sub(rf"({SHARD})?\.[a-z]+$", "", path)
+
+
 def rows(folder: Path, name: str, faults: Faults) -> Iterator[tuple[str, int, dict]]:
     """(file, number from 1, row) of the table's rows that are objects; texts are cleaned.
 

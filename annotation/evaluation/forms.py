@@ -1,5 +1,5 @@
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -21,8 +21,8 @@ class ModelForm(SchemaForm):
 
     def __init__(self, *args: Any, servers: Collection[Endpoint], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        named = [(server.name, f"{server.name} ({server.model})") for server in servers]
-        self.offer("endpoint", named)
+        self.servers = [(server.name, f"{server.name} ({server.model})") for server in servers]
+        self.offer("endpoint", self.servers)
         if not servers:
             self.fields["endpoint"].help_text = _(
                 "No endpoint is configured. The operator sets ATTUNE_ENDPOINTS."
@@ -47,7 +47,8 @@ class EvaluationForm(
 
 
 class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[misc]
-    """A system whose answers a model judges.
+    """A system whose answers a model judges: they are brought, or an endpoint writes them from the
+    release alone (``generate``).
 
     Once the cost was shown the answers come back as text: a browser sends no file twice.
     """
@@ -58,21 +59,26 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[
     )  # fmt: skip
     answers = forms.CharField(required=False, widget=forms.HiddenInput, strip=False)
     field_order: Sequence[str] = (
-        *("system", "context", "file"), *("endpoint", "setting", "limit"),
-    )  # fmt: skip
+        *("generate", "writer", "system", "context", "file"),
+        *("endpoint", "setting", "limit"),
+    )
 
     def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
         super().__init__(*args, layout=layout, **kwargs)
+        arms = cast(judges.Judge, judges.of_layout(layout)).WRITERS
+        self.offer("generate", [("", _("no: they are in a file")), *arms.items()])
+        self.offer("writer", self.servers)
         self.fields["endpoint"].label = pgettext("a model", "Judge")
         self.fields["setting"].label = _("What the judge sees")
 
     def clean(self) -> dict[str, Any]:
         """``rows`` are the answers of the file, or those that were read before."""
         data = super().clean()
-        sent = data.get("file") or data.get("answers")
+        sent = "" if data.get("generate") else data.get("file") or data.get("answers")
         data["rows"], data["answers"] = [], ""
         if not sent:
-            self.add_error("file", _("Choose a file of answers."))
+            if not data.get("generate"):
+                self.add_error("file", _("Choose a file of answers."))
             return data
         with refusals.in_form(self):
             data["rows"] = (

@@ -1,6 +1,6 @@
 """Judges of papers: what a model is asked that scores what people scored, and what comes of it."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -13,6 +13,7 @@ from annotation.datasets.release_files import parts
 from annotation.evaluation import systems
 from annotation.evaluation.asking import Question
 from annotation.evaluation.models import Run
+from annotation.evaluation.systems import Writing
 from annotation.evaluation.tables import Table
 
 
@@ -30,8 +31,9 @@ class Judged(Protocol):
 class Judge(Protocol):
     """A paper's module ``judge``. Pure."""
 
-    # What a model may be shown, in words.
+    # What a model may be shown, in words; and how an endpoint may write a system's answers.
     ARMS: dict[str, StrOrPromise]
+    WRITERS: dict[str, StrOrPromise]
     # What the page says above the tables, and of their figures below them.
     ABOUT: StrOrPromise
     NOTE: StrOrPromise
@@ -51,6 +53,11 @@ class Judge(Protocol):
     def questions(self, asked: list, arm: str) -> Iterator[Question]:
         """What a model is asked about some of ``tests``."""
 
+    def later(self, asked: list, arm: str, values: dict) -> Iterator[Question]:
+        """What follows from the replies to ``questions`` by unit; of no replies, for an estimate,
+        all that may follow.
+        """
+
     def summary(self, asked: list, replies: dict[str, tuple]) -> dict:
         """The result, of {unit: (value, text)} of the replies."""
 
@@ -59,6 +66,9 @@ class Judge(Protocol):
 
     def queries(self, judged: Any) -> dict[tuple[str, str], str]:
         """{(user, id): text} of the queries that a system may answer."""
+
+    def writing(self, judged: Any, arm: str, limit: int | None) -> Writing:
+        """A system that is written by one of WRITERS from the release's folder alone."""
 
     def of_system(self, judged: Any, texts: dict[tuple[str, str], str], arm: str) -> tuple:
         """What a model is asked about a system's ``texts``, as ``tests``, and the set of keys that
@@ -101,7 +111,10 @@ def in_folder(folder: Path) -> Judge:
 
 
 class Judgments:
-    """A run in which a model scores, as a paper's judge, what people scored or a system wrote."""
+    """A run in which a model scores, as a paper's judge, what people scored or a system wrote.
+
+    A system's answers are brought, or an endpoint writes them first.
+    """
 
     def __init__(
         self,
@@ -114,35 +127,54 @@ class Judgments:
         self.judge, self.prompt, self.TOKENS = judge, judge.VERSION, judge.TOKENS
         self.kind: str = Run.Kind.SYSTEM if system else Run.Kind.JUDGE
         if arm not in judge.ARMS:
-            words = _("A judge of this release is shown one of: %(names)s.")
-            raise DomainError(words % {"names": ", ".join(judge.ARMS)})
-        self.system, self.judged, self.arm = system, judged, arm
+            raise _not_among(_("A judge of this release is shown one of: %(names)s."), judge.ARMS)
+        self.system, self.judged, self.arm, self.limit = system, judged, arm, limit
         self.asked: list = judge.tests(judged)[:limit]
+        self.writer: Writing | None = None
         self.fields: dict[str, Any] = {}
-        if system:
-            self.fields = {"system": system.name, "context": system.context,
-                           "answers": system.answers}  # fmt: skip
-            self._take(system, limit)
+        if not system:
+            return
+        self.queries = judge.queries(judged)
+        self.fields = {"system": system.name, "context": system.context,
+                       "answers": system.answers, "writer": system.writer}  # fmt: skip
+        if not system.writer:
+            self._take(*systems.matched(system.answers, self.queries))
+            return
+        if system.context not in judge.WRITERS:
+            words = _("A system on this release is written from one of: %(names)s.")
+            raise _not_among(words, judge.WRITERS)
+        self.writer = judge.writing(judged, system.context, limit)
 
-    def _take(self, system: systems.System, limit: int | None) -> None:
-        """Ask about the system's answers; the first ones where there is a limit."""
-        queries = self.judge.queries(self.judged)
-        texts, left_out = systems.matched(system.answers, queries)
-        some = dict(list(texts.items())[:limit])
+    def _take(
+        self, texts: dict[tuple[str, str], str], left_out: dict[str, int] | None = None
+    ) -> None:
+        """What is asked about a system's ``texts``; the first ones where there is a limit."""
+        left_out = left_out or {"answers": 0, "queries": len(self.queries) - len(texts)}
+        some = dict(list(texts.items())[: self.limit])
         self.asked, examples = self.judge.of_system(self.judged, some, self.arm)
-        if not self.asked:
-            raise DomainError(_("Every answer is an example that the judge is shown."))
+        if not self.asked and self.queries:
+            raise DomainError(_("Every answer is an example that the judge is shown.") if texts
+                              else _("The endpoint wrote no answer."))  # fmt: skip
         self.keys = some.keys() - examples
         dropped = left_out["queries"] + len(texts) - len(some)
         self.left_out = {**left_out, "queries": dropped, "examples": len(examples)}
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """Judgments and claims."""
-        yield "judgments", self.drawn()
+        """What a writer is asked, step by step; judgments and claims; what follows from these."""
+        if self.writer:
+            for questions in self.writer.phases(values):
+                yield "answers", questions
+            self._take(self.writer.texts(values()))
+        yield "judgments", list(self.judge.questions(self.asked, self.arm))
+        if later := list(self.judge.later(self.asked, self.arm, values())):
+            yield "feedback", later
 
     def drawn(self) -> list[Question]:
-        """What the judge is asked."""
-        return list(self.judge.questions(self.asked, self.arm))
+        """What the judge is asked, as far as that is known before it begins."""
+        if self.writer:
+            self._take(self.writer.drafts()[1])
+        asked = self.asked, self.arm
+        return [*self.judge.questions(*asked), *self.judge.later(*asked, {})]
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
         """The paper's row, and the agreement with the persons where they scored the same."""
@@ -153,7 +185,12 @@ class Judgments:
         return self.judge.scored(self.judged, self.asked, replies) | {
             "system": self.system.name,
             "context": self.system.context,
+            "writer": self.system.writer,
             "left_out": self.left_out,
             "asked": systems.digest(self.keys),
             "people": self.judge.people(self.judged, self.keys),
         }, None
+
+
+def _not_among(words: str, names: Iterable[str]) -> DomainError:
+    return DomainError(words % {"names": ", ".join(names)})

@@ -1,12 +1,15 @@
 """Who stands where on a benchmark: models x settings, with intervals, paired differences, ranks."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 from django.core.cache import cache
+from django.db.models import Count, Max, QuerySet
 
+from annotation.candidates.models import AspectScore
 from annotation.core import charts
+from annotation.datasets import folders
 from annotation.datasets.models import Release
 from annotation.evaluation import judges, metrics, pairs, tables
 from annotation.evaluation.models import Benchmark, Run
@@ -130,14 +133,17 @@ def _judged(benchmark: Benchmark, kind: str, *names: str) -> list[dict]:
     return [run.result for run in done.order_by(*names, "-finished_at").distinct(*names)]
 
 
-def exported(benchmark: Benchmark, name: str, ending: str) -> str | None:
-    """A table as ``tables.export`` makes it, or the standings as SVG; None where there is none."""
-    rows = standings(benchmark)
+def exported(benchmark: Benchmark | None, name: str, ending: str, more: dict) -> str | None:
+    """A table as ``tables.export`` makes it, the standings as SVG, too; None where there is none.
+
+    ``more`` are further tables by their names.
+    """
+    rows = standings(benchmark) if benchmark else []
     if ending == "svg":
         title, desc = f"{benchmark}: accuracy", "Per cent of pairs with 95 % intervals"
         shown = rows and name == "standings"
         return tables.as_svg(name, title, desc, dots(rows), CHANCE) if shown else None
-    made = all_tables(benchmark)
+    made = (all_tables(benchmark) if benchmark else {}) | more
     if rows:
         made["standings"] = standings_table(rows)
     return tables.export(made[name], ending) if name in made else None
@@ -174,4 +180,44 @@ def standings_table(rows: list[Standing]) -> tables.Table:
                 row.measured_on,
             )
         )
-    return tables.Table("Standings", heads, lines)
+    ranked = {"accuracy", "equal length", "position consistency"}
+    return tables.Table("Standings", heads, lines, ranked=ranked)
+
+
+def aspect_tables(release: Release) -> dict[str, tables.Table]:
+    """Table 4 ("aspects") and Figure 4 ("correlations") of a finished release of pairs.
+
+    From the scores that were imported for the study's answers; {} where no answer of the release
+    has any. They are kept until there are further scores.
+    """
+    if not pairs.settings(release.layout) or release.status != Release.Status.DONE:
+        return {}
+    rows = AspectScore.objects.filter(candidate__study=release.study_id)
+    state = rows.aggregate(n=Count("pk"), last=Max("pk"))
+    if not state["n"]:
+        return {}
+    key = f"aspects/2:{release.pk}:{state['n']}:{state['last']}"
+    if (made := cache.get(key)) is None:
+        made = _of_aspects(release, rows)
+        cache.set(key, made, CACHED_SECONDS)
+    return made
+
+
+def _of_aspects(release: Release, rows: QuerySet) -> dict[str, tables.Table]:
+    asked = pairs.read_pairs(folders.present(release)).pairs
+    shown = {name for pair in asked for name in (pair.chosen_id, pair.reject_id)}
+    scores: dict[str, dict[str, float]] = defaultdict(dict)
+    several = rows.values("aspect").annotate(n=Count("source", distinct=True)).filter(n__gt=1)
+    shared = set(several.values_list("aspect", flat=True))
+    columns = ("candidate__external_id", "aspect", "source", "score")
+    ordered = rows.order_by("aspect", "source").values_list(*columns)
+    for answer, aspect, source, score in ordered.iterator(chunk_size=10_000):
+        if answer in shown:
+            # Two judges' scores of one aspect are two columns.
+            scores[f"{aspect} ({source})" if aspect in shared else aspect][answer] = score
+    if not scores:
+        return {}
+    return {
+        "aspects": tables.aspects(asked, scores),
+        "correlations": tables.correlations(asked, scores),
+    }

@@ -173,9 +173,14 @@ def check_limit(limit: int | None) -> None:
 
 
 def _estimate(plan: "choices.Choices | judges.Judgments", server: endpoints.Endpoint) -> dict:
-    """Calls, tokens and cost of a run, before it."""
-    expected = choices.estimate(plan.drawn(), plan.TOKENS)
-    return expected | {"cost": float(server.cost(expected["tokens_in"], expected["tokens_out"]))}
+    """Calls, tokens and cost of a run, before it; what its judge and its writer take together."""
+    parts = [(server, choices.estimate(plan.drawn(), plan.TOKENS))]
+    if isinstance(plan, judges.Judgments) and plan.writer:
+        expected = choices.estimate(plan.writer.drafts()[0], systems.TOKENS)
+        parts.append((endpoints.get(plan.fields["writer"]), expected))
+    total = {name: sum(part[name] for _server, part in parts) for name in parts[0][1]}
+    prices = (asked.cost(part["tokens_in"], part["tokens_out"]) for asked, part in parts)
+    return total | {"cost": float(sum(prices))}
 
 
 def settings(layout: str) -> tuple[str, ...]:
@@ -349,7 +354,7 @@ def values_of(run: Run) -> dict:
 
 def _asked(run: Run, left: list[Question]) -> Iterator[Outcome]:
     """Outcomes of questions, within the budget of a study whose items are judged."""
-    server = endpoints.get(run.endpoint)
+    server = endpoints.get(run.writer if left[0].unit.startswith(systems.UNIT) else run.endpoint)
     return _within_budget(run.study_id, server, left) if run.study_id else ask_all(server, left)
 
 
@@ -421,15 +426,21 @@ def _finish(run: Run, plan: Plan) -> None:
 
 def spent(run: Run) -> dict:
     """Failures by cause, calls answered, tokens and cost of a run so far."""
-    total = run.replies.aggregate(
-        calls=Count("pk", filter=Q(code="")), read=Sum("tokens_in"), wrote=Sum("tokens_out")
-    )
-    read, wrote = total["read"] or 0, total["wrote"] or 0
-    server = endpoints.configured(run.endpoint) if run.endpoint else None
-    cost = float(server.cost(read, wrote)) if server else 0.0
+    written = Q(unit__startswith=systems.UNIT)
+    calls = tokens = 0
+    price = 0.0
+    for name, rows in ((run.writer, run.replies.filter(written)),
+                       (run.endpoint, run.replies.exclude(written))):  # fmt: skip
+        total = rows.aggregate(
+            calls=Count("pk", filter=Q(code="")), read=Sum("tokens_in"), wrote=Sum("tokens_out")
+        )
+        read, wrote = total["read"] or 0, total["wrote"] or 0
+        server = endpoints.configured(name) if name else None
+        calls, tokens = calls + total["calls"], tokens + read + wrote
+        price += float(server.cost(read, wrote)) if server else 0.0
     causes = run.replies.exclude(code="").values_list("code").annotate(n=Count("pk"))
     failures = dict(causes.order_by("code"))
-    return {"failures": failures, "calls": total["calls"], "tokens": read + wrote, "cost": cost}
+    return {"failures": failures, "calls": calls, "tokens": tokens, "cost": price}
 
 
 def carry_on(run_id: int, seconds: float) -> Run | None:
@@ -460,7 +471,8 @@ def _plan_of(run: Run) -> Plan:
     judge = judges.of_layout(benchmark.layout)
     if judge is None:
         raise DomainError(f"No judge is installed for the layout {benchmark.layout}.")
-    system = systems.System(run.system, run.context, run.answers) if run.system else None
+    system = (systems.System(run.system, run.context, run.answers, run.writer)
+              if run.system else None)  # fmt: skip
     return judges.Judgments(judge, opened(folder, judge), run.setting, run.limit, system)
 
 

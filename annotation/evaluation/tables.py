@@ -1,8 +1,8 @@
-"""Tables in the shape of the papers, as CSV, JSON and SVG. Pure."""
+"""Tables in the shape of the papers, as CSV, LaTeX and SVG. Pure."""
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,14 @@ SETTING_NAMES = {
     "persona": "Persona", "rag": "RAG", "rag-filter": "RAG, filtered", "none": "No Persona",
 }  # fmt: skip
 GROUPS = ("reasoning", "chat", "open-source", "reward", "trained")
+_LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "\\": "\\textbackslash{}",
+        "~": "\\textasciitilde{}",
+        "^": "\\textasciicircum{}",
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -41,8 +49,8 @@ class Row:
 @dataclass(frozen=True)
 class Table:
     """``heads`` name the columns of values, ``first`` that of the rows' names; ``digits`` are
-    those after the point. Rows that are measured on the same stand together; ``of`` is what is
-    counted.
+    those after the point. ``ranked`` are the heads of columns whose highest value is the best,
+    None for all. Rows that are measured on the same stand together; ``of`` is what is counted.
     """
 
     title: StrOrPromise
@@ -50,7 +58,19 @@ class Table:
     rows: list[Row]
     digits: int = 1
     first: StrOrPromise = MODEL
+    ranked: Set[str] | None = None
     of: str = "pairs"
+
+    def best(self, measured_on: str) -> list[float | None]:
+        """The best value of each column among like rows, as it is shown; None where none is."""
+        like = [row.values for row in self.rows if row.measured_on == measured_on]
+        columns = zip(*(like if len(like) > 1 else ()), strict=True)
+        shown = ([round(v, self.digits) for v in column if v is not None] for column in columns)
+        best = [max(values, default=None) for values in shown] or [None] * len(self.heads)
+        return [
+            value if self.ranked is None or head in self.ranked else None
+            for head, value in zip(self.heads, best, strict=True)
+        ]
 
     def others(self, row: Row) -> bool:
         """Whether the row is measured on others than the table's first."""
@@ -101,7 +121,7 @@ def accuracies(runs: list[Measured]) -> Table:
         rows.append(Row(run.group, run.result["model"], values, run.measured_on))
     heads = [*heads, TOTAL]
     title = _("Accuracy by half and tier")
-    return Table(title, [N, *heads], _sorted(rows))
+    return Table(title, [N, *heads], _sorted(rows), ranked=frozenset(heads))
 
 
 def settings(runs: list[Measured]) -> Table:
@@ -116,7 +136,7 @@ def settings(runs: list[Measured]) -> Table:
     ]
     heads = [SETTING_NAMES[name] for name in SETTINGS]
     title = _("Accuracy by setting")
-    return Table(title, [N, *heads], _sorted(rows, column=1))
+    return Table(title, [N, *heads], _sorted(rows, column=1), ranked=frozenset(heads))
 
 
 def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
@@ -134,7 +154,8 @@ def aspects(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Table:
             rows.append(Row(half, name, [v for of in scores.values() for v in _higher(some, of)]))
     heads = [head for aspect in scores for head in (f"n {aspect}", aspect)]
     title = _("Accuracy on aspects")
-    return Table(title, heads, rows, digits=2, first=_("Tier"))
+    # Rows are of other pairs each: none is better than another.
+    return Table(title, heads, rows, digits=2, first=_("Tier"), ranked=frozenset())
 
 
 def _higher(pairs: list[Pair], scores: dict[str, float]) -> tuple[int, float | None]:
@@ -163,7 +184,7 @@ def correlations(pairs: list[Pair], scores: dict[str, dict[str, float]]) -> Tabl
     rows = [Row("", name, [int(np.isfinite(a).sum()), *(_pearson(a, b) for b in values)])
             for name, a in zip(names, values, strict=True)]  # fmt: skip
     title = _("Pearson's correlation of aspects and choice")
-    return Table(title, [N, *names], rows, digits=2, first=_("Aspect"))
+    return Table(title, [N, *names], rows, digits=2, first=_("Aspect"), ranked=frozenset())
 
 
 def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
@@ -214,17 +235,68 @@ def as_lines(table: Table) -> list[list]:
 
 
 def export(table: Table, ending: str) -> str:
-    """The table as "csv" or "json"."""
-    if ending == "csv":
-        return as_csv(table)
-    heads, *lines = as_lines(table)
-    return json.dumps([dict(zip(heads, line, strict=True)) for line in lines],
-                      ensure_ascii=False)  # fmt: skip
+    """The table as "csv", "json" or "tex"."""
+    if ending == "json":
+        heads, *lines = as_lines(table)
+        return json.dumps([dict(zip(heads, line, strict=True)) for line in lines],
+                          ensure_ascii=False)  # fmt: skip
+    return as_csv(table) if ending == "csv" else as_latex(table)
 
 
 def as_csv(table: Table) -> str:
     """``as_lines``, safe for spreadsheets."""
     return "".join(downloads.csv_lines(as_lines(table))).replace("\r\n", "\n")
+
+
+def as_latex(table: Table) -> str:
+    """A `tabular` for booktabs, the best value of each column in bold, groups in italics."""
+    lines: list[str] = []
+    group, part = None, table.rows[0].measured_on if table.rows else ""
+    for row in table.rows:
+        if row.measured_on != part:
+            group, part = None, row.measured_on
+            lines += ["\\midrule", _across(table, f"On other {table.of}: {part}")]
+        if row.group and row.group != group:
+            group = row.group
+            lines.append(_across(table, f"\\textit{{{_tex(group)}}}"))
+        cells = [
+            _bold(_number(value, table.digits), value is not None
+                  and round(value, table.digits) == top)
+            + _interval(row.intervals.get(head), table.digits)
+            for head, value, top in zip(table.heads, row.values, table.best(part), strict=True)
+        ]  # fmt: skip
+        lines.append(" & ".join([_tex(row.name), *cells]) + " \\\\")
+    heads = " & ".join([_tex(str(table.first)), *map(_tex, table.heads)])
+    body = "\n".join(lines)
+    return (
+        f"% {_tex(str(table.title))}\n\\begin{{tabular}}{{l{'r' * len(table.heads)}}}\n\\toprule\n"
+        f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+    )
+
+
+def _across(table: Table, text: str) -> str:
+    return f"\\multicolumn{{{len(table.heads) + 1}}}{{l}}{{{text}}} \\\\"
+
+
+def _tex(text: str) -> str:
+    return str(text).translate(_LATEX)
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None:
+        return "--"
+    return str(value) if isinstance(value, int) else f"{value:.{digits}f}"
+
+
+def _interval(bounds: tuple[float, float] | None, digits: int) -> str:
+    if bounds is None:
+        return ""
+    low, high = (_number(bound, digits) for bound in bounds)
+    return f" {{\\scriptsize [{low}, {high}]}}"
+
+
+def _bold(text: str, bold: bool) -> str:
+    return f"\\textbf{{{text}}}" if bold else text
 
 
 def as_svg(key: str, title: str, desc: str, rows: list[charts.Dot], chance: float) -> SafeString:

@@ -169,7 +169,7 @@ class Labelled:
     """Rows of a table: features (rows, features), the person of each, and baselines: a score
     (rows,) each, high where the label should be 1.
 
-    ``label`` is 0, 1, or -1 where people did not decide.
+    ``label`` is 0, 1, or -1 where people did not decide; ``raw`` are the rows as they stand.
     """
 
     features: np.ndarray
@@ -177,12 +177,13 @@ class Labelled:
     person: list[str]
     baselines: dict[str, np.ndarray]
     digest: str
+    raw: list[dict]
 
     def decided(self) -> "Labelled":
         at = np.flatnonzero(self.label >= 0)
         baselines = {name: score[at] for name, score in self.baselines.items()}
-        person = [self.person[place] for place in at]
-        return Labelled(self.features[at], self.label[at], person, baselines, self.digest)
+        person, raw = [self.person[place] for place in at], [self.raw[place] for place in at]
+        return Labelled(self.features[at], self.label[at], person, baselines, self.digest, raw)
 
 
 def verifier_rows(folder: Path) -> Labelled:
@@ -198,7 +199,7 @@ def verifier_rows(folder: Path) -> Labelled:
         "always": np.zeros(len(rows)),
     }
     person = [str(row["user"]) for row in rows]
-    return Labelled(features, label, person, baselines, digest)
+    return Labelled(features, label, person, baselines, digest, rows)
 
 
 def matcher_rows(folder: Path) -> Labelled:
@@ -215,7 +216,7 @@ def matcher_rows(folder: Path) -> Labelled:
     }
     label = _labels(rows, ("no", "yes"))
     person = [str(row["user"]) for row in rows]
-    return Labelled(features, label, person, baselines, digest)
+    return Labelled(features, label, person, baselines, digest, rows)
 
 
 def _labels(rows: list[dict], names: tuple[str, str]) -> np.ndarray:

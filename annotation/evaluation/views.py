@@ -1,8 +1,10 @@
 import logging
+from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.core.paginator import Paginator
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -32,11 +34,14 @@ from annotation.studies.access import member_of, study_page
 from annotation.studies.models import Study
 from annotation.studies.survey import LEAST
 from annotation.votes import counting
+from annotation.votes.table import VotesError
 
 log = logging.getLogger(__name__)
 
+UNITS = 50
 TYPES = {
     "csv": "text/csv; charset=utf-8",
+    "tex": "application/x-tex; charset=utf-8",
     "svg": "image/svg+xml",
 }
 
@@ -130,10 +135,16 @@ def gap_json(request: UserRequest, study: Study) -> HttpResponse:
 
 @study_page(policies.run.may_read, "GET")
 def gap_file(request: UserRequest, study: Study, task: str, ending: str) -> HttpResponse:
-    """A stage's kappas as SVG or PNG."""
+    """The numbers of a stage as CSV, its kappas as SVG or PNG."""
     stage = next((row for row in gap.of_study(study) if row["task"].name == task), None)
-    drawn = gap.chart(stage) if stage and ending in ("svg", "png") else ""
-    if stage is None or not drawn:
+    if stage is None or ending not in downloads.CHART_TYPES:
+        raise Http404
+    if ending == "csv":
+        return downloads.attachment(
+            f"{study.slug}-gap-{task}.csv", downloads.CHART_TYPES["csv"], gap.as_csv(stage)
+        )
+    drawn = gap.chart(stage)
+    if not drawn:
         raise Http404
     caption = _("Mean Cohen's kappa of two raters, 95 %% intervals over %(n)d items.") % {
         "n": stage["items"]
@@ -141,6 +152,24 @@ def gap_file(request: UserRequest, study: Study, task: str, ending: str) -> Http
     return downloads.picture(
         f"{study.slug}-gap-{task}.{ending}", drawn, f"{caption} {study.title}, {task}."
     )
+
+
+@study_page(policies.run.may_read, "GET")
+def gap_units(request: UserRequest, study: Study, task: str) -> HttpResponse:
+    """The items behind a number of the report; the address says which (``gap.Units``)."""
+    definition = get_object_or_404(study.tasks.filter(name=task).order_by("-version")[:1])
+    units = gap.units_of(definition.kind)
+    if units is None:
+        raise Http404
+    names = [field.name for field in fields(units.Wanted)]
+    wanted = units.Wanted(**{name: request.GET.get(name, "") for name in names})
+    try:
+        rows = units.units(study, definition, wanted)
+    except VotesError:
+        rows = []
+    page = Paginator(rows, UNITS).get_page(request.GET.get("page"))
+    context = {"study": study, "task": task, "page": page, "wanted": wanted}
+    return render(request, "evaluation/gap_units.html", context)
 
 
 @study_page(policies.run.may_start, "POST")
@@ -211,6 +240,7 @@ def system(request: UserRequest, study: Study, version: int) -> HttpResponse:
 def _standings(study: Study, release: Release) -> dict:
     benchmark = leaderboard.of_release(release)
     context: dict[str, Any] = {"study": study, "release": release}
+    context["tables"] = _of_aspects(release).items()
     if benchmark is None:
         return context
     rows = leaderboard.standings(benchmark)
@@ -219,10 +249,19 @@ def _standings(study: Study, release: Release) -> dict:
     return context | {
         "rows": rows,
         "chart": rows and _chart(leaderboard.dots(rows)),
-        "tables": leaderboard.all_tables(benchmark).items(),
+        "tables": [*leaderboard.all_tables(benchmark).items(), *context["tables"]],
         "under_way": under_way,
         "no_worker": waiting and not worker_alive(),
     }
+
+
+def _of_aspects(release: Release) -> dict:
+    try:
+        return leaderboard.aspect_tables(release)
+    except DomainError as refusal:
+        # The rest of the page does not need the files.
+        log.warning("release %s: %s", release.pk, refusal.sentence)
+        return {}
 
 
 def _chart(dots: list) -> str:
@@ -245,10 +284,11 @@ def again(request: UserRequest, study: Study, version: int, run: UUID) -> HttpRe
 def export(
     request: UserRequest, study: Study, version: int, name: str, ending: str
 ) -> HttpResponse:
-    """A table of the page as CSV, the standings as SVG, too."""
+    """A table of the page as CSV or LaTeX, the standings as SVG, too."""
     release = get_object_or_404(Release, study=study, version=version)
+    more = _of_aspects(release)
     benchmark = leaderboard.of_release(release)
-    text = benchmark and ending in TYPES and leaderboard.exported(benchmark, name, ending)
+    text = ending in TYPES and leaderboard.exported(benchmark, name, ending, more)
     if not text:
         raise Http404
     return downloads.attachment(f"{study.slug}-v{version}-{name}.{ending}", TYPES[ending], text)

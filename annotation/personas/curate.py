@@ -4,6 +4,7 @@ That is their memories and attributes: short statements with the conversations t
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 
@@ -104,6 +105,12 @@ def drop(persona: Persona, reason: str, *, by: User | None = None) -> None:
     )
     if dropped:
         audit.record(by, "persona.drop", persona, reason=reason)
+
+
+def dropped(study: Study) -> dict[str, int]:
+    """How many personas of ``study`` were dropped for each of ``REASONS``."""
+    rows = study.personas.exclude(dropped_at=None).values_list("dropped_because", flat=True)
+    return dict.fromkeys(REASONS, 0) | Counter(rows)
 
 
 @transaction.atomic

@@ -44,6 +44,16 @@ def read_questions(text: str) -> list[dict]:
     return questions
 
 
+def as_json(study: Study, *, by_people: bool) -> dict:
+    """The survey as API and command tell it; ``by_people`` with what a release tells."""
+    survey = current(study)
+    if survey is None:
+        return {"version": None, "questions": []}
+    about = {name: getattr(survey, name) for name in ("version", "questions")}
+    about["consent"] = survey.consent_text.body
+    return about | (summary(survey) if by_people else {})
+
+
 def as_form(survey: Survey | None) -> dict[str, str]:
     """The lines that ``read_questions`` reads, and the consent text; {} without a survey."""
     if survey is None:

@@ -55,8 +55,16 @@ def test_a_screen_of_attributes_is_judged_by_keys_and_fits(page, matter, let_in,
     assert sorted(chosen) == ["no"] * 3 + ["yes"] * 3
 
 
-def test_the_gap_report_fits(page, bench, cast, let_in):  # noqa: F811
+def test_the_gap_report_fits_and_its_numbers_lead_to_their_units(page, bench, cast, let_in):  # noqa: F811
     let_in(page, cast.member("Carol", bench, "curator"))
-    for address in ("gap/", "conversations/", "generation/clusters/"):
+    for address in (
+        "gap/",
+        "conversations/",
+        "generation/clusters/",
+        "gap/relevance/units/?who=m-1&label=yes",
+    ):
         page.goto(f"/studies/tea/{address}")
         assert axe.violations(page) + axe.too_wide(page) == []
+    page.goto("/studies/tea/gap/")
+    page.get_by_role("region", name="What is said: relevance").get_by_text("42.5").click()
+    expect(page.get_by_role("heading", level=2)).to_have_text("11 items")

@@ -44,7 +44,6 @@ def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script)
     second.refresh_from_db()
     assert (second.review, second.review_reason, second.made) == ("rejected", "stereotyped", "")
     assert list(review.waiting(tea, "persona", carol)) == [third]
-    assert review.undo(tea, "persona", [first.pk], by=cast.person("Rui")) == 0
     assert review.undo(tea, "persona", [first.pk, second.pk], by=carol) == 2
     assert not Persona.objects.filter(pk=made.pk).exists()
     assert len(review.waiting(tea, "persona", carol)) == 3

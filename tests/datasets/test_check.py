@@ -131,6 +131,13 @@ def test_the_command_prints_json_and_ends_with_1_where_files_differ(folder, caps
         call_command("check_release", tmp_path / "nowhere")
 
 
+def test_a_hub_that_cannot_be_reached_is_said_in_words(folder, monkeypatch):
+    pytest.importorskip("huggingface_hub", reason="the extra “evaluate” is not installed")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:1")
+    with pytest.raises(CommandError, match=r"The Hub did not take it: .*[Cc]onnect"):
+        call_command("push_release", str(folder), "my-lab/tea")
+
+
 @pytest.fixture
 def signed(tmp_path):
     (tmp_path / "manifest.json").write_text('{"files": []}')

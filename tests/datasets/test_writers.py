@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import DomainError
 from annotation.datasets import choices, folders, freeze, writers
-from annotation.datasets.check import check_release
+from annotation.datasets.check import check_release, compare
 from annotation.datasets.models import Release
 from annotation.datasets.release_import import import_release
 from annotation.datasets.writers import JOURNAL, ROW_GROUP, Journal, Table, Tables, json_text
@@ -170,6 +170,7 @@ def test_shards_hold_the_rows_of_the_whole_table(judged, built):
     folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))
     for name, lines in split.items():
         assert (folder.parent / "whole" / f"{name}.jsonl").read_bytes() == lines
+    assert compare(folder, folder.parent / "whole")["tables"] == {}
 
 
 def test_a_release_in_shards_becomes_a_study_and_a_benchmark(judged, built, tmp_path):

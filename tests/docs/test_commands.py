@@ -47,6 +47,7 @@ RUN_ELSEWHERE = {
     "generate": "tests/candidates/test_writing.py",
     "propose": "tests/candidates/test_proposals.py",
     "leaderboard": "tests/evaluation",
+    "interventions": "tests/papers/personalbench/test_others.py",
     "judge_items": "tests/evaluation/test_raters.py",
     "conversations": "tests/papers/personalbench/test_conversations.py",
     "make_attributes": "tests/papers/personalbench/test_extraction.py",
@@ -128,7 +129,7 @@ def world(built, db, _data, tmp_path, monkeypatch):  # noqa: F811
 
 
 # Commands that read the folders of releases which they name.
-READ = ("import_release", "check_release", "review_release")
+READ = ("import_release", "check_release", "review_release", "diff_releases", "push_release")
 
 
 def votes(world, words):
@@ -235,6 +236,7 @@ SENTENCES = {
     ),
     "agreement tea --task score:Tone": r"2 votes of 2 annotators on 1 items \(2 / 2 / 2 an item\)",
     "check_release release/": "ok",
+    "diff_releases release/ again/": r"tea v1 \(long\) -> tea v2 \(long\)",
     "import_data battles.jsonl --recipe arena": (
         "The study “battles” has 1 query, 2 candidates, 1 item, 1 vote, 1 worker of this file."
     ),
@@ -254,6 +256,9 @@ SENTENCES = {
     "open_batch tea --task best --dry-run": r"1 items, 9 judgments, .* hours",
     "open_batch tea --task best --number 100": "1 items and 9 slots are open",
     "open_batch tea --task better --again": r"\d+ items and \d+ slots are open",
+    "push_release release/ my-lab/tea --dry-run": (
+        r"\d+ files, [\d,]+ bytes would be uploaded to my-lab/tea"
+    ),
     "release tea --again 1 --out again/": RELEASED.format("long", ".*"),
     "release tea --layout dpo --hard-fill 1/5 --out filled/": RELEASED.format("dpo", TIERED),
     "release tea --layout dpo --rule majority --min-votes 3 --min-margin 1 --out few/": (

@@ -56,7 +56,7 @@ def hub(monkeypatch):
     server.tokens = set()
     Thread(target=server.serve_forever, daemon=True).start()
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
-    # What an upload to the Hub needs: whoever imports may not read its owner's private data sets.
+    # What `push_release` needs: whoever imports may not read its owner's private data sets.
     monkeypatch.setenv("HF_TOKEN", "hf_operator")
     yield server
     server.shutdown()

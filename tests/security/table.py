@@ -685,7 +685,7 @@ TABLE = {
     "gap": page(run.may_read, SAFE=200, POST=200, inert={"POST"}, may={"POST": run.may_start}),
     # Nobody has judged such a task there.
     "gap-json": look(run.may_read),
-    "gap-file": page(run.may_read, **_word("ending", task="none", ending="svg"), SAFE=404),
+    "gap-file": page(run.may_read, **_word("ending", task="none", ending="csv"), SAFE=404),
     "groups": page(result.may_read, **_word(task="none"), SAFE=404),
     "estimates": page(
         run.may_read,
@@ -695,6 +695,7 @@ TABLE = {
         inert={"POST"},
         may={"POST": batch.may_change},
     ),
+    "gap-units": page(run.may_read, **_word(task="none"), SAFE=404),
     "comments": form(
         judgment.may_answer_comments,
         data=lambda w: {"slot": str(w.judged.pk), "text": "Thank you."},
@@ -907,6 +908,15 @@ TABLE = {
         SAFE=200,
         POST=201,
     ),
+    "api-survey": api(
+        study.may_open,
+        SURVEY,
+        SAFE=200,
+        PUT=200,
+        POST=400,
+        DELETE=204,
+        may={"PUT": study.may_administer, "POST": judgment.may_give, "DELETE": judgment.may_give},
+    ),
     "api-members": api(
         member.may_manage,
         SAFE=200,
@@ -938,6 +948,30 @@ TABLE = {
     "api-run": api(
         generation.may_run, {"do": "cancel"}, **_thing(run="run.pk"), SAFE=200, POST=200
     ),
+    "api-conversations": api(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
+    "api-conversations-histories": api(generation.may_run, POST=200),
+    # A file of documents is a form's, not JSON.
+    "api-documents": api(source.may_change, SAFE=200, POST=415, DELETE=200, inert={"POST"}),
+    "api-attributes-make": api(generation.may_run, SAFE=200, POST=400, inert={"POST"}),
+    # A model's file is a form's, not JSON.
+    "api-attributes-verify": api(generation.may_run, SAFE=200, POST=415, inert={"POST"}),
+    "api-persona-reviews": api(
+        persona.may_change,
+        SAFE=200,
+        POST=200,
+        data=lambda w: {"ids": [_external(w, "persona")], "reason": "stereotyped"},
+    ),
+    "api-persona-board": api(persona.may_change, SAFE=200),
+    # There is one persona: no pair to decide on, and no decision to take back.
+    "api-persona-pairs": api(
+        persona.may_change,
+        POST=400,
+        DELETE=400,
+        data=lambda w: {"personas": [_external(w, "persona")] * 2, "drop": None},
+        inert={"POST", "DELETE"},
+    ),
+    "api-persona-split": api(persona.may_change, {"benchmark": 1}, SAFE=200, POST=200),
+    "api-early-stop": api(task.may_change, {"below": "hard"}, **_results(), SAFE=200, PUT=200),
     "api-checks": api(check.may_change, {"retest_number": 3}, SAFE=200, PUT=200),
     "api-review": api(
         generation.may_run,
@@ -945,6 +979,16 @@ TABLE = {
         POST=200,
         data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)], "accepts": True},
         inert={"POST"},
+    ),
+    # Nobody has decided on the answer.
+    "api-review-undo": api(
+        generation.may_run,
+        POST=200,
+        data=lambda w: {"kind": "answer", "ids": [str(w.mine.candidate.pk)]},
+        inert={"POST"},
+    ),
+    "api-generation-rules": api(
+        generation.may_run, {"rules": {"reviewers": 2}, "budget": {"cost": "5"}}, SAFE=200, PUT=200
     ),
     "api-batch-close": api(batch.may_change, **_thing(batch="batch.pk"), POST=204),
     "api-batch-reopen": api(batch.may_change, **_thing(batch="batch.pk"), POST=204),
@@ -1065,6 +1109,14 @@ TABLE = {
         SAFE=200,
         POST=201,
         but=_fresh("GET", "HEAD", "POST"),
+    ),
+    "api-prompts": api(generation.may_run, SAFE=200),
+    "api-prompt": api(
+        generation.may_run,
+        {"system": "Answer.", "user": "{question}"},
+        **_word(name="plain"),
+        SAFE=200,
+        PUT=200,
     ),
     "api-retrieval": api(
         source.may_change, {"sources": ["history"], "strategies": ["search"]}, SAFE=200, PUT=200

@@ -1,11 +1,13 @@
 """What people say of themselves: their own consent, versions, and what k-anonymity leaves."""
 
+import json
+
 import pytest
-from django.test import TestCase
+from django.test import Client, TestCase
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.accounts.models import Consent
+from annotation.accounts.models import ApiToken, Consent
 from annotation.core.errors import DomainError
 from annotation.judging.annotator import leaving
 from annotation.judging.models import Slot
@@ -165,6 +167,28 @@ def test_an_administrator_enters_questions_and_sees_what_is_lost(cast, tea, logi
     assert "9 people have answered" in text
     # Four over 60 are not told, and five under 40 with them: else the four could be told apart.
     assert "Korean 9" in text
+
+
+def test_the_api_asks_and_answers_as_the_page_does(cast, tea):
+    asked = {"version": 1, "questions": QUESTIONS, "consent": "I agree."}
+    address = reverse("api-survey", args=["tea"])
+
+    def call(person, method="get", **body):
+        key = ApiToken.issue(person)[1]
+        return getattr(Client(headers={"Authorization": f"Bearer {key}"}), method)(
+            address, json.dumps(body) if body else None, content_type="application/json"
+        )
+
+    adam, ann = cast.member("Adam", tea, "administrator"), cast.member("Ann", tea, "annotator")
+    same = {"questions": LINES, "consent": "I agree."}
+    told = call(adam, "put", **same).json()
+    assert told == asked | survey.summary(survey.current(tea))
+    assert call(ann).json() == asked
+    assert call(ann, "post", answers={AGE: "ninety"}).json()["detail"].endswith("of the choices.")
+    assert call(ann, "post", answers={AGE: "over 60"}).status_code == 200
+    assert call(adam).json()["people"] == 1
+    assert call(ann, "delete").status_code == 204
+    assert call(adam).json()["people"] == 0
 
 
 @pytest.mark.parametrize(

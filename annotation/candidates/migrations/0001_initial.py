@@ -65,7 +65,7 @@ class Migration(migrations.Migration):
                 ('flags', models.JSONField(default=list)),
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
                 ('external_id', models.CharField(max_length=100)),
-                ('purpose', models.CharField(choices=[('answer', 'Answer'), ('claims', 'Claims'), ('rubric', 'Rubric'), ('refine', 'Refined'), ('turn', 'Turn')], default='answer', max_length=6)),
+                ('purpose', models.CharField(choices=[('answer', 'Answer'), ('claims', 'Claims'), ('rubric', 'Rubric'), ('refine', 'Refined'), ('turn', 'Turn'), ('expand', 'Expansion')], default='answer', max_length=6)),
                 ('text', models.TextField(blank=True)),
                 ('urls', models.JSONField(default=list)),
                 ('strategy', models.CharField(blank=True, max_length=40)),

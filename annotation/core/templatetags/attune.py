@@ -115,6 +115,12 @@ def passages(message: dict) -> str:
 
 
 @register.filter
+def at(values: list, place: int) -> object:
+    """The value at a place of a list, from 0."""
+    return values[place]
+
+
+@register.filter
 def label(key: object) -> str:
     """A profile's key as words: ``Food_Drinks`` becomes ``Food drinks``."""
     words = str(key).replace("_", " ").strip()

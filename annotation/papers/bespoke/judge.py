@@ -2,7 +2,8 @@
 
 The judge scores each response of `meta_test` on four criteria, with the person's rubric, query and
 need, and with judged responses to the same query as examples. Another prompt asks, claim by claim,
-whether the response holds the gold information.
+whether the response holds the gold information. A judge that saw feedback is then asked whether
+each feedback that it wrote says what the person's says.
 """
 
 import json
@@ -17,15 +18,17 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.coefficient import Coefficient, undefined
+from annotation.candidates.strategies import NEAREST, NEWEST, QUESTION_ALONE, Brief, by_name
+from annotation.core.embed import embed
 from annotation.core.words import StrOrPromise
-from annotation.datasets.release_files import whole_rows
+from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
 from annotation.evaluation.asking import Question, read_yes_no
 from annotation.evaluation.pairs import BenchmarkError, digest_of, release_of
-from annotation.evaluation.systems import Key
+from annotation.evaluation.systems import Key, Writing
 from annotation.evaluation.tables import N, Row, Table, names_of
-from annotation.papers.bespoke.layout import CRITERIA
+from annotation.papers.bespoke.layout import CRITERIA, HISTORIES
 from annotation.queries.scenarios import SHOTS
 
 LAYOUT = "bespoke"
@@ -44,8 +47,26 @@ ABOUT = _(
 )
 NOTE = _(
     "Criteria are means of 1 to 5 times 20, Recall the share of claims that an answer holds. "
-    "Correlations are over all scores that both gave. Intervals are over persons, 95 %."
+    "Correlations are over all scores that both gave. Feedback is the share of the judge's "
+    "feedback that says, by its own verdict, what the person's says. Intervals are over persons, "
+    "95 %."
 )
+# How a system's answers may be written from a release: what of the asker's sessions it is shown.
+WRITERS: dict[str, StrOrPromise] = {
+    "none": _("the question alone"),
+    "history": _("the person's sessions"),
+    "history-nearest": _("the sessions nearest to the question"),
+    "search": _("the person's searches alone"),
+    "profile": _("a profile made from the sessions"),
+    "profile-nearest": _("a profile made from the nearest sessions"),
+    "aware": _("what of the sessions bears on the question"),
+    "aware-nearest": _("what of the nearest sessions bears on the question"),
+    "oracle": _("the need itself"),
+}
+STRATEGY = {
+    "none": QUESTION_ALONE, "history": "search-raw", "search": "search-raw",
+    "profile": "search-static", "aware": "search-aware", "oracle": "search-oracle",
+}  # fmt: skip
 # Heads of tables by the names of figures.
 SHORT = {
     "Need Alignment": "Need", "Content Depth": "Content", "Tone": "Tone",
@@ -62,7 +83,8 @@ TRIES = 3
 # Of a reply, a judgment or a claim: for the estimate of the cost alone.
 TOKENS = 200
 FULL = 20  # a mean of 1 to 5 in the papers' tables, out of 100
-JUDGE, CLAIM = "judge", "claim"
+JUDGE, CLAIM, FEEDBACK = "judge", "claim", "feedback"
+_DRAFT = {key: {"feedback": "?"} for key in KEYS}
 _FIRST_LINE = re.compile(rf"^\W*{CRITERIA[0]}\W+score", re.I | re.M)
 
 
@@ -99,6 +121,7 @@ class Judged:
     digest: str
     release: str
     layout: str = LAYOUT
+    folder: Path = Path()
 
 
 def read(folder: Path) -> Judged:
@@ -120,7 +143,7 @@ def read(folder: Path) -> Judged:
     if not tested:
         raise BenchmarkError(f"{folder} holds no response to test.")
     paths = [path for listed in files.values() for path in listed]
-    return Judged(tested, digest_of(paths), release_of(folder))
+    return Judged(tested, digest_of(paths), release_of(folder), folder=folder)
 
 
 def _files(folder: Path, name: str) -> list[Path]:
@@ -178,6 +201,50 @@ def questions(asked: list[tuple[Query, Response]], arm: str) -> Iterator[Questio
         for number, claim in enumerate(query.claims):
             asking = partial(claim_messages, query, response, claim)
             yield Question(f"{response.place}:{CLAIM}:{number}", asking, read_yes_no)
+
+
+def later(
+    asked: list[tuple[Query, Response]], arm: str, values: dict[str, dict]
+) -> Iterator[Question]:
+    """For each judgment with feedback one question; an unwritten one stands for an estimate."""
+    for query, response in asked if arm == "feedback" else ():
+        judgment = values.get(f"{response.place}:{JUDGE}") if values else _DRAFT
+        if compared := _compared_feedback(response, judgment or {}):
+            messages = partial(_feedback_messages, query, compared)
+            reading = partial(_read_matches, keys=tuple(compared))
+            yield Question(f"{response.place}:{FEEDBACK}", messages, reading, TRIES)
+
+
+def _compared_feedback(response: Response, judgment: dict) -> dict[str, tuple[str, str]]:
+    """{key: the person's feedback and the judge's} where both wrote one."""
+    both = {key: (response.feedback.get(key, ""), judgment.get(key, {}).get("feedback", ""))
+            for key in KEYS}  # fmt: skip
+    return {key: texts for key, texts in both.items() if all(texts)}
+
+
+def _feedback_messages(query: Query, compared: dict[str, tuple[str, str]]) -> list[dict]:
+    names = dict(zip(KEYS, CRITERIA, strict=True))
+    texts = [f"{names[key]}\nFirst: {person}\nSecond: {judge}"
+             for key, (person, judge) in compared.items()]  # fmt: skip
+    lines = "\n".join(f"{names[key]}: <yes or no>" for key in compared)
+    return [
+        {
+            "role": "system",
+            "content": "Two readers wrote feedback on a response. For each criterion decide "
+            "whether the second finds the same good or lacking, for the same reason, as the first; "
+            f"other words for the same count. End with exactly these lines:\n{lines}",
+        },
+        {"role": "user", "content": f"Query:\n{query.text}\n\n" + "\n\n".join(texts)},
+    ]
+
+
+def _read_matches(text: str, keys: tuple[str, ...]) -> dict[str, bool] | None:
+    """{key: whether the feedback says the same}; None where a line lacks."""
+    matches = {}
+    for name, key in zip(CRITERIA, KEYS, strict=True):
+        words = re.findall(rf"^\W*{name}\W+(yes|no)\b", answered(text), re.I | re.M)
+        matches |= {key: words[-1].lower() == "yes"} if words and key in keys else {}
+    return matches if len(matches) == len(keys) else None
 
 
 def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
@@ -258,7 +325,30 @@ def row(criteria: dict[str, float | None], recall: float | None) -> dict:
 def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
     """The paper's row and the agreement with the persons, of {unit: (value, text)}."""
     agreed = agreement(asked, _judgments(asked, replies))
-    return scored(None, asked, replies) | {"agreement": agreed}
+    return scored(None, asked, replies) | {
+        "agreement": agreed,
+        "feedback": _feedback_accuracy(asked, replies),
+    }
+
+
+def _feedback_accuracy(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
+    """Per cent of the judge's feedback that says what the person's says; by criterion and person.
+
+    ``n`` are feedbacks that both wrote, ``unparsed`` responses whose comparison cannot be read.
+    """
+    users: list[str] = []
+    matches: list[bool] = []
+    unread = 0
+    for query, response in asked:
+        value = replies.get(f"{response.place}:{FEEDBACK}", ({}, ""))[0]
+        unread += value is None
+        users += [query.user] * len(value or {})
+        matches += (value or {}).values()
+    if not users:
+        return {"value": None, "low": None, "high": None, "n": 0, "unparsed": unread}
+    shares = 100 * np.array(matches, dtype=np.float64)
+    cell = metrics.over_people(shares[:, None], users)[0]
+    return cell.as_json() | {"unparsed": unread}
 
 
 def scored(
@@ -301,6 +391,40 @@ def _figures(users: list[str], judgments: list[dict], recall: list[float] | None
 def queries(judged: Judged) -> dict[tuple[str, str], str]:
     """{(user, query-id): text} of the queries that a system may answer."""
     return {(query.user, query.id): query.text for query in judged.queries}
+
+
+def writing(judged: Judged, arm: str, limit: int | None) -> Writing:
+    """A system that answers the queries from their askers' sessions, by a strategy of the paper."""
+    name, _dash, nearest = arm.partition("-")
+    strategy = by_name()[STRATEGY[name]]
+    kinds = ("search",) if arm == "search" else tuple(HISTORIES.values())
+    sessions = _sessions(judged.folder, kinds) if strategy.history else {}
+    if strategy.history and not sessions:
+        raise BenchmarkError(
+            f"{judged.folder} holds no sessions: no answer can be written from them."
+        )
+    briefs = {}
+    for query in judged.queries[:limit]:
+        texts = sessions.get(query.user, [])
+        shown = _nearest(query.text, texts) if nearest else texts[:NEWEST]
+        need = query.need if strategy.oracle else ""
+        briefs[query.user, query.id] = Brief(query.text, history=tuple(shown), need=need)
+    return Writing(strategy, briefs)
+
+
+def _sessions(folder: Path, kinds: tuple[str, ...]) -> dict[str, list[str]]:
+    """{user: texts of the sessions}, in the release's order: it has no times."""
+    sessions: dict[str, list[str]] = {}
+    for name, kind in HISTORIES.items():
+        for path in parts(folder, name, WITH_STRUCTURE) if kind in kinds else ():
+            for _number, row in whole_rows(path, f"{name}{path.suffix}", BenchmarkError):
+                sessions.setdefault(str(row.get("user")), []).append(str(row.get("history") or ""))
+    return sessions
+
+
+def _nearest(question: str, texts: list[str]) -> list[str]:
+    near = embed(texts) @ embed([question])[0]
+    return [texts[place] for place in np.argsort(-near, kind="stable")[:NEAREST]]
 
 
 def of_system(
@@ -390,11 +514,12 @@ def _as_json(coefficient: Coefficient, alone: bool) -> dict:
 
 
 def table(results: list[dict]) -> Table:
-    """The paper's table: the criteria, recall and their mean, the correlation with the person.
+    """The paper's table: the criteria, recall and their mean, the correlation with the person, and
+    the accuracy of feedback.
 
     A limit asks about the first responses: as many are the same.
     """
-    heads = [N, *SHORT.values(), "Pearson", "Spearman"]
+    heads = [N, *SHORT.values(), "Pearson", "Spearman", "Feedback"]
     rows = [
         Row(
             f"shots: {result['setting']}",
@@ -403,13 +528,15 @@ def table(results: list[dict]) -> Table:
                 result["n"],
                 *_cells(result),
                 *(result["agreement"][name]["value"] for name in ("pearson", "spearman")),
+                result.get("feedback", {}).get("value"),
             ],
             str(result["n"]),
             _intervals(result),
         )
         for result in sorted(results, key=lambda result: -result["n"])
     ]
-    return Table(_("Judges"), heads, rows, digits=2, of="responses")
+    ranked = frozenset(heads) - {N}
+    return Table(_("Judges"), heads, rows, digits=2, ranked=ranked, of="responses")
 
 
 def systems(results: list[dict], judges: list[dict]) -> Table:
@@ -432,7 +559,8 @@ def systems(results: list[dict], judges: list[dict]) -> Table:
         if line not in rows:
             rows.append(line)
     heads = [N, "persons", *SHORT.values()]
-    return Table(_("Systems"), heads, rows, 2, _("System"), "answers")
+    ranked = frozenset(SHORT.values())
+    return Table(_("Systems"), heads, rows, 2, _("System"), ranked, "answers")
 
 
 def _compared(result: dict) -> tuple:
@@ -476,7 +604,8 @@ def words(result: dict) -> str:
         shown = [f"{name} {_number(agreed[name]['value'], 3)}" for name in ("pearson", "spearman")]
         return (
             f"{result['model']}: {line}\nwith the person: {', '.join(shown)} "
-            f"({agreed['n']} scores; {missing})"
+            f"({agreed['n']} scores; {missing}); feedback says the same: "
+            f"{_number(result['feedback']['value'])} % of {result['feedback']['n']}"
         )
     out = result["left_out"]
     return (

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.candidates import strategies
 from annotation.candidates.strategies import FROM_ATTRIBUTES, Ask, Brief, Draft, Strategy
 from annotation.datasets.papers import Card, Paper
-from annotation.papers.personalbench import layout, report
+from annotation.papers.personalbench import judge, layout, report
 
 
 def _from_attributes(brief: Brief, ask: Ask) -> Draft:
@@ -36,7 +36,9 @@ PAPER = Paper(
     reader=layout.PersonalBench,
     tables=tuple(layout.COLUMNS),
     recipes=Path(__file__).parent / "recipes",
+    judge=judge,
     report=report,
+    units=report,
     strategies=STRATEGIES,
     card=Card(
         about="Verdicts on attributes of people, on whether an attribute matters to a prompt, and "

@@ -82,6 +82,11 @@ def lines_of(scores):
 def perfect(request, number):
     """Scores as the person; of the claims it finds "calm" and "slow", of r1 alone."""
     text = prompt_of(request)
+    if "\nSecond: " in text:
+        # Of Tone it says otherwise than the persons.
+        return "\n".join(
+            f"{name}: {'no' if name == 'Tone' else 'yes'}" for name in bespoke.CRITERIA
+        )
     name = next(n for n in SCORES if f"Response {n} tells" in text)
     if "Claim:\n" in text:
         return "So:\nyes" if name == "r1" and "red" not in text else "no"
@@ -106,15 +111,15 @@ def test_a_curator_sees_what_a_judge_costs_and_workers_ask_it(cast, published, s
     address, browser = reverse("models", args=["tea", 1]), login(cast.person("Carol"))
     assert "No model has judged these answers yet" in browser.get(address).content.decode()
     wanted = {"endpoint": "scripted", "setting": "feedback"}
-    # Four judgments, and three claims of each answer to the one query that has some.
-    assert "10 calls" in browser.post(address, wanted).content.decode()
+    # Four judgments, three claims of each answer to the one query that has some, and feedback.
+    assert "14 calls" in browser.post(address, wanted).content.decode()
     assert (Run.objects.count(), server.calls) == (0, 0)
     assert browser.post(address, wanted | {"confirmed": "1"}).status_code == 302
     run = Run.objects.get()
-    assert (run.kind, run.prompt, run.calls) == ("judge", bespoke.VERSION, 10)
+    assert (run.kind, run.prompt, run.calls) == ("judge", bespoke.VERSION, 14)
     tasks.work(run.pk)
     run.refresh_from_db()
-    assert (run.status, server.calls) == ("done", 10)
+    assert (run.status, server.calls) == ("done", 14)
     assert run.result["agreement"]["pearson"]["value"] == pytest.approx(1)
     text = browser.get(address).content.decode()
     assert "shots: feedback" in text
@@ -167,7 +172,8 @@ def test_a_judge_that_agrees_has_the_persons_own_means(capsys, tmp_path, server,
     for name in ("pearson", "spearman"):
         assert agreement[name]["value"] == pytest.approx(1)
         assert agreement[name]["low"] == pytest.approx(1)
-    assert (server.calls, result["missing_scores"], result["unparsed_claims"]) == (10, 0, 0)
+    assert (server.calls, result["missing_scores"], result["unparsed_claims"]) == (14, 0, 0)
+    assert result["feedback"] == {"value": 75, "low": 75, "high": 75, "n": 16, "unparsed": 0}
 
 
 @pytest.mark.parametrize(
@@ -199,16 +205,21 @@ def test_a_score_that_is_missing_is_asked_for_three_times_and_stays_null(capsys,
     assert [result["criteria"][name] for name in bespoke.CRITERIA] == [60, 55, None, None]
     assert (result["average"], result["missing_scores"]) == (None, 8)
     assert result["agreement"]["n"] == 8
-    assert server.calls == 4 * 3 + 6
+    # What was never judged as a whole has no feedback to compare.
+    assert (server.calls, result["feedback"]["n"]) == (4 * 3 + 6, 0)
     assert Reply.objects.filter(unit__endswith="judge", value__isnull=True).count() == 4
 
 
 def test_a_claim_without_yes_or_no_is_not_matched_and_counted(capsys, release, server):
     server.answer = lambda request, n: (
-        "Perhaps." if "Claim:" in prompt_of(request) else perfect(request, n)
-    )
+        "Perhaps." if "Claim:" in (text := prompt_of(request)) or "Second:" in text
+        else perfect(request, n)
+    )  # fmt: skip
     result = judge(capsys, release)
-    assert (result["recall"], result["unparsed_claims"], server.calls) == (0, 6, 10)
+    assert (result["recall"], result["unparsed_claims"]) == (0, 6)
+    # Nor is a comparison that names no criterion, after three tries.
+    feedback = result["feedback"]
+    assert (feedback["value"], feedback["unparsed"], server.calls) == (None, 4, 10 + 4 * 3)
 
 
 def test_a_judge_that_stops_goes_on_where_it_was(capsys, release, server):
@@ -218,7 +229,7 @@ def test_a_judge_that_stops_goes_on_where_it_was(capsys, release, server):
     stored, before = Reply.objects.count(), server.calls
     server.answer = perfect
     result = judge(capsys, release, "--resume", str(Run.objects.get().public_id))
-    assert server.calls - before == 10 - stored
+    assert server.calls - before == 14 - stored
     assert result["agreement"]["pearson"]["value"] == pytest.approx(1)
 
 
@@ -260,11 +271,14 @@ def test_judges_of_other_responses_stand_apart():
     table = bespoke.table(results)
     lines = tables.as_csv(table).splitlines()
     assert lines[0] == (
-        "group,name,responses,n,Need,Content,Tone,Style,Recall,Avg,Pearson,Spearman"
+        "group,name,responses,n,Need,Content,Tone,Style,Recall,Avg,Pearson,Spearman,Feedback"
     )
     assert [line.split(",")[1:4] for line in lines[1:]] == [
         ["a", "40", "40"], ["b", "40", "40"], ["few", "5", "5"],
     ]  # fmt: skip
+    main, others = tables.as_latex(table).split("On other responses: 5")
+    assert "b & 40 & \\textbf{70.00}" in main
+    assert "\\textbf" not in others
 
 
 def test_a_run_of_a_judge_that_is_no_longer_installed_stops_with_a_sentence(tea):

@@ -10,11 +10,13 @@ from django.core.management import CommandError, call_command
 from django.urls import reverse
 
 from annotation.core.errors import DomainError
+from annotation.datasets import folders
 from annotation.evaluation import runs, systems, tables, tasks
 from annotation.evaluation.models import Run
 from annotation.papers.bespoke import judge as bespoke
 from tests.api.caller import Caller
-from tests.papers.bespoke.test_judge import lines_of
+from tests.evaluation.conftest import write_manifest
+from tests.papers.bespoke.test_judge import lines_of, write
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -162,13 +164,17 @@ def test_systems_stand_beside_people_and_only_like_is_compared(capsys, tmp_path,
     score(capsys, release, file_of(tmp_path, [CALM, FAST]), "--system", "a", "--context", "none")
     score(capsys, release, file_of(tmp_path, [["user1", "1", "A calm, slow train."], FAST]),
           "--system", "b")  # fmt: skip
-    # The best of all, on one query: it stands below those on two.
+    # The best of all, on one query: it is never bold beside those on two.
     score(capsys, release, file_of(tmp_path, [CALM]), "--system", "few")
     call_command("judge", "--release", str(release), "--endpoint", "scripted")
     capsys.readouterr()
 
-    call_command("leaderboard", "--release", str(release), "--table", "systems")
-    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    def table(form):
+        call_command("leaderboard", "--release", str(release), "--table", "systems",
+                     "--format", form)  # fmt: skip
+        return capsys.readouterr().out
+
+    rows = list(csv.DictReader(io.StringIO(table("csv"))))
     assert [(row["name"], row["answers"].split(", ")[0], row["n"]) for row in rows] == [
         ("b", "2 of 2 queries", "2"),
         ("a, none", "2 of 2 queries", "2"),
@@ -183,6 +189,10 @@ def test_systems_stand_beside_people_and_only_like_is_compared(capsys, tmp_path,
     assert rows[3]["Content"] == "55.0"
     assert (rows[3]["Recall"], rows[3]["Avg"]) == ("", "")
     assert rows[5]["Need"] == "60.0"
+    latex = table("latex")
+    main, *others = latex.split("\\midrule")[1:]
+    assert "b & 2 & 2 & \\textbf{60.00} {\\scriptsize [20.00, 100.00]}" in main
+    assert not any("\\textbf" in other for other in others)
 
 
 def test_a_curator_scores_a_system_on_the_releases_page(cast, published, server, login):
@@ -236,6 +246,102 @@ def test_the_api_scores_a_system(cast, published, server, client):
     tasks.work(run.pk)
     run.refresh_from_db()
     assert (run.status, run.result["criteria"]["Tone"]) == ("done", 60)
+
+
+def writes(request, number):
+    """A writer that answers calmly who is known to be calm, and the judge."""
+    text = prompt_of(request)
+    if "Response to judge" in text or "Claim:\n" in text:
+        return verdict(request, number)
+    if "Describe the person" in text or "what bears on their" in text:
+        return "They like it calm."
+    return "A calm, slow train." if "calm" in text else "A fast train."
+
+
+@pytest.fixture
+def with_history(release, published):
+    """Two chats and a search of the first person; the second has none."""
+    for folder in (release, folders.folder_of(published)):
+        chats = [{"user": "user1", "id": str(n), "history": text} for n, text in
+                 enumerate(("Chat of a calm river.", "Chat of bread."))]  # fmt: skip
+        write(folder, "chat_history", chats, "jsonl")
+        write(folder, "search_history", [
+            {"user": "user1", "id": "s", "history": "Search of boats."}], "jsonl")  # fmt: skip
+    return release
+
+
+@pytest.mark.parametrize(
+    ("arm", "calls", "need", "shown"),
+    [
+        ("none", 2, (1, 1), ""),
+        ("history", 2, (5, 1), "Chat of a calm river.\n\n---\n\nChat of bread."),
+        ("search", 2, (1, 1), "Search of boats."),
+        ("profile", 4, (5, 5), "Chat of bread."),
+        ("aware-nearest", 4, (5, 5), "Chat of bread."),
+        ("oracle", 2, (5, 5), "A calm one, user1."),
+    ],
+)
+def test_an_endpoint_writes_the_answers_from_the_release_alone(
+    capsys, with_history, server, arm, calls, need, shown
+):
+    server.answer = writes
+    call_command("judge", "--release", str(with_history), "--endpoint", "scripted", "--generate",
+                 arm, "--json")  # fmt: skip
+    result = json.loads(capsys.readouterr().out)
+    assert (result["system"], result["context"], result["n"]) == ("scripted-1", arm, 2)
+    assert result["criteria"]["Need Alignment"] == 20 * sum(need) / 2
+    asked = [text for text in map(prompt_of, server.requests) if "Response to judge" not in text
+             and "Claim:\n" not in text]  # fmt: skip
+    assert len(asked) == calls
+    assert any(shown in text for text in asked)
+    if arm != "oracle":
+        assert not any("A calm one" in text for text in asked)
+    # A judgment of each answer, and the three claims of one query.
+    assert result["calls"] == calls + 2 + 3
+    assert result["people"]["criteria"]["Content Depth"] == 55
+
+
+def test_a_query_whose_answer_does_not_come_is_counted(capsys, with_history, server):
+    def silent(request, number):
+        text = prompt_of(request)
+        if "Which train, 1?" in text and "to judge" not in text and "Claim" not in text:
+            return "<think>Hm.</think>"
+        return writes(request, number)
+
+    server.answer = silent
+    asked = ["--release", str(with_history), "--endpoint", "scripted", "--generate"]
+    call_command("judge", *asked, "none", "--json")
+    result = json.loads(capsys.readouterr().out)
+    assert (result["n"], result["left_out"]["queries"]) == (1, 1)
+    with pytest.raises(CommandError, match="written from one of: none, history"):
+        call_command("judge", *asked, "persona")
+
+
+@pytest.mark.parametrize("by", ["page", "api"])
+def test_workers_have_the_answers_written_for_who_asks_on_the_page_or_by_api(
+    cast, published, with_history, server, client, login, by
+):
+    folder = folders.folder_of(published)
+    (folder / "manifest.json").unlink()
+    write_manifest(folder, published)
+    server.answer = writes
+    wanted = {"endpoint": "scripted", "setting": "rubric", "generate": "profile"}
+    if by == "page":
+        browser, address = login(cast.person("Carol")), reverse("models-system", args=["tea", 1])
+        # Two profiles, two answers, two judgments and three claims.
+        assert "9 calls" in browser.post(address, wanted).content.decode()
+        assert browser.post(address, wanted | {"confirmed": "1"}).status_code == 302
+    else:
+        carol = Caller(client, cast.person("Carol"))
+        address = f"releases/{published.public_id}/evaluations/"
+        both = wanted | {"answers": [dict(zip(systems.COLUMNS, CALM, strict=True))]}
+        assert carol("POST", address, both).status_code == 400
+        assert carol("POST", address, wanted).json()["context"] == "profile"
+    run = Run.objects.get()
+    assert (run.writer, run.system, run.calls) == ("scripted", "scripted-1", 9)
+    tasks.work(run.pk)
+    run.refresh_from_db()
+    assert (run.status, run.result["criteria"]["Need Alignment"]) == ("done", 100)
 
 
 def test_a_release_of_pairs_scores_no_system(published, server):

@@ -13,6 +13,7 @@ from annotation.personas import conversations
 from annotation.personas.conversations import Filters
 from annotation.personas.models import Conversation
 from annotation.studies.models import Study
+from tests.api.caller import Caller
 from tests.papers.bespoke.conftest import keep
 
 pytestmark = pytest.mark.django_db
@@ -139,6 +140,15 @@ def test_the_command_prints_the_funnel_and_takes(bench, capsys):
     assert document["funnel"][-1]["people"] == 2
     with pytest.raises(CommandError, match="Nobody is left"):
         call_command("conversations", "bench", "--turns", "999", "--take")
+
+
+def test_the_same_over_http(bench, cast, client):
+    carol = Caller(client, cast.member("Carol", bench, "curator"))
+    address = "studies/bench/conversations/"
+    rows = carol("GET", f"{address}?turns=18").json()["funnel"]
+    assert (rows[-1]["people"], rows[-1]["conversations"]) == (2, 6)
+    taken = carol("POST", address, {"people": 1}).json()
+    assert taken == {"personas": 1, "conversations": 3}
 
 
 def test_histories_of_members_join_with_their_consent_and_go_with_it(tea, cast):

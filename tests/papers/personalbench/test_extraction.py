@@ -24,6 +24,7 @@ from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.personas import conversations
 from annotation.personas.models import Attribute, Conversation, Evidence
+from tests.api.caller import Caller
 from tests.candidates.conftest import model, script, write_all  # noqa: F401 - fixtures
 from tests.papers.personalbench.test_conversations import keep
 from tests.scripted_endpoint import prompt_of
@@ -271,13 +272,20 @@ def test_the_page_previews_thresholds_and_makes_attributes(extracted, cast, logi
     assert Attribute.objects.count() == 1
 
 
-def test_the_same_by_command(extracted, capsys):
+def test_the_same_by_command_and_api(extracted, cast, client, capsys):
     call_command("make_attributes", "tea", "--dry-run")
     assert json.loads(capsys.readouterr().out)["attributes"] == 1
     call_command("make_attributes", "tea", "--similarity", "1")
     assert json.loads(capsys.readouterr().out)["attributes"] == 2
     with pytest.raises(CommandError, match="less than or equal to 1"):
         call_command("make_attributes", "tea", "--confidence", "4")
+    carol = Caller(client, cast.member("Carol", extracted, "curator"))
+    address = "studies/tea/attributes/make/"
+    shown = carol("GET", f"{address}?confidence=0").json()
+    assert (shown["confident"], shown["attributes"]) == (3, 2)
+    made = carol("POST", address).json()
+    assert made["attributes"] == 1
+    assert carol("GET", f"{address}?confidence=nan").status_code == 400
 
 
 SHOW = HistoryConsent.Purpose.SHOW

@@ -4,6 +4,8 @@ Ann and Bo judge twenty units at each stage: both say yes on 6, Ann alone on 2, 
 nobody on 9. Ann's yes are 8 of 20 and Bo's 9: kappa = (15/20 - 0.51) / (1 - 0.51).
 """
 
+import csv
+import io
 import json
 
 import pytest
@@ -135,12 +137,46 @@ def test_a_models_shares_count_each_item_as_often_as_people_do(bench):
     assert preference["models"][0]["shares"] == pytest.approx(shares)
 
 
-def test_the_report_is_a_page_a_picture_and_a_document(bench, cast, login):
+def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
+    client = login(cast.person("Rui"))
+    for address, items, words in (
+        ("relevance/units/?who=people&show=differ", 5, "relevance: people do not agree"),
+        ("relevance/units/?who=models&show=differ", 4, "models do not agree"),
+        # Of 14 times yes, people both agree with 6; with all 6 times no.
+        ("relevance/units/?who=m-1&show=differ", 8, "m-1 and a person do not agree"),
+        ("preference/units/?who=people&show=no-better", 14, "is no better"),
+        ("preference/units/?who=m-1&show=no-better", 6, "m-1: the personalised answer"),
+        ("relevance/units/?who=people&show=no-better", 0, "No item fits"),
+        ("preference/units/?mention=yes", 5, "mentions the attribute outright"),
+        ("preference/units/?mention=no&who=m-1", 15, "does not mention the attribute"),
+        ("attribute/units/?cause=overgeneralised", 12, "attribute: overgeneralised"),
+        ("attribute/units/?cause=none", 0, "No item fits"),
+        ("relevance/units/?who=nobody&show=differ", 0, "No item fits"),
+    ):
+        page = client.get(f"/studies/tea/gap/{address}").content.decode()
+        assert (f"{items} items" in page, words in page) == (True, True), address
+
+
+def test_every_number_leads_to_its_units_and_comes_as_a_file(bench, cast, login):
     client = login(cast.person("Rui"))
     page = client.get("/studies/tea/gap/").content.decode()
     for words in ("Two models", "0.490", "1.65", "With a mention", "overgeneralised", "Changed"):
         assert words in page
+    units = client.get("/studies/tea/gap/relevance/units/?who=people&label=yes").content.decode()
+    assert "11 items" in units and "m-1: yes" in units
+    assert (
+        "14 items"
+        in client.get("/studies/tea/gap/relevance/units/?who=m-1&label=yes").content.decode()
+    )
+    assert (
+        "No item fits"
+        in client.get("/studies/tea/gap/relevance/units/?who=nobody&label=yes").content.decode()
+    )
+    rows = list(
+        csv.DictReader(io.StringIO(client.get("/studies/tea/gap/relevance.csv").content.decode()))
+    )
+    assert float(rows[0]["value"]) == pytest.approx(PEOPLE)
     assert client.get("/studies/tea/gap/relevance.svg").content.count(b"<svg") > 1
-    assert client.get("/studies/tea/gap/relevance.csv").status_code == 404
+    assert client.get("/studies/tea/gap/relevance.exe").status_code == 404
     stages = json.loads(client.get("/studies/tea/gap/report.json").content)["stages"]
     assert stages[1]["pairs"]["value"] == pytest.approx(PEOPLE)

@@ -11,8 +11,9 @@ from annotation.evaluation.systems import Measurement
 
 class Command(RunCommand):
     help = (
-        "Ask a model to judge a release's answers as its people did, or those of a system "
-        "(--responses); print the figures beside people's."
+        "Ask a model to judge a release's answers as its people did, or those of a system that "
+        "are brought (--responses) or written from the release alone (--generate); print the "
+        "figures beside people's."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -21,16 +22,26 @@ class Command(RunCommand):
         parser.add_argument(
             "--shots",
             metavar="NAME",
-            help="what the judge sees: feedback, scores, rubric or none (default: the first)",
+            help="what the judge sees: of own queries feedback, scores, rubric or none; of "
+            "attributes attribute or none (default: the first)",
         )
-        parser.add_argument(
+        answers = parser.add_mutually_exclusive_group()
+        answers.add_argument(
             "--responses",
             metavar="FILE",
             type=Path,
             help="score a system: its answers in JSON lines or CSV with the columns user, query "
             "(the query's id or text) and text, in place of those of the release",
         )
-        parser.add_argument("--system", metavar="NAME", help="its name; else the file's")
+        answers.add_argument(
+            "--generate",
+            metavar="ARM",
+            help="score a system whose answers an endpoint writes: from none, history, search, "
+            "profile, aware or oracle (-nearest: of the sessions nearest to the question); of "
+            "attributes, from attribute or none",
+        )
+        parser.add_argument("--writer", metavar="NAME", help="the endpoint; else the judge's")
+        parser.add_argument("--system", metavar="NAME", help="its name; else the file's or model's")
         parser.add_argument(
             "--context", metavar="WORDS", default="", help="what the system knew of the person"
         )
@@ -40,8 +51,11 @@ class Command(RunCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
-        if not options["responses"] and (options["context"] or options["system"]):
+        if not options["responses"] and (options["context"] or (options["system"]
+                                         and not options["generate"])):  # fmt: skip
             raise CommandError("--system and --context need --responses.", returncode=2)
+        if options["writer"] and not options["generate"]:
+            raise CommandError("--writer needs --generate.", returncode=2)
         judge, file = judges.in_folder(options["release"]), options["responses"]
         setting = options["shots"] or next(iter(judge.ARMS))
         named = {"setting": setting, "system": options["system"] or (file.stem if file else "")}

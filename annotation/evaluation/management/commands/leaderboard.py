@@ -26,7 +26,7 @@ class Command(RefusingCommand):
             ],
             default="standings",
         )
-        parser.add_argument("--format", choices=["csv", "svg", "json"], default="csv")
+        parser.add_argument("--format", choices=["csv", "latex", "svg", "json"], default="csv")
         parser.add_argument(
             "--aspects", metavar="FILE", type=Path, help="CSV candidate,aspect,score"
         )
@@ -43,16 +43,17 @@ class Command(RefusingCommand):
         """Print one table. Exit 1 where nothing was measured yet."""
         judge = judges.of_folder(release)
         source: Any = judge.read(release) if judge else pairs.read_pairs(release)
-        if format == "svg" and table != "standings":
-            raise CommandError("Only the standings are a picture.", returncode=2)
-        if table in ("aspects", "correlations"):
-            made = tables.export(_of_aspects(source, aspects)[table], format)
-            self.stdout.write(made, ending="")
-            return
-        benchmark = Benchmark.objects.filter(digest=source.digest).first()
-        if benchmark is None:
-            raise CommandError("No model was measured on this release yet.")
-        text = leaderboard.exported(benchmark, table, format)
+        more, benchmark = {}, None
+        if aspects or table in ("aspects", "correlations"):
+            more = _of_aspects(source, aspects)
+        else:
+            benchmark = Benchmark.objects.filter(digest=source.digest).first()
+            if benchmark is None:
+                raise CommandError("No model was measured on this release yet.")
+            if format == "svg" and table != "standings":
+                raise CommandError("Only the standings are a picture.", returncode=2)
+        ending = {"latex": "tex"}.get(format, format)
+        text = leaderboard.exported(benchmark, table, ending, more)
         if text is None:
             raise CommandError(f"There is nothing yet for the table {table} of this release.")
         self.stdout.write(text, ending="")
