@@ -470,7 +470,7 @@ class _Reading:
         """{"PLACE/QUESTION": answer}, place 0 for the item; a column may hold {place or name of an
         answer: answer}.
         """
-        names, answers = [answer.name for answer in row.answers], {}
+        names, answers = [answer.name or answer.model for answer in row.answers], {}
         for target, column in self.mapping.answer_columns.items():
             value = value_at(self.record, column)
             name, place = question_of(target)
@@ -498,7 +498,7 @@ class _Reading:
         return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else text
 
     def add_scores(self, scores: dict, name: str, value: object, row: Row) -> None:
-        names = [answer.name for answer in row.answers]
+        names = [answer.name or answer.model for answer in row.answers]
         if isinstance(value, dict):
             for key, entry in value.items():
                 # {"grammar": 3} or {"bart": {"grammar": 3}}
@@ -528,7 +528,7 @@ class _Reading:
 
 def _place(name: str, names: list[str]) -> int | str:
     """The place of the answer called ``name``, of a line that only names its item that name."""
-    if name in names:
+    if names.count(name) == 1:
         return names.index(name) + 1
     if names:
         raise RowError(_("the scores of “%s” belong to no answer of this line") % name[:60])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 from django.utils.translation import gettext as _
@@ -23,7 +23,7 @@ from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Row, Vote
 from annotation.judging.imports.judgments import Imported, Storing, Target
 from annotation.judging.kinds import KINDS
-from annotation.judging.kinds.files import WIDER, ImportedFile, ImportedJudgment
+from annotation.judging.kinds.files import WIDER, ImportedFile, ImportedJudgment, Range
 from annotation.studies.models import Study
 
 FAULTS_LIMIT = 100_000
@@ -108,10 +108,14 @@ class Seen:
         # {question of the file's own: values}, and those about each answer.
         self.values: dict[str, dict[str, None]] = {}
         self.of_answers: set[str] = set()
+        # Of each question ("": the labels) all of whose values are numbers; None of the others.
+        self.ranges: dict[str, Range | None] = {}
 
     def add(self, vote: Vote) -> None:
-        if vote.label and len(self.labels) < SEEN_LIMIT:
-            self.labels.setdefault(vote.label)
+        if vote.label:
+            self.widen("", vote.label)
+            if len(self.labels) < SEEN_LIMIT:
+                self.labels.setdefault(vote.label)
         named = set()
         for name, score in vote.scores.items():
             place, criterion = name.split("/", 1)
@@ -120,12 +124,18 @@ class Seen:
                 values |= dict.fromkeys(map(str, score if isinstance(score, list) else [score]))
             if place != "0":
                 self.of_answers.add(criterion)
+            self.widen(criterion, score)
             if isinstance(score, str | list):
                 continue
             named.add(place)
             self.places = max(self.places, int(place) if place.isdigit() else len(named))
             self.criteria.setdefault(criterion)
             self.low, self.high = min(self.low, score), max(self.high, score)
+
+    def widen(self, name: str, value: Any) -> None:
+        """Let the range of a question hold ``value``; it has none where that is no number."""
+        before = self.ranges.get(name, Range())
+        self.ranges[name] = before and before.with_number(value)
 
 
 def file_of(mapping: Mapping, size: int, seen: Seen) -> ImportedFile:
@@ -146,6 +156,7 @@ def file_of(mapping: Mapping, size: int, seen: Seen) -> ImportedFile:
         if mapping.answer_columns
         else {},
         of_answers=frozenset(seen.of_answers),
+        ranges=seen.ranges,
         classes=mapping.classes,
         level=mapping.level,
     )

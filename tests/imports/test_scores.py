@@ -19,18 +19,62 @@ DICES = corpora.DATA / "dices-990"
 pytestmark = pytest.mark.django_db
 
 
+QUALITY = "id,prompt,answer,annotator,quality\ni,p,a,x,%s\ni,p,a,y,%s\ni,p,a,z,%s\n"
+RATED = ("--recipe", "ratings", "--study", "tea")
+
+
+def bounds_of(question: dict) -> tuple:
+    """Lowest and highest number and step; what is not stored is the usual."""
+    return tuple(
+        question.get(name, usual) for name, usual in (("minimum", 0), ("maximum", 100), ("step", 1))
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "bounds"),
+    [
+        (("73.5", "4", "98"), (0, 100, 0.1)),
+        (("0.25", "1", "0"), (0, 1, 0.01)),
+        (("0", "5", "3"), (0, 5, 1)),
+        (("2.5", "4.0", "5"), (2, 5, 0.1)),
+        (("-20", "300", "12"), (-20, 300, 1)),
+    ],
+)
+def test_scores_that_no_scale_has_are_answers_to_a_question_for_numbers(bring, scores, bounds):
+    assert counts(bring(QUALITY % scores, *RATED)) == [0, 1, 1, 1, 3, 3, 3]
+    (question,) = TaskDefinition.objects.get().config["questions"]
+    assert (question["type"], question["about"], question["name"]) == (
+        "number",
+        "option",
+        "quality",
+    )
+    assert bounds_of(question) == bounds
+    stored = Answer.objects.order_by("pk").values_list("label", flat=True)
+    assert list(map(float, stored)) == list(map(float, scores))
+
+
+def test_a_number_outside_the_bounds_of_the_task_is_a_faulty_line(bring):
+    bring(QUALITY % ("73", "4", "98"), *RATED)
+    report = bring(QUALITY.replace("i,p", "j,q") % ("101", "50", "7.5"), *RATED, "--skip-faulty")
+    assert [(fault["line"], fault["reason"]) for fault in report["rejected"]] == [
+        (2, "“quality”: 101 is not between 0 and 100."),
+        (4, "“quality”: 7.5 is between two steps: from 0 on, go by 1."),
+    ]
+
+
 def test_a_score_off_the_scale_is_a_faulty_line(bring):
-    text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,73\ni,p,a,z,2.5\n"
-    report = bring(text, "--recipe", "ratings", "--study", "tea", "--skip-faulty")
+    bring(QUALITY % (4, 5, 1), *RATED)
+    more = ("--task", "feedback", "--skip-faulty")
+    report = bring(QUALITY.replace("i,p", "j,q") % (4, 73, 2.5), *RATED, *more)
     assert report["rejected"] == [
         {
             "line": 3,
-            "reason": "the score 73 of “quality” is not 1 to 9, and no scale has more than "
+            "reason": "the score 73 of “quality” is not 1 to 5, and no scale has more than "
             "9 points: import other scores of answers as scores",
         },
         {
             "line": 4,
-            "reason": "the score 2.5 of “quality” is no whole number from 1 to 9, and people "
+            "reason": "the score 2.5 of “quality” is no whole number from 1 to 5, and people "
             "choose a point of a scale: import other scores of answers as scores",
         },
     ]
@@ -160,12 +204,19 @@ def test_columns_become_questions_with_their_own_classes(bring):
     assert (fit["type"], fit["points"]) == ("rating", 3)
 
 
-def test_numbers_that_no_scale_has_do_not_become_texts(bring):
-    text = "id,prompt,answer,rater,fit\n" + "".join(f"{n},p{n},a,r,{n}.5\n" for n in range(51))
+def test_a_column_of_many_numbers_becomes_a_question_for_numbers_and_of_too_many_is_refused(bring):
     columns = ("id=id", "prompt=prompt", "answer=answer", "worker=rater", "answers.fit=fit")
-    with pytest.raises(CommandError, match="“fit” holds more than 50 different numbers"):
-        bring(text, *(f"--map={pair}" for pair in columns), "--study", "tea")
-    assert not Study.objects.exists()
+    mapped = [f"--map={pair}" for pair in columns]
+    rows = [f"{n},p{n},a,r,{n}.5\n" for n in range(51)]
+    assert (
+        bring("id,prompt,answer,rater,fit\n" + "".join(rows), *mapped, "--study", "tea")["votes"]
+        == 51
+    )
+    (question,) = TaskDefinition.objects.get().config["questions"]
+    assert (question["type"], bounds_of(question)) == ("number", (0, 100, 0.1))
+    rows = [f"{n},p{n},a,r,{n}.125\n" for n in range(51)]
+    with pytest.raises(CommandError, match="“fit” has more steps than the 1,000 of a question"):
+        bring("id,prompt,answer,rater,fit\n" + "".join(rows), *mapped, "--study", "rain")
 
 
 def test_questions_that_a_task_lacks_are_offered(bring, capsys):

@@ -16,6 +16,7 @@ from annotation.imports import recipes, run
 from annotation.imports.models import DataImport, ImportRecipe
 from annotation.imports.tables import Beginning
 from annotation.judging.models import Answer
+from annotation.studies.models import Study
 from tests.corpora import DATA
 from tests.imports.test_import_data import PERSONAMEM
 
@@ -458,3 +459,33 @@ def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command
     ]
     assert said[0] == said[1] and said[0].total() == 150
     assert {label for _item, label in said[0]} == {"3"}
+
+
+@pytest.mark.skipif(not SQUALITY.exists(), reason="the reviews are not on this machine")
+def test_scores_of_0_to_100_have_the_published_alpha_by_page_and_by_command(carol, tea):
+    items, reviews = SQUALITY / "items.jsonl", SQUALITY / "judgments.jsonl"
+    send(carol, items.read_bytes(), items.name)
+    other = DataImport.objects.get()
+    address = send(carol, reviews.read_bytes(), reviews.name).url
+    row = DataImport.objects.exclude(pk=other.pk).get()
+    key = {"column": "item_id", "key": "item_id"}
+    carol.post(address, {"action": "join", "upload": other.pk, **key})
+    run.run(row.pk)
+    mapped = {
+        "item_id": "id", "annotator": "worker", "ratings": "score",
+        "item_id.question": "prompt", "item_id.candidates[].text": "answer",
+        "item_id.candidates[].system": "model",
+    }  # fmt: skip
+    sent = {f"becomes-{name}": target for name, target in mapped.items()}
+    carol.post(address, sent | {"action": "import", "leave": "1"})
+    assert run.run(row.pk).status == "done"
+    maps = [f"--map={target}={name}" for name, target in mapped.items()]
+    join = f"--join={items}:item_id=item_id"
+    call_command("import_data", str(reviews), join, *maps, "--study", "again")
+    for slug in ("tea", "again"):
+        study = Study.objects.get(slug=slug)
+        (task,) = study.tasks.all()
+        recompute.recompute(study, task.name)
+        parts = {part[0]: part[1] for part in AgreementResult.objects.get(study=study).parts}
+        alpha = parts["overall"]["krippendorff_alpha"]["interval"]["value"]
+        assert (task.kind, round(alpha, 6)) == ("questions", 0.833734)

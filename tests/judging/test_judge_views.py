@@ -262,6 +262,18 @@ def test_the_tour_is_offered_until_it_was_seen_for_each_task(cast, tea, ann):
         assert ann.get(f"{URL}tour/?task={wrong}").status_code == 404
 
 
+def test_the_tour_shows_each_question_of_a_task_of_own_questions(cast, tea, ann):
+    questions = [
+        {"type": "number", "name": "quality", "title": {"en": "How good is it?"}},
+        {"type": "text", "name": "why", "title": {"en": "Why?"}},
+    ]
+    config = {"options": 1, "questions": questions}
+    task = tea.tasks.create(name="own", version=1, kind="questions", config=config)
+    page = ann.get(f"{URL}tour/?task={task.pk}").content.decode()
+    notes = re.findall(r'<p class="note"><strong>(.*?)</strong>', page)
+    assert notes == ["How good is it?", "Why?"]
+
+
 def test_a_passed_training_is_not_given_away_by_the_tour(cast, tea, ann):
     batch = cast.open(tea, items=1)
     Batch.objects.update(purpose="training")

@@ -30,6 +30,7 @@ def test_a_number_comes_out_as_it_went_in(sent, label, value):
 @pytest.mark.parametrize(
     ("sent", "words"),
     [
+        ("73,25", "“quality”: 73,25 is between two steps: from 0 on, go by 0.5."),
         (73.2, "“quality”: 73.2 is between two steps: from 0 on, go by 0.5."),
         ("104", "“quality”: 104 is not between 0 and 100."),
         (-1, "“quality”: -1 is not between 0 and 100."),

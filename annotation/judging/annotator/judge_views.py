@@ -1,5 +1,6 @@
 """The judging page: one slot at a time, submit and next in one request."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -22,7 +23,7 @@ from annotation.core.pages import is_seen, whole_or_part
 from annotation.core.records import clean
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
-from annotation.judging.kinds import kind_of, label_words
+from annotation.judging.kinds import config_of_task, kind_of, label_words
 from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Judgment, Slot
 from annotation.judging.work import comments, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
@@ -112,6 +113,9 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
     toured, kind = desk.values_list("toured", flat=True).first() or [], kind_of(task.kind)
     context = {"study": study, "task": task, "kind": kind, "sample": kind.tour}
     context["example"] = _example(study, task)
+    words = localized(task, "question") or str(kind.question)
+    questions = kind.questions(config_of_task(task))
+    context["asked"] = [words] if words else [question.words for question in questions]
     # Who knows the study from another task meets the example alone.
     context["further"] = bool(toured) and task.name not in toured
     return whole_or_part(request, "judging/tour.html", "tour", context)
@@ -365,7 +369,7 @@ def _words(data: QueryDict) -> str:
 
 def _task(study: Study, value: str | None) -> TaskDefinition:
     """One of the study's tasks in one of its versions."""
-    number = int(value) if value and value.isdecimal() and len(value) < 19 else 0
+    number = int(value) if value and re.fullmatch(r"[0-9]{1,18}", value) else 0
     return get_object_or_404(TaskDefinition, pk=number, study=study)
 
 

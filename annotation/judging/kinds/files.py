@@ -4,6 +4,7 @@ Where a ``Files`` says nothing, an answer in a file is what the API's body has.
 """
 
 import json
+import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from django.utils.translation import gettext_lazy
 from annotation.core.errors import DomainError
 from annotation.queries.models import GoldClaim
 from annotation.questions.base import CLASSES_LIMIT, NAME_LIMIT, Question
+from annotation.questions.number import STEPS_LIMIT
 from annotation.questions.rating import POINTS as RATING_POINTS
 
 Config = dict[str, Any]
@@ -42,6 +44,42 @@ WIDER = {
 
 
 @dataclass(frozen=True)
+class Range:
+    """The lowest and highest of some numbers, and how many digits follow their points at most."""
+
+    low: float = math.inf
+    high: float = -math.inf
+    decimals: int = 0
+
+    def with_number(self, value: Any) -> "Range | None":
+        """The range that holds ``value``, too; None where that is no number as people write it."""
+        text = str(value)
+        if isinstance(value, list) or not _NUMBER.fullmatch(text):
+            return None
+        number, decimals = float(text), len(text.partition(".")[2].rstrip("0"))
+        return Range(min(self.low, number), max(self.high, number), max(self.decimals, decimals))
+
+    @property
+    def is_of_points(self) -> bool:
+        """Whether a rating has a point for each of the numbers."""
+        return not self.decimals and self.low >= 1 and self.high <= POINTS_LIMIT
+
+    def question(self) -> Config | None:
+        """Settings of a question for these numbers: from 0 to 100 where they lie there and above
+        10, else from the whole number below them to the one above. None where that has too many
+        steps.
+        """
+        low, high = math.floor(self.low), math.ceil(self.high)
+        if low >= 0 and 10 < high <= 100:
+            low, high = 0, 100
+        high = max(high, low + 1)
+        if (high - low) * 10**self.decimals > STEPS_LIMIT:
+            return None
+        step = round(10**-self.decimals, self.decimals)
+        return {"type": "number", "minimum": low, "maximum": high, "step": step}
+
+
+@dataclass(frozen=True)
 class ImportedFile:
     """What a file shows of the task behind it.
 
@@ -50,7 +88,8 @@ class ImportedFile:
     many of an item's answers have scores, ``low`` and ``high`` the range of the scores,
     ``label_name`` the name of the column of labels; ``values`` the answers to each question of its
     own, in the order of the lines, ``of_answers`` those of them that are about each answer;
-    ``classes`` those declared of a question ("": of the labels), ``level`` what they are.
+    ``classes`` those declared of a question ("": of the labels), ``level`` what they are;
+    ``ranges`` those of questions and criteria whose values are numbers ("": of the labels).
     """
 
     columns: frozenset[str]
@@ -65,6 +104,7 @@ class ImportedFile:
     of_answers: frozenset[str] = frozenset()
     classes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     level: str = ""
+    ranges: Mapping[str, Range | None] = field(default_factory=dict)
 
     def has(self, *columns: str) -> bool:
         return self.columns.issuperset(columns)
@@ -330,11 +370,27 @@ def criteria_config(file: ImportedFile) -> Config | None:
         return None
     # A label alone is the score on a criterion of its column's name.
     criteria = file.criteria or (file.label_name,)
+    if numbers_of(file):
+        return None
     # At least the points that are usual; of yes and no 3 would do.
     numbers = [float(label) for label in file.labels if label.isdecimal()]
     points = min(max(POINTS, int(max([file.high, *numbers]))), POINTS_LIMIT)
     shown = {"options": min(file.size, 5), "feedback": "optional", "points": points}
     return shown | {"criteria": list(criteria[:CRITERIA_LIMIT])}
+
+
+def numbers_of(file: ImportedFile) -> list[Config]:
+    """Questions for a file's scores, or labels, that no scale of points has; else none."""
+    names = file.criteria or (("",) if file.size == 1 and not file.has("score") else ())
+    ranges = [file.ranges.get(name) for name in names]
+    if not all(ranges) or all(each.is_of_points for each in ranges if each):
+        return []
+    bounds = [(each.low, each.high, each.decimals) for each in ranges if each]
+    lows, highs, decimals = zip(*bounds, strict=True)
+    shown = Range(min(lows), max(highs), max(decimals)).question()
+    called = [(name or file.label_name).replace("/", "-").strip()[:60] for name in names]
+    questions = [shown | {"name": name, "about": "option"} for name in called if shown]
+    return questions[:CRITERIA_LIMIT]
 
 
 def criteria_imported(judgment: ImportedJudgment, questions: Sequence[Question]) -> Answers:
@@ -489,7 +545,12 @@ def questions_config(file: ImportedFile) -> Config | None:
     if file.values:
         asked = [_asked_in(name, file) for name in file.values]
         return {"options": min(file.size, OPTIONS_LIMIT), "questions": asked}
-    if file.has("attribute") or file.has("score") or not file.labels:
+    if file.has("attribute"):
+        return None
+    if not file.classed and (numbers := numbers_of(file)):
+        shown = {"options": min(file.size, OPTIONS_LIMIT), "reason": "optional"}
+        return shown | {"questions": numbers}
+    if file.has("score") or not file.labels:
         return None
     if file.size > MOST_CHOSEN and not file.classed and not file.orders:
         special = {name: name in file.labels for name in NO_ANSWER}
@@ -520,13 +581,14 @@ def _asked_in(name: str, file: ImportedFile) -> dict[str, Any]:
         if not classes and ordinal and all(map(_NUMBER.fullmatch, values)):
             classes = tuple(sorted(values, key=float))
         return question | {"type": "label", "classes": list(classes or values), "ordinal": ordinal}
-    if all(map(_NUMBER.fullmatch, values)):
+    if number := file.ranges.get(name):
+        if settings := number.question():
+            return question | settings
         sentence = _(
-            "“%(name)s” holds more than %(n)d different numbers, and no scale has more than "
-            "%(points)d points: import other scores of answers as scores."
+            "“%(name)s” has more steps than the %(n)s of a question for numbers: import such "
+            "scores of answers as scores."
         )
-        words = {"name": name[:60], "n": CLASSES_LIMIT, "points": POINTS_LIMIT}
-        raise DomainError(sentence % words)
+        raise DomainError(sentence % {"name": name[:60], "n": f"{STEPS_LIMIT:,}"})
     return question | {"type": "text"}
 
 
@@ -563,6 +625,8 @@ def questions_imported(judgment: ImportedJudgment, questions: Sequence[Question]
     if judgment.scores:
         return _imported_parts(judgment, questions)
     labelled = [question for question in questions if question.type in ("label", "choice")]
+    if not labelled and questions[0].type == "number":
+        return {questions[0].name: {judgment.answer("1"): judgment.label}}
     if not labelled:
         raise DomainError(_("the task asks for no class, and this line has one"))
     question = labelled[0]

@@ -165,7 +165,8 @@ def _decimals(step: float) -> int:
 def _number(value: Any, decimals: int | None) -> Decimal | None:
     """A number of JSON, or written with a point or a comma; None of anything else.
 
-    With ``decimals`` a comma has at most so many digits behind it: 1,000 may mean a thousand.
+    A comma before three digits is one where numbers have as many ``decimals``: 1,000 may mean a
+    thousand.
     """
     if type(value) in (int, float) and abs(value) <= LARGEST:
         value = repr(value)
@@ -173,7 +174,7 @@ def _number(value: Any, decimals: int | None) -> Decimal | None:
     if match is None:
         return None
     whole, sign, part = match.groups(default="")
-    if sign == "," and decimals is not None and len(part) > decimals:
+    if sign == "," and decimals is not None and len(part) == 3 > decimals:
         return None
     return Decimal(f"{whole}.{part or 0}")
 
