@@ -184,7 +184,8 @@ LEVELS = {
 # What other tools call these, in lower case, letters and digits alone.
 _NAMES = {
     "id": "itemid questionid idx promptid uid qid conversationid task",
-    "prompt": "question query instruction source context input turns userprompt conversation",
+    "prompt": "question query instruction source context input turns userprompt fulltext "
+    "conversation",
     "answer": "response output completion modelresponse modeloutput generation",
     "answer_a": "responsea answer1 response1 output1 outputa chosen conversationa answera",
     "answer_b": "responseb answer2 response2 output2 outputb rejected reject conversationb answerb",
@@ -207,6 +208,8 @@ _NAMES = {
     "submitted_at": "timestamp tstamp createdat",
     "seconds": "duration timespent",
 }
+# Names of a request where no other column has one: else they say where a row comes from.
+OTHER_MEANINGS = ("source", "context", "conversation")
 # The same in Chinese and Korean.
 _NAMES_ELSEWHERE = {
     "id": "编号 번호",
@@ -457,8 +460,8 @@ def propose(rows: Iterable[dict]) -> Mapping | None:
         return None
 
 
-def _rank(place: str) -> int:
-    return place.count(".") + place.count("[")
+def _rank(place: str) -> tuple[int, bool]:
+    return place.count(".") + place.count("["), place.lower() in OTHER_MEANINGS
 
 
 def has_type(value: object) -> bool:
@@ -468,7 +471,7 @@ def has_type(value: object) -> bool:
 
 def _target(place: str, value: object) -> str | None:
     name = re.sub(r"[\W_]", "", re.split(r"[.\]]", place)[-1].lower())
-    if place.endswith(("[].text", "[].response", "[].content", "[].output")):
+    if place.endswith(("[].text", "[].response", "[].content", "[].output", "[].answer")):
         return "answer" if "turn" not in place and "message" not in place else None
     if re.search(r"\[\]\.(id|name)$", place):
         return "candidate"
@@ -484,8 +487,11 @@ def _target(place: str, value: object) -> str | None:
     limit = LENGTHS.get(target or "")
     if limit and not isinstance(value, int | float) and len(str(value)) > limit:
         return None
+    if target in ("prompt", "answer") and isinstance(value, dict):
+        return None
     # Inside a column only texts are looked for: what else is there has its own meaning.
-    return target if "." not in place or target in ("prompt", "answer") else None
+    is_text = isinstance(value, str) or is_messages(value)
+    return target if "." not in place or (is_text and target in ("prompt", "answer")) else None
 
 
 def _are_texts(value: object) -> bool:
@@ -494,6 +500,7 @@ def _are_texts(value: object) -> bool:
 
 def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> None:
     """Resolve what single names leave open."""
+    _count_from_0(columns, places)
     if "answer_a" in columns and "answer_b" in columns:
         columns.pop("answer", None)
         columns.pop("model", None)
@@ -516,6 +523,15 @@ def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> Non
     if "worker" not in columns:
         for target in ("label", "score", "criterion", "reason", "seconds", "submitted_at"):
             columns.pop(target, None)
+
+
+def _count_from_0(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> None:
+    """Take answer_0 for the first and answer_1 for the second, where both are there."""
+    for place in places:
+        second = place[:-1] + "1"
+        target = _target(second, places.get(second)) if place.endswith("0") else None
+        if second in places and target in ("answer_a", "model_a"):
+            columns |= {target: (place,), f"{target[:-1]}b": (second,)}
 
 
 def _ends_of_answers(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> str:

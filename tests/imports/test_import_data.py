@@ -14,6 +14,7 @@ from annotation.agreement.scoring import compared
 from annotation.agreement.statistics.coefficient import ONE_ITEM
 from annotation.candidates.models import Candidate
 from annotation.evaluation.models import Verdict
+from annotation.imports.mapping import propose
 from annotation.judging.models import Answer, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import queue, submit
 from annotation.judging.work.hidden_checks import outcomes
@@ -962,3 +963,27 @@ def test_a_line_without_a_language_joins_the_question_in_a_language(bring):
     text = "prompt,answer,language\np,a,\np,b,English\np,c,unknown\n"
     assert counts(bring(text, "--study", "tea"))[:3] == [0, 1, 3]
     assert Query.objects.get().language == "en"
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        # UltraFeedback: "source" says where the instruction comes from.
+        ({"source": "evol", "instruction": "What?",
+          "completions": [{"response": "tea", "model": "m1"}, {"response": "milk", "model": "m2"}]},
+         {"prompt": "instruction", "answer": "completions[].response",
+          "model": "completions[].model"}),
+        # WebGPT's comparisons: an object with the question, and answers counted from 0.
+        ({"question": {"dataset": "eli5", "full_text": "What?"}, "answer_0": "tea",
+          "tokens_0": {"completion": [1, 2]}, "answer_1": "milk", "tokens_1": {"completion": [3]}},
+         {"prompt": "question.full_text", "answer_a": "answer_0", "answer_b": "answer_1"}),
+        # Nectar.
+        ({"prompt": "What?", "answers": [{"answer": "tea", "model": "m1"},
+                                         {"answer": "milk", "model": "m2"}]},
+         {"prompt": "prompt", "answer": "answers[].answer", "model": "answers[].model"}),
+    ],
+)  # fmt: skip
+def test_requests_and_answers_of_published_sets_are_proposed_for_what_they_are(row, columns):
+    proposed = propose([row])
+    assert proposed is not None
+    assert proposed.columns == {target: (name,) for target, name in columns.items()}
