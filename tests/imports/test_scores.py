@@ -337,3 +337,15 @@ def _alpha(units: list[list[str]]) -> float:
     sizes = {label: pooled.count(label) for label in set(pooled)}
     same = sum(n * (n - 1) for n in sizes.values())
     return 1 - observed / (1 - same / (total * (total - 1)))
+
+
+def test_a_task_of_own_questions_takes_the_files_criteria_when_told(bring, tea):
+    rating = {"type": "rating", "name": "grammar", "points": 5, "about": "option"}
+    config = {"options": 1, "questions": [rating | {"title": {"en": "How clean is it?"}}]}
+    TaskDefinition.objects.create(study=tea, name="own", kind="questions", config=config)
+    text = "id,prompt,answer,annotator,criterion,score\ni,p,a,x,grammar,4\ni,p,a,x,fluency,2\n"
+    more = ("--recipe", "ratings", "--study", "tea", "--task", "own", "--allow", "criteria")
+    assert bring(text, *more)["votes"] == 1
+    questions = TaskDefinition.objects.get().config["questions"]
+    assert [each["name"] for each in questions] == ["grammar", "fluency"]
+    assert "title" not in questions[1]

@@ -608,7 +608,9 @@ def _wider_questions(config: Config, file: ImportedFile) -> dict[str, Config]:
             settings["classes"] = _changed(config, label, {"classes": label["classes"] + added})
     names = [question["name"] for question in config["questions"]]
     if rating and (new := [name for name in file.criteria if name not in names]):
-        more = [rating | {"name": name, "text": ""} for name in new]
+        # Its words are about the criterion that the task has.
+        scale = {key: value for key, value in rating.items() if key not in ("title", "help")}
+        more = [scale | {"name": name} for name in new]
         settings["criteria"] = {"questions": [*config["questions"], *more]}
     if asked := [_asked_in(name, file) for name in file.values if name not in names]:
         settings["questions"] = {"questions": [*config["questions"], *asked]}
