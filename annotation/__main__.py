@@ -30,7 +30,7 @@ GROUPS = {
         "import_documents import_history import_release load_demo"
     ),
     "Have texts written": "propose split_personas conversations make_attributes generate",
-    "Judge": "open_batch judge_items draw_votes",
+    "Judge": "open_batch reopen_batch judge_items draw_votes",
     "Read results": "agreement tiers gap estimates groups",
     "Publish": "release check_release review_release diff_releases push_release",
     "Evaluate and train models": (

@@ -46,6 +46,8 @@ class Figures:
     held: int
     releases: int
     freezing: int
+    # Results computed while items still waited for votes.
+    outdated: int
     # Strategies that are chosen for answers, and none of them reads a persona.
     impersonal: bool
 
@@ -106,6 +108,7 @@ SELECT
     (SELECT count(*) FROM datasets_release WHERE study_id = %(study)s AND status = 'done'),
     (SELECT count(*) FROM datasets_release
         WHERE study_id = %(study)s AND status IN ('requested', 'running')),
+    (SELECT count(*) FROM agreement_agreementresult WHERE study_id = %(study)s AND NOT closed),
     (SELECT strategies FROM candidates_retrieval WHERE study_id = %(study)s)"""
 
 
@@ -293,8 +296,8 @@ def _judging_blocked(study: Study, n: Figures) -> str:
 def _agreement(n: Figures, sentences: list[str]) -> Step:
     blocked = "" if n.judgments else _("Agreement needs judgments first.")
     figures = sentences or ([] if blocked else [_("It is being computed.")])
-    told = bool(sentences) and n.judgments >= n.wanted
-    state = _state(told, running=bool(n.judgments) and not told, blocked=blocked)
+    complete = bool(sentences) and n.judgments >= n.wanted and not n.outdated
+    state = _state(complete, running=bool(n.judgments) and not complete, blocked=blocked)
     action = _("Look at the results")
     return Step("agreement", _("Agreement"), state, figures, action, "study", blocked)
 

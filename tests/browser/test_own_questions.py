@@ -207,3 +207,45 @@ def test_the_best_of_four_and_then_a_class_for_each(
         shown[2]
     )
     assert len(answer["tone"]) == 4
+
+
+@pytest.mark.proof
+def test_numbers_from_0_to_100_are_typed_by_touch_and_keys_and_come_out_as_typed(
+    curator, study, open_page, cast, let_in, tmp_path
+):
+    question = {
+        "title": "How good is it?",
+        "name": "quality",
+        "type": "number",
+        "about": "option",
+        "step": "0.5",
+    }
+    define(curator, "score", [question], options=1)
+    save(curator, "0 to 100, in steps of 0.5")
+    open_batch(curator, "score", study)
+    phone = let_in(open_page(viewport=PHONE, has_touch=True), cast.person("Ann"))
+    phone.goto(JUDGE)
+    faultless(phone)
+    phone.locator(".score-open").tap()
+    field = phone.locator("[data-number]")
+    field.tap()
+    field.fill("173")
+    phone.get_by_role("button", name="Done").tap()
+    phone.get_by_role("button", name="Submit and next").tap()
+    expect(phone.locator(".decide [role=alert]")).to_contain_text("173 is not between 0 and 100")
+    phone.locator(".score-open").tap()
+    field.fill("73,5")
+    phone.get_by_role("button", name="Done").tap()
+    phone.get_by_role("button", name="Submit and next").tap()
+    expect(phone.locator(".score-open")).to_contain_text("0/1")
+    wide = let_in(open_page(viewport=WIDE), cast.person("Ann"))
+    wide.goto(JUDGE)
+    faultless(wide)
+    wide.keyboard.type("80")
+    expect(wide.locator("[data-number]")).to_have_value("80")
+    wide.keyboard.press("Control+Enter")
+    expect(wide.locator("[data-number]")).to_have_value("")
+    assert [next(iter(each["quality"].values())) for each in released(study, tmp_path)] == [
+        73.5,
+        80,
+    ]

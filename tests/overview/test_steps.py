@@ -6,6 +6,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Item, Slot
@@ -87,6 +88,18 @@ def test_figures_count_items_of_work_and_what_is_in_hand(cast, tea):
     Item.objects.update(done=3)
     reached = states(tea, carol, ["κ 0.3"])
     assert (reached["agreement"], reached["release"]) == ("done", "next")
+
+
+def test_a_result_from_before_the_last_judgments_is_still_being_computed(cast, tea):
+    carol = cast.person("Carol")
+    cast.open(tea, items=2, overlap=3)
+    Item.objects.update(done=3)
+    result = AgreementResult.objects.create(
+        study=tea, task="best", votes=2, closed=False, digest="", agreement={}, tiers={}
+    )
+    assert states(tea, carol, ["no item has two votes"])["agreement"] == "running"
+    AgreementResult.objects.filter(pk=result.pk).update(closed=True)
+    assert states(tea, carol, ["κ 0.3"])["agreement"] == "done"
 
 
 def test_answers_being_written_run_and_failed_ones_are_named(cast, tea):

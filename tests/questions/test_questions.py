@@ -1,6 +1,9 @@
 """Types of questions: what they take, what they refuse, and that nothing is lost on the way."""
 
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 from django.http import QueryDict
 from hypothesis import given
 from hypothesis import strategies as st
@@ -235,3 +238,9 @@ def test_every_type_has_a_title_a_template_and_a_folder_of_its_name():
     for name, type_ in TYPES.items():
         assert str(type_.TITLE)
         assert type_.__module__ == f"annotation.questions.{name}"
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_the_form_of_a_task_shows_the_settings_of_each_type(name):
+    css = (Path(settings.BASE_DIR) / "static/css/pages.css").read_text("utf-8")
+    assert f'option[value="{name}"]:checked) .setting[data-types~="{name}"]' in css
