@@ -122,7 +122,7 @@ def test_the_slimmed_environment_of_a_wheel_serves_judges_and_releases(installed
         for format in ("jsonl", "parquet"):
             words = ("--layout", "long", "--format", format, "--out", str(tmp_path / format))
             installed("release", "demo-votes", *words)
-        assert "krippendorff" in installed("agreement", "demo-votes", "better", "--json")
+        assert "krippendorff" in installed("agreement", "demo-votes", "--json")
     assert (tmp_path / "share/attune/var/secrets").is_dir()
 
 
