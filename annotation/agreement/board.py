@@ -476,12 +476,12 @@ class Board:
             begins = np.searchsorted(of, np.arange(len(units) + 1))
             for place in np.flatnonzero(judged > 1).tolist():
                 item, option = units[place].tolist()
-                given = slice(begins[place], begins[place + 1])
-                labels = [measure.labels[each] for each in label[given].tolist()]
+                cells = slice(begins[place], begins[place + 1])
+                labels = [measure.labels[each] for each in label[cells].tolist()]
                 value = float(values[place])
                 rows.append({
                     "position": item, "number": option or None, "about": measure.name,
-                    "of": measure, "counts": dict(zip(labels, n[given].tolist(), strict=True)),
+                    "of": measure, "counts": dict(zip(labels, n[cells].tolist(), strict=True)),
                     "judged": int(judged[place]), "value": value,
                     "measure": abs(value) if self.level in SCALES or self.mixed else value,
                 })  # fmt: skip

@@ -47,6 +47,7 @@ STRENGTHS = gettext_lazy(
 RESAMPLES = 1000
 # Into how many bars a histogram of numbers is cut, at most.
 RANGES = 10
+PERCENTS = (0, 25, 50, 75, 100)
 MEANS = gettext_lazy(
     "The mean of all scores, or of preferences from 0 (the other answer is much better) to 1 "
     "(this one is). Intervals are percentiles over 1,000 resamples of people."
@@ -307,7 +308,8 @@ def answers(board: Board, about: About) -> dict:
     if board.scored:
         answered = {name: counts for name, counts in given.items() if any(counts)}
         if "interval" in board.levels:
-            return numbers_figure([each for each in board.measures if each.name in answered], given)
+            numbered = [each for each in board.measures if each.name in answered]
+            return numbers_figure(numbered, answered)
         return spread_figure(answered)
     if board.mixed:
         return _of_questions(board, about, given)
@@ -333,23 +335,28 @@ def _counts(votes: QuestionVotes, labels: Sequence[str]) -> np.ndarray:
     return np.bincount(code[code >= 0], minlength=len(labels))
 
 
-def numbers_figure(measures: Sequence[Measure], given: dict[str, list[int]]) -> dict:
+def numbers_figure(measures: Sequence[Measure], counts: dict[str, list[int]]) -> dict:
     """How the numbers of each question spread: quartiles, mean and ends; of one question a
-    histogram, too.
+    histogram in place of them.
+
+    ``counts`` are how often each label was given. A quartile is a number that was given: the first
+    at which so large a share of them is reached.
     """
     title, lead = _("How the numbers spread"), _("The median, and the middle half of the numbers.")
     how = _("Of all numbers that people gave. SD is the standard deviation.")
     rows, dots = [], []
     for each in measures:
-        points, n = np.array([float(label) for label in each.labels]), np.array(given[each.name])
-        values = np.repeat(points, n)
-        ends = np.percentile(values, [0, 25, 50, 75, 100]).tolist()
-        spread = float(values.std(ddof=1)) if len(values) > 1 else None
-        rows.append((each.name, len(values), float(values.mean()), spread, *ends))
+        points, n = np.array(each.labels, dtype=float), np.array(counts[each.name])
+        points, n = points[n > 0], n[n > 0]
+        total, average = int(n.sum()), float(np.average(points, weights=n))
+        ends = np.percentile(points, PERCENTS, weights=n, method="inverted_cdf").tolist()
+        squares = float(n @ (points - average) ** 2)
+        spread = (squares / (total - 1)) ** 0.5 if total > 1 else None
+        rows.append((each.name, total, average, spread, *ends))
         dots.append(Dot(each.name, ends[2], ends[1], ends[3]))
     head, axes = ("answers", title, lead), (_("Number"), _("Question"))
     if len(measures) == 1:
-        ranges = in_ranges(measures[0].labels, given[measures[0].name])
+        ranges = in_ranges(measures[0].labels, counts[measures[0].name])
         svg = charts.columns(head, ranges, axes=(_("Number"), _("Judgments")))
     else:
         svg = charts.dots(head, dots, axes=axes)

@@ -212,15 +212,16 @@ class ReleaseForm(form_of(ReleaseRequest)):  # type: ignore[misc]
         super().__init__(*args, **kwargs)
         self.fields["rule"].required = False
         self.fields["safe_csv"].initial = True
-        known = layouts.by_name()
-        tiered = [name for name, layout in known.items() if layout.TIERED]
+        every = layouts.by_name()
+        tiered = [name for name, layout in every.items() if layout.TIERED]
+        field = self["layout"].html_name
         # A script shows the chosen layout's alone.
         self.fields["format"].help_text = format_html_join(
             " ",
             '<span data-used-by="{}" data-values="{}">“{}”: {}.</span>',
             (
-                (self["layout"].html_name, name, name, ", ".join(FORMATS[of] for of in one.FORMATS))
-                for name, one in known.items()
+                (field, name, name, ", ".join(FORMATS[of] for of in layout.FORMATS))
+                for name, layout in every.items()
             ),
         )
         self.fields["rule"].help_text = _(

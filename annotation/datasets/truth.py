@@ -326,11 +326,11 @@ class Tally:
         for measure in item.measures:
             key = f"{name}: {measure.name}"
             if measure.level == "interval":
-                self._tasks.setdefault(key, _Numbers()).add(_given(item, measure))
+                self._tasks.setdefault(key, _Numbers()).add(_votes_by_unit(item, measure))
             elif measure.level in ("nominal", "ordinal"):
                 task = self._tasks.setdefault(key, _Measured(measure.labels, measure.level))
-                for given in _given(item, measure):
-                    labels = [label for _worker, label in given]
+                for votes in _votes_by_unit(item, measure):
+                    labels = [label for _worker, label in votes]
                     task.add("", tuple(map(labels.count, measure.labels)), voters)
 
     def counts(self) -> dict:
@@ -388,9 +388,9 @@ def outside_bands(agreement: dict) -> str:
     return f"The tiers are not in their bands: {'; '.join(failed)}." if failed else ""
 
 
-def _given(item: Item, measure: Measure) -> Iterator[list[tuple[str, str]]]:
+def _votes_by_unit(item: Item, measure: Measure) -> Iterator[list[tuple[str, str]]]:
     """(worker, label) of each vote on a measure of the item, or of each of its answers."""
-    said = defaultdict(list)
+    by_unit = defaultdict(list)
     for vote in item.votes:
         if measure.of_class:
             # As it is exported: a name in a list of names may hold a comma.
@@ -398,14 +398,14 @@ def _given(item: Item, measure: Measure) -> Iterator[list[tuple[str, str]]]:
             for about, names in chosen.items() if isinstance(chosen, dict) else [("", chosen)]:
                 if names is not None:
                     label = "yes" if measure.of_class in names else "no"
-                    said[about].append((vote.worker, label))
+                    by_unit[about].append((vote.worker, label))
             continue
         for part, label in vote.parts.items():
             about, _, question = part.partition("/") if part != measure.question else ("", "", part)
             if question == measure.question:
-                said[about].append((vote.worker, str(label)))
-    for about in sorted(said):
-        yield said[about]
+                by_unit[about].append((vote.worker, str(label)))
+    for about in sorted(by_unit):
+        yield by_unit[about]
 
 
 class _Numbers:
@@ -416,8 +416,8 @@ class _Numbers:
         self.units = 0
 
     def add(self, units: Iterable[list[tuple[str, str]]]) -> None:
-        for given in units:
-            self.votes += [(self.units, worker, float(label)) for worker, label in given]
+        for votes in units:
+            self.votes += [(self.units, worker, float(label)) for worker, label in votes]
             self.units += 1
 
     def agreement(self) -> dict:

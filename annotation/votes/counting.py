@@ -369,6 +369,6 @@ def never_offered(measures: list[Measure], votes: QuerySet[Judgment]) -> set[str
         return set()
     if not votes.exists() or votes.filter(imported=False).exists():
         return set()
-    given = votes.filter(answers__question=measures[0].question, answers__label__in=NO_ANSWER)
-    labels = given.order_by().values_list("answers__label", flat=True).distinct()
+    special = votes.filter(answers__question=measures[0].question, answers__label__in=NO_ANSWER)
+    labels = special.order_by().values_list("answers__label", flat=True).distinct()
     return set(measures[0].labels).intersection(NO_ANSWER) - set(labels)

@@ -422,9 +422,11 @@ def test_unchanged_files_give_their_published_figures_by_command_and_by_page(car
 SQUALITY = DATA / "squality-eval"
 
 
-@pytest.mark.skipif(not SQUALITY.exists(), reason="the reviews are not on this machine")
-def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command(carol, tea):
-    """All 150 reviews rank the human answer first, as the set's README has it."""
+REVIEWS = pytest.mark.skipif(not SQUALITY.exists(), reason="the reviews are not on this machine")
+
+
+def import_reviews(carol, column: str, target: str) -> None:
+    """Import SQuALITY's reviews, joined to their items, into "tea" by page, "again" by command."""
     items, reviews = SQUALITY / "items.jsonl", SQUALITY / "judgments.jsonl"
     send(carol, items.read_bytes(), items.name)
     other = DataImport.objects.get()
@@ -436,7 +438,7 @@ def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command
     mapped = {
         "item_id": "id",
         "annotator": "worker",
-        "choice": "label",
+        column: target,
         "item_id.question": "prompt",
         "item_id.candidates[].text": "answer",
         "item_id.candidates[].system": "model",
@@ -449,7 +451,13 @@ def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command
     maps = [f"--map={target}={name}" for name, target in mapped.items()]
     join = f"--join={items}:item_id=item_id"
     call_command("import_data", str(reviews), join, *maps, "--study", "again")
-    said = [
+
+
+@REVIEWS
+def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command(carol, tea):
+    """All 150 reviews rank the human answer first, as the set's README has it."""
+    import_reviews(carol, "choice", "label")
+    labels = [
         Counter(
             Answer.objects.filter(judgment__slot__study__slug=name).values_list(
                 "judgment__slot__item__external_id", "label"
@@ -457,31 +465,13 @@ def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command
         )
         for name in ("tea", "again")
     ]
-    assert said[0] == said[1] and said[0].total() == 150
-    assert {label for _item, label in said[0]} == {"3"}
+    assert labels[0] == labels[1] and labels[0].total() == 150
+    assert {label for _item, label in labels[0]} == {"3"}
 
 
-@pytest.mark.skipif(not SQUALITY.exists(), reason="the reviews are not on this machine")
+@REVIEWS
 def test_scores_of_0_to_100_have_the_published_alpha_by_page_and_by_command(carol, tea):
-    items, reviews = SQUALITY / "items.jsonl", SQUALITY / "judgments.jsonl"
-    send(carol, items.read_bytes(), items.name)
-    other = DataImport.objects.get()
-    address = send(carol, reviews.read_bytes(), reviews.name).url
-    row = DataImport.objects.exclude(pk=other.pk).get()
-    key = {"column": "item_id", "key": "item_id"}
-    carol.post(address, {"action": "join", "upload": other.pk, **key})
-    run.run(row.pk)
-    mapped = {
-        "item_id": "id", "annotator": "worker", "ratings": "score",
-        "item_id.question": "prompt", "item_id.candidates[].text": "answer",
-        "item_id.candidates[].system": "model",
-    }  # fmt: skip
-    sent = {f"becomes-{name}": target for name, target in mapped.items()}
-    carol.post(address, sent | {"action": "import", "leave": "1"})
-    assert run.run(row.pk).status == "done"
-    maps = [f"--map={target}={name}" for name, target in mapped.items()]
-    join = f"--join={items}:item_id=item_id"
-    call_command("import_data", str(reviews), join, *maps, "--study", "again")
+    import_reviews(carol, "ratings", "score")
     for slug in ("tea", "again"):
         study = Study.objects.get(slug=slug)
         (task,) = study.tasks.all()

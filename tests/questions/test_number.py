@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from annotation.agreement.figures import numbers_figure
 from annotation.agreement.statistics import correlation, kappas, krippendorff
 from annotation.agreement.statistics.numbers import numbers_report
 from annotation.core.errors import DomainError
 from annotation.questions import questions_of
-from annotation.questions.base import Options
+from annotation.questions.base import Measure, Options
 
 OPTIONS = Options({1: "own"}, order=(1,))
 
@@ -63,7 +64,7 @@ def test_every_step_is_a_label_and_none_is_counted_on_an_item():
 
 def test_a_check_takes_a_number_within_the_tolerance_for_right():
     question = number(step=0.5, tolerance=2)
-    assert [question.agrees(given, "73.5") for given in ("71.5", "75.5", "76", None)] == [
+    assert [question.agrees(label, "73.5") for label in ("71.5", "75.5", "76", None)] == [
         True, True, False, False,
     ]  # fmt: skip
 
@@ -79,3 +80,11 @@ def test_agreement_from_sums_is_that_of_the_table_of_all_numbers():
     icc = correlation.icc(correlation.sums_of_patterns(patterns, range(101), raters))
     assert report["krippendorff_alpha"]["interval"]["value"] == pytest.approx(alpha.value)
     assert report["icc"]["icc2"]["value"] == pytest.approx(icc["icc2"].value)
+
+
+def test_how_numbers_spread_is_told_from_how_often_each_was_given():
+    measure = Measure("quality", "interval", ("0", "10", "20", "90"), "quality")
+    (row,) = numbers_figure([measure], {"quality": [0, 3, 1, 1]})["rows"]
+    name, n, mean, spread, *ends = row
+    assert (name, n, mean, ends) == ("quality", 5, 28, [10, 10, 10, 20, 90])
+    assert spread == pytest.approx(34.928498)

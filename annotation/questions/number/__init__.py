@@ -128,10 +128,10 @@ class NumberQuestion(base.Question):
 
     def agrees(self, label: Any, expected: Any) -> bool:
         """A number counts as the expected one within the tolerance."""
-        one, other = _number(label, None), _number(expected, None)
-        if one is None or other is None:
+        answered, wanted = _number(label, None), _number(expected, None)
+        if answered is None or wanted is None:
             return False
-        return abs(one - other) <= _decimal(self.tolerance)
+        return abs(answered - wanted) <= _decimal(self.tolerance)
 
     def label_words(self, label: str) -> str:
         return f"{label} {self.unit}" if self.unit else label
