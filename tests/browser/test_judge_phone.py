@@ -68,14 +68,14 @@ SEEN = """() => {
   const low = Math.min(box.bottom, innerHeight, end);
   return (low - Math.max(box.top, 0)) / innerHeight;
 }"""
-FIRST_LINE = """() => {
-  const range = new Range();
-  const text = document.querySelector(".pane .text");
-  const walk = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode() && !walk.currentNode.data.trim());
-  range.selectNodeContents(walk.currentNode);
-  const line = range.getClientRects()[0];
-  return [line.bottom, document.querySelector(".decide").getBoundingClientRect().top];
+# The part of the window's height in which the first answer's text is what one sees.
+READ = """() => {
+  const text = [...document.querySelectorAll(".pane .text")].find((one) => one.checkVisibility());
+  const start = text.getBoundingClientRect().left + 20;
+  let seen = 0;
+  for (let y = 0; y < innerHeight; y += 1)
+    seen += text.contains(document.elementFromPoint(start, y));
+  return seen / innerHeight;
 }"""
 
 
@@ -107,13 +107,30 @@ def test_the_request_folds_to_a_line_while_an_answer_is_read_and_a_tap_unfolds_i
     expect(page.locator(".judge.folded")).to_have_count(0)
 
 
-def test_the_first_line_of_an_answer_is_in_view_in_a_low_window(phone):
-    page = phone("selection", options=2)
-    # Landscape, 200 % zoom of a laptop, a small phone on its side.
-    for width, height in ((844, 390), (720, 450), (667, 375)):
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [
+        ("selection", {"options": 3, "reason": "required", "tie": True, "none": True}),
+        ("feedback", {}),
+        ("preference", {"reason": "required"}),
+        ("ranking", {"options": 4, "reason": "required"}),
+        ("attribute", {}),
+    ],
+)
+def test_two_fifths_of_a_low_window_are_text_and_the_choice_stands_beside_it(phone, kind, config):
+    page = phone(kind, **config)
+    # Landscape of three phones, 200 % zoom of a laptop.
+    for width, height in ((844, 390), (667, 331), (932, 430), (720, 450)):
         page.set_viewport_size({"width": width, "height": height})
-        line, bar = page.evaluate(FIRST_LINE)
-        assert line <= min(bar, height), (width, line, bar)
+        assert page.evaluate(READ) >= 0.4, (width, height)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        button = page.get_by_role("button", name="Submit and next").bounding_box()
+        assert button["y"] + button["height"] <= height
+    page.set_viewport_size({"width": 844, "height": 390})
+    if kind in ("feedback", "ranking"):
+        page.locator(".score-open").tap()
+        expect(page.locator(".criteria.open, .ranks.open")).to_be_visible()
+        assert page.evaluate(READ) >= 0.4
 
 
 def test_with_a_keyboard_the_answer_the_field_and_its_button_are_left(phone):
