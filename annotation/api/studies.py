@@ -32,21 +32,17 @@ from annotation.judging.batches.open import (
 from annotation.judging.batches.preparation import summary_of
 from annotation.judging.curator import definition, removal
 from annotation.judging.imports import bundles
-from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Item
 from annotation.studies import members, survey
 from annotation.studies.access import may_create, member_of
-from annotation.studies.bundle import Task
-from annotation.studies.bundle_rows import DEFAULT_OVERLAP, OVERLAP_LIMIT
 from annotation.studies.models import (
-    SLUG_LIMIT,
     Invitation,
     Membership,
     Role,
     Study,
     TaskDefinition,
 )
-from annotation.studies.schemas import Invite, NewStudy, Settings
+from annotation.studies.schemas import Invite, NewStudy, NewTask, Settings
 
 # What can be taken back, and the field that names it.
 NAMES_OF = {
@@ -79,13 +75,13 @@ class StudyBody(serializer_of(NewStudy)):  # type: ignore[misc] # made of the sc
         return slug
 
 
-class TaskBody(serializers.Serializer):
-    name = serializers.SlugField(max_length=SLUG_LIMIT)
-    kind = serializers.ChoiceField(choices=KIND_NAMES)
-    overlap = serializers.IntegerField(
-        min_value=1, max_value=OVERLAP_LIMIT, default=DEFAULT_OVERLAP
+class TaskBody(serializer_of(NewTask)):  # type: ignore[misc] # made of the schema
+    kind = serializers.ChoiceField(
+        choices=KIND_NAMES, required=False, help_text="May be left out of own questions."
     )
-    guideline = serializers.CharField(default="", allow_blank=True, max_length=100_000)
+    preset = serializers.ChoiceField(
+        choices=KIND_NAMES, required=False, help_text="Another word for `kind`."
+    )
     settings = serializers.DictField(default=dict, help_text="As in a bundle's study.json.")
 
 
@@ -188,12 +184,7 @@ class Tasks(StudyView):
     @call(policies.task.may_change, takes=TaskBody, answer=dict, status=201, key=True)
     def post(self, request: Request, study: Study, fields: dict) -> Any:
         """Define a task; one that differs from the newest of its name is a new version."""
-        config = kind_of(fields["kind"]).check_config(fields.pop("settings"))
-        with transaction.atomic():
-            bundles.store_task(study, Task(config=config, **fields))
-            task = study.tasks.filter(name=fields["name"]).order_by("-version")[0]
-            audit.record(request.user, "task.define", task, version=task.version)
-        return _task(task)
+        return _task(bundles.define_task(study, fields.pop("settings") | fields, request.user))
 
 
 def _task(task: TaskDefinition) -> dict:

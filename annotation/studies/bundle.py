@@ -245,6 +245,7 @@ def _read_task(
     report: Report,
     check_task: Callable,
 ) -> None:
+    definition = bundle_rows.with_kind(definition)
     named = definition.get("name")
 
     def here(key: str) -> str:

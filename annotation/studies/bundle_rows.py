@@ -227,6 +227,18 @@ class Task(Row):
     guideline: Translated = ""
 
 
+def with_kind(task: dict[str, Any]) -> dict[str, Any]:
+    """A task of a file or a body with its ``kind``.
+
+    It may be called ``preset``, or be left out where there are questions of its own.
+    """
+    if task.get("kind"):
+        return task
+    kind = task.get("preset", "questions" if "questions" in task else None)
+    rest = {key: value for key, value in task.items() if key != "preset"}
+    return rest if kind is None else rest | {"kind": kind}
+
+
 class Persona(Row):
     id: Id
     profile: Annotated[dict, Field(min_length=1), says(PROFILE)]

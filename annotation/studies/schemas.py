@@ -7,12 +7,13 @@ from decimal import Decimal
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.validators import validate_email
+from django.core.validators import validate_email, validate_slug
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from pydantic.dataclasses import dataclass as schema
 
 from annotation.core.schema import asked, fields_of
+from annotation.studies.bundle_rows import DEFAULT_OVERLAP, LINE_LIMIT, OVERLAP_LIMIT
 from annotation.studies.models import (
     DESCRIPTION_LIMIT,
     RESERVED_SLUGS,
@@ -133,6 +134,23 @@ class Settings:
 
 # What a bundle's "settings" may name.
 IN_A_BUNDLE = tuple(fields_of(Settings))[3:]
+
+
+@schema(frozen=True)
+class NewTask:
+    """What every task has beside its kind and the settings of the kind."""
+
+    name: str = asked(gettext_lazy("Name"), max_length=SLUG_LIMIT)
+    overlap: int = asked(gettext_lazy("Judgments an item"), DEFAULT_OVERLAP, ge=1, le=OVERLAP_LIMIT)
+    guideline: str = asked(
+        gettext_lazy("Guideline (Markdown)"), "", max_length=LINE_LIMIT, unit="text"
+    )
+
+    def __post_init__(self) -> None:
+        try:
+            validate_slug(self.name)
+        except ValidationError as error:
+            raise ValueError(error.messages[0]) from error
 
 
 @schema(frozen=True)

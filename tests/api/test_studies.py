@@ -99,3 +99,36 @@ def test_members_change_roles_and_invitations_are_revoked(cast, tea, ada):
     assert ada("DELETE", address).status_code == 204
     assert ada("GET", "studies/tea/invitations/").json()["results"] == []
     assert ada("DELETE", "studies/tea/invitations/999999999999999999/").status_code == 404
+
+
+def test_a_task_names_a_preset_or_brings_questions_of_its_own(tea, carol):
+    made = carol("POST", "studies/tea/tasks/", {"name": "better", "preset": "selection"})
+    assert (made.status_code, made.json()["kind"]) == (201, "selection")
+    questions = [{"type": "label", "name": "clear", "classes": ["No", "Unsure", "Yes"]}]
+    body = {"name": "clear", "overlap": 3, "settings": {"questions": questions}}
+    made = carol("POST", "studies/tea/tasks/", body).json()
+    assert (made["kind"], made["overlap"], made["version"]) == ("questions", 3, 1)
+    classes = [each["name"] for each in made["settings"]["questions"][0]["classes"]]
+    assert classes == ["No", "Unsure", "Yes"]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"name": "t", "settings": {}}, "There is no kind of task “”."),
+        ({"name": "t", "settings": {"kind": []}}, "There is no kind of task “[]”."),
+        (
+            {"name": "t", "kind": "selection", "preset": "claims"},
+            "A selection task has no setting “preset”.",
+        ),
+        (
+            {"name": "a b", "kind": "selection"},
+            "Enter a valid “slug” consisting of letters",
+        ),
+        ({"name": "t", "kind": "selection", "settings": {"options": 9}}, "options must be 2 or 3."),
+    ],
+)
+def test_a_task_that_cannot_be_is_refused_in_words(tea, carol, body, words):
+    refused = carol("POST", "studies/tea/tasks/", body)
+    assert (refused.status_code, refused.json()["detail"].startswith(words)) == (400, True)
+    assert not tea.tasks.exists()

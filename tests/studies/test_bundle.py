@@ -226,3 +226,17 @@ def test_a_fault_in_a_text_by_language_is_one_sentence(tmp_path, change, words):
     assert len(refusal.value.faults) == 1
     assert words in refusal.value.faults[0]
     assert refusal.value.faults[0].startswith("study.json, line ")
+
+
+def test_a_task_names_a_preset_or_brings_questions_of_its_own(folder):
+    questions = [{"type": "text", "name": "why"}]
+    folder.study["tasks"] = [
+        {"name": "best", "preset": "selection"},
+        {"name": "why", "questions": questions},
+    ]
+    folder.files["items"] = []
+    bundle = bundles.load_bundle(folder.write())
+    assert [(task.name, task.kind) for task in bundle.tasks] == [
+        ("best", "selection"),
+        ("why", "questions"),
+    ]

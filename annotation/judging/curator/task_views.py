@@ -31,7 +31,7 @@ from annotation.judging.batches.open import (
 from annotation.judging.batches.preparation import request_answers, summary_of
 from annotation.judging.curator import preview
 from annotation.judging.kinds import KINDS, kind_of
-from annotation.judging.kinds.form import form_of
+from annotation.judging.kinds.form import task_form
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Batch
 from annotation.judging.work import present
@@ -131,7 +131,7 @@ def tasks(request: UserRequest, study: Study) -> HttpResponse:
     edited = newest.filter(name=request.GET.get("task", "")).first()
     name = request.POST.get("kind") or (edited.kind if edited else request.GET.get("kind", ""))
     kind = KINDS.get(name) or next(iter(KINDS.values()))
-    form = form_of(kind, request.POST or None, study=study, task=edited)
+    form = task_form(kind, request.POST or None, study=study, task=edited)
     if request.method == "POST" and form.is_valid():
         task = form.save(request.user)
         return done(request, _("Task %(task)s is defined.") % {"task": task}, "tasks", study.slug)
@@ -287,7 +287,7 @@ def try_form(request: UserRequest, study: Study) -> HttpResponse:
     """
     data = request.POST.copy()
     data["name"] = data.get("name") or "preview"
-    form = form_of(kind_of(data.get("kind") or next(iter(KINDS))), data, study=study)
+    form = task_form(kind_of(data.get("kind") or next(iter(KINDS))), data, study=study)
     if not form.is_valid():
         return render(request, "judging/preview_form.html", {"form": form})
     return preview.try_task(study, form.next_version(), show=preview.framed(request, study))

@@ -20,7 +20,7 @@ from annotation.candidates.models import Candidate, Retrieval
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.records import chunks, silent
-from annotation.core.schema import built
+from annotation.core.schema import built, fields_of
 from annotation.judging.batches.open import add_items
 from annotation.judging.kinds import config_of, config_of_task, kind_of
 from annotation.judging.kinds.kind import Label
@@ -38,8 +38,9 @@ from annotation.studies.bundle import (
     check_rows,
     read_bundle,
 )
+from annotation.studies.bundle_rows import with_kind
 from annotation.studies.models import RESERVED_SLUGS, SLUG, Study, TaskDefinition
-from annotation.studies.schemas import IN_A_BUNDLE, Settings, settings_of
+from annotation.studies.schemas import IN_A_BUNDLE, NewTask, Settings, settings_of
 
 # Further columns of a study that study.json names, each with what checks and stores it.
 FURTHER: dict[str, Callable[[Study, dict], None]] = {}
@@ -193,6 +194,23 @@ def _store_rates(study: Study, named: dict) -> None:
                 keep(study, named[name])
     except DomainError as refusal:
         raise BundleError([f"study.json: {refusal.sentence}"]) from refusal
+
+
+@transaction.atomic
+def define_task(study: Study, definition: dict, by: User) -> TaskDefinition:
+    """Store a task, in the form of study.json; one that differs from the newest is a new version.
+
+    DomainError where a field or a setting cannot be, or where its name is one of another kind.
+    """
+    rest = dict(with_kind(definition))
+    columns = {name: rest.pop(name) for name in fields_of(NewTask) if name in rest}
+    kind = str(rest.pop("kind", ""))
+    config = kind_of(kind).check_config(rest)
+    task = built(NewTask, columns)
+    store_task(study, Task(kind=kind, config=config, **vars(task)))
+    defined = study.tasks.filter(name=task.name).order_by("-version")[0]
+    audit.record(by, "task.define", defined, version=defined.version)
+    return defined
 
 
 def store_task(study: Study, task: Task) -> None:

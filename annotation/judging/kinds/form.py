@@ -21,7 +21,7 @@ from annotation.accounts.models import User
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import in_groups
-from annotation.core.schema import LinesField
+from annotation.core.schema import LinesField, fields_of, form_of
 from annotation.core.words import StrOrPromise
 from annotation.judging.kinds.kind import Kind
 from annotation.judging.kinds.presets import FIRST, SHOWS
@@ -36,6 +36,7 @@ from annotation.questions.base import (
     whole_number,
 )
 from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.schemas import NewTask
 
 ASKED = {
     "off": gettext_lazy("not asked"),
@@ -80,18 +81,11 @@ def field_of(setting: FieldInfo) -> forms.Field:
     return LinesField(**words)
 
 
-class TaskForm(forms.Form):
+class TaskForm(form_of(NewTask)):  # type: ignore[misc] # made of the schema
     """What every kind of task has. Saving under a name that exists makes its next version."""
 
-    name = forms.SlugField(label=gettext_lazy("Name"), max_length=60)
-    overlap = forms.IntegerField(
-        label=gettext_lazy("Judgments an item"), min_value=1, max_value=99, initial=9
-    )
-    guideline = forms.CharField(
-        label=gettext_lazy("Guideline (Markdown)"), widget=forms.Textarea, required=False
-    )
     # Columns of the definition; the other fields are settings.
-    COLUMNS = ("name", "overlap", "guideline")
+    COLUMNS = tuple(fields_of(NewTask))
     GROUPS = (
         (gettext_lazy("Task"), ("name", "overlap", "owner_only")),
         (gettext_lazy("What people see"), ("question", "hidden", "guideline")),
@@ -359,7 +353,7 @@ def _line(value: dict) -> str:
     return f"{value['name']} = {title}" if title and title != value["name"] else value["name"]
 
 
-def form_of(kind: Kind, data: Mapping[str, Any] | None = None, **named: Any) -> TaskForm:
+def task_form(kind: Kind, data: Mapping[str, Any] | None = None, **named: Any) -> TaskForm:
     """The form that defines a task of a kind in a ``study``, or the next version of ``task``."""
     own = "questions" in kind.settings.model_fields
     return (QuestionsForm if own else TaskForm)(data, kind=kind, **named)
