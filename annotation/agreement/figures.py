@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy
 from annotation.agreement import summary
 from annotation.agreement.board import MOST_RATERS, Board, Rows
 from annotation.agreement.scoring import POINTS
-from annotation.agreement.statistics import kappas, overlap
+from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.bootstrap import over_groups
 from annotation.agreement.statistics.bradley_terry import REGULARISED, BradleyTerry, bradley_terry
 from annotation.agreement.statistics.coefficient import (
@@ -109,13 +109,8 @@ WORDS = {
     ),
     "passages": (
         gettext_lazy("Marked passages"),
-        gettext_lazy("How many judgments mark something, and how far two people mark the same."),
-        gettext_lazy(
-            "F₁ is 2·|A ∩ B| / (|A| + |B|) of the characters that two people mark in an answer, "
-            "with their class: the mean over pairs of whom one marks something (Hripcsak and "
-            "Rothschild 2005), then over items, with the t-interval over items. Chance is not "
-            "taken off."
-        ),
+        gettext_lazy("How many judgments mark something, and how many passages they mark."),
+        gettext_lazy("A count of all judgments in which the question was asked."),
     ),
     "retest": (
         gettext_lazy("Test and retest"),
@@ -410,34 +405,19 @@ def _labelled(question: Question, each: Measure, counts: list[int]) -> list[tupl
 
 
 def passages(board: Board, about: About) -> dict:
-    """Of each question and class how many mark something, and how far people mark the same."""
+    """Of each question and class how many judgments mark something, and how many passages."""
     rows: list[tuple] = []
     for question in board.marking:
-        people, texts = passages_of(board.definition, question, board.last, board.withdrawn)
-        judgments = sum(people.values())
+        judgments, marks = passages_of(board.definition, question, board.last, board.withdrawn)
         classes = question.choices(0)
         for name, words in [("", _("all")), *classes] if classes else [("", "")]:
-            items: dict[int, list[overlap.Unit]] = defaultdict(list)
-            who, count = set(), 0
-            for (item, _option), by_judgment in texts.items():
-                of_class = {judgment: [mark for mark in marks if name in ("", mark[0])]
-                            for judgment, marks in by_judgment.items()}  # fmt: skip
-                marked = {judgment: marks for judgment, marks in of_class.items() if marks}
-                items[item].append((list(marked.values()), people[item]))
-                who |= marked.keys()
-                count += sum(map(len, marked.values()))
-            result, pairs = overlap.mean_f1(items.values())
-            share = len(who) / judgments if judgments else None
-            rows.append((question.words, words, judgments, share, count, pairs, result.value,
-                         result.low, result.high, translated(result.reason or "")))  # fmt: skip
-    header = (
-        _("Question"), _("Class"), _("Judgments"), _("Share that marks"), _("Passages"),
-        _("Pairs"), "F₁", _("Low"), _("High"), _("Note"),
-    )  # fmt: skip
-    dots = [Dot(": ".join(filter(None, row[:2])), *row[6:9]) for row in rows if row[6] is not None]
-    svg = about.draw(charts.dots, dots, axes=("F₁", _("Question"))) if dots else ""
-    votes = max((row[2] for row in rows), default=0)
-    return {"header": header, "rows": rows, "svg": svg, "votes": votes}
+            who = [judgment for judgment, of_class in marks if name in ("", of_class)]
+            share = len(set(who)) / judgments if judgments else None
+            rows.append((question.words, words, judgments, share, len(who)))
+    header = (_("Question"), _("Class"), _("Judgments"), _("Share that marks"), _("Passages"))
+    drawn = [(": ".join(filter(None, row[:2])), row[4]) for row in rows]
+    svg = about.draw(charts.bars, drawn, axes=(_("Passages"), _("Question")))
+    return {"header": header, "rows": rows, "svg": svg, "votes": max(row[2] for row in rows)}
 
 
 def mean_places(board: Board, about: About) -> dict:

@@ -188,7 +188,6 @@ SENTENCES = (
     # stats, coefficient, bootstrap, krippendorff, icc
     gettext_noop("no item has two votes"),
     gettext_noop("no item has two rankings that differ in their places"),
-    gettext_noop("no item has two judgments of which one marks something"),
     gettext_noop("only one category was voted for"),
     gettext_noop("one category: agreement by chance is certain"),
     gettext_noop("one item has no standard error"),

@@ -4,7 +4,6 @@ Agreement, tiers, raters, figures, evaluation and releases read votes here and n
 """
 
 import json
-from collections import Counter, defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -307,23 +306,18 @@ def rankings_of(votes: QuestionVotes) -> list[tuple[int, np.ndarray]]:
 
 def passages_of(
     definition: TaskDefinition, question: Question, last: int | None, withdrawn: list[int] | None
-) -> tuple[Counter, dict[tuple[int, int], dict[int, list[tuple[str, int, int]]]]]:
-    """What a question of a task got as passages: {item's place in the study: judgments asked},
-    and {(item, option's number): {judgment: its passages as (class, start, end)}}.
+) -> tuple[int, list[tuple[int, str]]]:
+    """In how many judgments of a task a question was asked, and (judgment, class) of each passage
+    that was marked.
     """
     asked = counting.votes_of(definition, last, withdrawn)
     if condition := question.asked_when:
         met = Answer.objects.filter(question=condition.question, label__in=condition.labels)
         asked = asked.filter(pk__in=met.values("judgment"))
-    people = Counter(asked.order_by().values_list("slot__item__position", flat=True))
     rows = Answer.objects.filter(question=question.name, marks__isnull=False, judgment__in=asked)
-    texts: dict[tuple[int, int], dict] = defaultdict(dict)
-    named = ("judgment__slot__item__position", "option", "judgment", "marks")
-    for item, option, judgment, marks in rows.order_by("judgment").values_list(*named):
-        texts[item, option][judgment] = [
-            (mark.get("class", ""), mark["start"], mark["end"]) for mark in marks
-        ]
-    return people, texts
+    marks = [(pk, mark.get("class", "")) for pk, marked in rows.values_list("judgment", "marks")
+             for mark in marked or ()]  # fmt: skip
+    return asked.count(), marks
 
 
 def item_names(study: Study, positions: np.ndarray) -> dict[int, str]:

@@ -103,20 +103,15 @@ def test_a_record_has_the_passages_of_answers_by_place_or_name_and_other_places_
     ]
 
 
-def test_results_have_the_share_that_marks_and_the_overlap_of_two_people(mix):
-    definition = mix.tasks.get(name="own")
-    figure = figure_of(Board(mix, definition), "passages")
-    everything, facts, tones = figure.rows
-    # Own: 5 of 10 characters of two, nothing of the third; generic: one of three people.
-    assert everything[:6] == ("odd", "all", 3, 2 / 3, 3, 5)
-    assert everything[6] == pytest.approx((2 * 5 / 15 + 0 + 0 + 0 + 0) / 5)
-    assert facts[1:7] == ("Fact", 3, 2 / 3, 2, 3, pytest.approx(2 / 9))
-    assert tones[1:7] == ("Tone", 3, 1 / 3, 1, 2, 0)
-    assert everything[9] == "one item has no standard error"
+def test_results_have_the_share_that_marks_and_the_passages_of_each_class(mix):
+    figure = figure_of(Board(mix, mix.tasks.get(name="own")), "passages")
+    assert figure.rows == [
+        ("odd", "all", 3, 2 / 3, 3), ("odd", "Fact", 3, 2 / 3, 2), ("odd", "Tone", 3, 1 / 3, 1)
+    ]  # fmt: skip
     assert "odd: Fact" in figure.svg and figure.votes == 3
 
 
-def test_a_clone_of_a_rater_agrees_fully_and_whom_the_question_missed_is_not_counted(cast):
+def test_whom_the_question_missed_is_not_counted(cast):
     study = cast.study("own")
     asked = {"question": "fine", "labels": ["No"]}
     odd = {"type": "passages", "name": "odd", "asked_when": asked}
@@ -132,10 +127,7 @@ def test_a_clone_of_a_rater_agrees_fully_and_whom_the_question_missed_is_not_cou
         who = cast.member(name, study, "annotator")
         submit(study, claim(study, who), who, {"answers": sent}, key=name)
     assert "passages" in figure_names(Board(study, task))
-    ((_question, _class, judgments, share, count, pairs, value, *_more),) = figure_of(
-        Board(study, task), "passages"
-    ).rows
-    assert (judgments, share, count, pairs, value) == (2, 1, 2, 1, 1)
+    assert figure_of(Board(study, task), "passages").rows == [("odd", "", 2, 1, 2)]
 
 
 def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, login):
@@ -156,6 +148,6 @@ def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, 
     recompute_due()
     assert "Marked passages" in page.get("/studies/own/results/own/").content.decode()
     table = page.get("/studies/own/results/own/figures/passages.csv").content.decode()
-    assert "What is odd?,,2,1.0,2,1,1.0," in table
+    assert "What is odd?,,2,1.0,2" in table
     figure = page.get("/studies/own/results/own/figures/passages.svg")
     assert figure.status_code == 200
