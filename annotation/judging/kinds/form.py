@@ -12,6 +12,7 @@ from django import forms
 from django.db import transaction
 from django.db.models import Max
 from django.forms import BoundField
+from django.forms.utils import ErrorDict
 from django.utils.datastructures import MultiValueDict
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -169,8 +170,62 @@ for _type, _class in TYPES.items():
             SETTINGS.setdefault(_name, _field)
 
 
+class QuestionForm(forms.Form):
+    """A question of a task, with the settings of every type."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name in the data"), max_length=NAME_LIMIT, required=False
+    )
+    title = forms.CharField(
+        label=gettext_lazy("What people are asked"), max_length=TITLE_LIMIT, required=False
+    )
+    type = forms.ChoiceField(
+        label=gettext_lazy("They answer with"),
+        choices=[(name, each.TITLE) for name, each in TYPES.items()],
+    )
+    about = forms.ChoiceField(label=gettext_lazy("About"), choices=ABOUT, required=False)
+    required = forms.BooleanField(
+        label=gettext_lazy("It must be answered"), required=False, initial=True
+    )
+    asked_when = forms.CharField(
+        label=gettext_lazy("Asked only when"),
+        required=False,
+        help_text=gettext_lazy("An earlier question and its classes, as verdict: no, unsure."),
+    )
+
+    def __init__(self, data: Mapping[str, Any] | None, n: int, initial: dict[str, Any]) -> None:
+        super().__init__(data, prefix=f"q{n}", initial=initial)
+        self.fields |= {name: field_of(setting) for name, setting in SETTINGS.items()}
+
+    @property
+    def shown(self) -> tuple[Fields, Fields]:
+        """What is always asked, and what is folded: (field, the types that have it)."""
+        every = {name: list(TYPES) for name in SHARED} | OF_TYPES
+        every["about"] = [name for name in TYPES if name not in COMPARING]
+        fields = {name: (self[name], " ".join(types)) for name, types in every.items()}
+        return [fields.pop(name) for name in ALWAYS], list(fields.values())
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings, as the question's type takes them."""
+        self.is_valid()
+        data = self.cleaned_data
+        type_, title = data.get("type", ""), data.get("title", "")
+        row = {"type": type_, "name": data.get("name") or title[:60], "title": title}
+        row["required"] = data.get("required", True)
+        if type_ not in COMPARING:
+            row["about"] = data.get("about") or "item"
+        if condition := data.get("asked_when"):
+            row["asked_when"] = _condition(condition)
+        for name, types in OF_TYPES.items():
+            value = data.get(name)
+            if type_ in types and value not in (None, ""):
+                row[name] = _classes(value) if name == "classes" else value
+        return row
+
+
 class QuestionsForm(TaskForm):
-    """The form of a task with questions of its own."""
+    """The form of a task with questions of its own, each a form in it."""
 
     shows = forms.MultipleChoiceField(
         label=gettext_lazy("An item shows"),
@@ -184,80 +239,32 @@ class QuestionsForm(TaskForm):
 
     def __init__(self, data: Mapping[str, Any] | None = None, **named: Any) -> None:
         button = data.get("press") if data else None
-        changed = pressed(data, button) if data and button else None
-        super().__init__(None if changed else data, **named)
+        super().__init__(None if button else data, **named)
         # The questions ask; a task has no further one.
         del self.fields["question"]
         task = named.get("task")
-        stored_ones = task.config["questions"] if task else [FIRST]
-        sent = changed or data
-        self.number = _count(sent) if sent else len(stored_ones)
-        for n in range(self.number):
-            self._add(n, stored_ones[n] if n < len(stored_ones) else {})
-        if changed:  # shown as typed, and checked when it is saved
-            self.initial = {
-                name: field.widget.value_from_datadict(changed, MultiValueDict(), name)
-                for name, field in self.fields.items()
-            }
-        self.initial["count"] = self.number
-
-    def _add(self, n: int, given: dict) -> None:
-        """The fields of the question at place ``n``, filled with what is ``given``."""
-        fields = {
-            "name": forms.CharField(
-                label=gettext_lazy("Name in the data"), max_length=NAME_LIMIT, required=False
-            ),
-            "title": forms.CharField(
-                label=gettext_lazy("What people are asked"), max_length=TITLE_LIMIT, required=False
-            ),
-            "type": forms.ChoiceField(
-                label=gettext_lazy("They answer with"),
-                choices=[(name, each.TITLE) for name, each in TYPES.items()],
-            ),
-            "about": forms.ChoiceField(label=gettext_lazy("About"), choices=ABOUT, required=False),
-            "required": forms.BooleanField(
-                label=gettext_lazy("It must be answered"), required=False, initial=True
-            ),
-            "asked_when": forms.CharField(
-                label=gettext_lazy("Asked only when"),
-                required=False,
-                help_text=gettext_lazy(
-                    "An earlier question and its classes, as verdict: no, unsure."
-                ),
-            ),
-            **{name: field_of(setting) for name, setting in SETTINGS.items()},
-        }
-        for name, field in fields.items():
-            for_types = " ".join(OF_TYPES.get(name, ()))
-            if for_types:
-                field.widget.attrs["data-for"] = for_types
-            self.fields[f"q{n}-{name}"] = field
-            if name in given:
-                self.initial[f"q{n}-{name}"] = _shown(name, given[name])
+        rows = task.config["questions"] if task else [FIRST]
+        rows = [{name: _shown(name, value) for name, value in row.items()} for row in rows]
+        if data:
+            count = whole_number(data.get("count"), 1, QUESTIONS_LIMIT) or 1
+            rows = (rows + [{}] * count)[:count]
+        if data and button:  # shown as typed, and checked when it is saved
+            typed = [_typed(QuestionForm(data, n, row), data) for n, row in enumerate(rows)]
+            self.initial = _typed(self, data)
+            rows, data = pressed(typed, button), None
+        self.questions = [QuestionForm(data, n, row) for n, row in enumerate(rows)]
+        self.initial["count"] = len(rows)
 
     @property
-    def groups(self) -> Iterator[tuple[StrOrPromise, list[BoundField]]]:
-        """The groups of the task, without its questions."""
-        names = ("name", "overlap", "owner_only", "shows", "options", "count")
-        groups = ((self.GROUPS[0][0], names), *self.GROUPS[1:])
-        for legend, fields in in_groups(self, groups):
-            yield legend, [field for field in fields if not field.name.startswith("q")]
-
-    @property
-    def questions(self) -> list[tuple[int, Fields, Fields]]:
-        """(number, what is always asked, (setting, its types) that are folded) of each question."""
-        rows = []
-        for n in range(self.number):
-            every = {name: list(TYPES) for name in SHARED} | OF_TYPES
-            every["about"] = [name for name in TYPES if name not in COMPARING]
-            fields = {name: (self[f"q{n}-{name}"], " ".join(every[name])) for name in every}
-            first = [fields.pop(name) for name in ALWAYS]
-            rows.append((n, first, list(fields.values())))
-        return rows
+    def errors(self) -> ErrorDict:
+        found = super().errors
+        for question in self.questions:
+            found |= {question.add_prefix(name): each for name, each in question.errors.items()}
+        return found
 
     def clean(self) -> dict[str, Any]:
         try:
-            settings = [self._question(n) for n in range(self.number)]
+            settings = [question.settings for question in self.questions]
             options = self.cleaned_data.get("options") or 0
             self.cleaned_data["questions"] = stored(questions_of(settings, options))
         except DomainError as refusal:
@@ -267,65 +274,33 @@ class QuestionsForm(TaskForm):
     def settings(self, data: dict[str, Any]) -> dict[str, Any]:
         return super().settings(data) | {"questions": data["questions"]}
 
-    def _question(self, n: int) -> dict[str, Any]:
-        """The settings of the question at place ``n``, as its type takes them."""
-        data = self.cleaned_data
-        type_ = data.get(f"q{n}-type", "")
-        title = data.get(f"q{n}-title", "")
-        row = {"type": type_, "name": data.get(f"q{n}-name") or title[:60], "title": title}
-        row["required"] = data.get(f"q{n}-required", True)
-        if type_ not in COMPARING:
-            row["about"] = data.get(f"q{n}-about") or "item"
-        if condition := data.get(f"q{n}-asked_when"):
-            row["asked_when"] = _condition(condition)
-        for name, types in OF_TYPES.items():
-            value = data.get(f"q{n}-{name}")
-            if type_ in types and value not in (None, ""):
-                row[name] = _classes(value) if name == "classes" else value
-        return row
+
+def _typed(form: forms.Form, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What ``data`` have for the fields of a form, as it was typed."""
+    nothing = MultiValueDict[str, Any]()
+    return {
+        name: field.widget.value_from_datadict(data, nothing, form.add_prefix(name))
+        for name, field in form.fields.items()
+    }
+
+
+def pressed(questions: list[dict], button: str) -> list[dict]:
+    """The questions after ``button``: "add", or "drop-N" or "up-N" of the one at place N."""
+    act, _, place = button.partition("-")
+    number = whole_number(place, 0, len(questions) - 1)
+    if act == "add":
+        questions = [*questions, {"type": "label"}][:QUESTIONS_LIMIT]
+    elif number is not None:
+        question = questions.pop(number)
+        if act == "up":
+            questions.insert(max(number - 1, 0), question)
+    return questions or [{"type": "label"}]
 
 
 def _classes(lines: list[str]) -> list[dict[str, str]]:
     """Classes of lines "name = title"; a line without a title is both."""
     parts = (line.partition("=") for line in lines)
     return [{"name": name.strip(), "title": title.strip()} for name, _, title in parts]
-
-
-def _count(data: Mapping[str, Any]) -> int:
-    return whole_number(data.get("count"), 1, QUESTIONS_LIMIT) or 1
-
-
-def pressed(data: Mapping[str, Any], button: str) -> Mapping[str, Any]:
-    """The form's data after ``button``: "add", or "drop-N" or "up-N" of the question at place N."""
-    count, (act, _, place) = _count(data), button.partition("-")
-    number = whole_number(place, 0, count - 1)
-    order = list(range(count))
-    if act == "add":
-        order = [*order, count][:QUESTIONS_LIMIT]
-    elif number is not None:
-        order.remove(number)
-        if act == "up":
-            order.insert(max(number - 1, 0), number)
-    order = order or [count]
-    changed: MultiValueDict[str, Any] = MultiValueDict()
-    for name, values in _lists(data):
-        if not name.startswith("q"):
-            changed.setlist(name, values)
-    for new, old in enumerate(order):
-        for name, values in _lists(data):
-            if name.startswith(f"q{old}-"):
-                changed.setlist(f"q{new}-{name.partition('-')[2]}", values)
-        if old == count:
-            changed.setlist(f"q{new}-required", ["on"])
-            changed.setlist(f"q{new}-type", ["label"])
-    changed["count"] = str(len(order))
-    return changed
-
-
-def _lists(data: Mapping[str, Any]) -> list[tuple[str, list]]:
-    if isinstance(data, MultiValueDict):
-        return list(data.lists())
-    return [(name, [value]) for name, value in data.items()]
 
 
 def _condition(text: str) -> dict[str, Any]:
