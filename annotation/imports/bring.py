@@ -175,13 +175,18 @@ def mapping_for(table: Table, wish: dict) -> Mapping:
         _check_columns(mapping, sample)
     elif wish.get("recipe"):
         mapping = recipes.mapping_of(wish["recipe"], sample)
-    elif proposal := mappings.propose(sample):
+    elif proposal := recipes.proposed(sample)[0]:
         mapping = proposal
     else:
         raise MappingError(_unclear(sample))
     mapping = mapping.with_classes(wish.get("texts", ()), wish.get("level", ""))
     mapping = replace(mapping, depth=wish.get("depth") or mapping.depth)
     return classed(mapping, sample)
+
+
+def recipe_of(table: Table) -> str:
+    """The recipe that a table's columns tell; "" where they tell none."""
+    return recipes.proposed([row for _line, row in table.sample])[1]
 
 
 def _parted(mapping: Mapping, sample: list[dict]) -> Mapping:

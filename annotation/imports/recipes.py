@@ -5,6 +5,7 @@ columns together.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.records import number_of
-from annotation.imports.mapping import Mapping, MappingError, checked, has_type, value_at
+from annotation.imports.mapping import Mapping, MappingError, checked, has_type, propose, value_at
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -37,16 +38,22 @@ class Recipe:
     criteria: bool = False
     # Of conversations only answers to this turn of a person; 0 takes all.
     depth: int = 0
+    # Columns by which its files are told from all others.
+    known_by: Sequence[str] = ()
 
 
 _TITLES = {
     "arena": gettext_lazy("Chatbot Arena battles"),
+    "arena-55k": gettext_lazy("Chatbot Arena, 55k battles: turns in lists, a column an outcome"),
     "pandalm": gettext_lazy("PandaLM test set"),
     "mtbench": gettext_lazy("MT-bench human judgments"),
     "preferences": gettext_lazy("Preference pairs: prompt, chosen, rejected"),
     "prompts": gettext_lazy("Questions or prompts"),
     "answers": gettext_lazy("Answers: prompt, answer, model"),
     "ratings": gettext_lazy("Ratings: item, annotator, criterion or one column a criterion"),
+    "helpsteer2": gettext_lazy("HelpSteer2: five ratings from 0 to 4 of an answer"),
+    "nectar": gettext_lazy("Nectar: seven answers that GPT-4 ranked"),
+    "ranks": gettext_lazy("Answers with a rank each"),
     "personas": gettext_lazy("Personas"),
     "conversations": gettext_lazy(
         "Conversations of many people: WildChat, LMSYS-Chat-1M, ShareGPT"
@@ -82,6 +89,18 @@ def provenance_of(name: str) -> dict:
     """What the recipe ``name`` knows of where its files come from; {} where there is none."""
     recipe = by_name().get(name)
     return dict(recipe.provenance) if recipe else {}
+
+
+def proposed(rows: list[dict]) -> tuple[Mapping | None, str]:
+    """The mapping of a file that begins with ``rows``, and the recipe that its columns tell.
+
+    Without such a recipe ("") what the names of columns say; None where they say nothing.
+    """
+    for name, recipe in by_name().items():
+        if recipe.known_by and _has(rows, list(recipe.known_by)):
+            with suppress(MappingError):
+                return mapping_of(name, rows), name
+    return propose(rows), ""
 
 
 def fitting(rows: list[dict]) -> list[str]:
@@ -136,7 +155,9 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
 def _has(rows: list[dict], names: Columns) -> bool:
     if isinstance(names, list):
         return all(_has(rows, name) for name in names)
-    return any(value_at(row, names) is not None for row in rows)
+    found = (value_at(row, names) for row in rows)
+    each = (value if isinstance(value, list) else [value] for value in found)
+    return any(part is not None for value in each for part in value)
 
 
 def _shown(names: Columns) -> str:

@@ -38,6 +38,8 @@ FIRST, DAY = datetime(1970, 1, 1, tzinfo=UTC), timedelta(days=1)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # Conversations written as one text.
 _TRANSCRIPT = re.compile(r"\n\n(Human|Assistant): ?")
+# The same, each turn after the first under its role (HelpSteer2).
+_TURN = re.compile(r"\n?<extra_id_1>(User|Assistant)\n")
 _SIDE = re.compile(
     r"(?:(?:model|answer|response|option|output|candidate|assistant|a"
     r"|模型|回答|答案|모델|답변|응답)[ _-]?)?([1-9][0-9]?|[a-h])"
@@ -627,12 +629,15 @@ def as_messages(value: Any) -> list[tuple[str, str]]:
         return [(role_of(turn), clean(text_of(turn), "conversation")) for turn in value]
     if isinstance(value, str) and value.startswith("\n\nHuman:"):
         _before, *parts = _TRANSCRIPT.split(value)
-        roles = {"Human": "user", "Assistant": "assistant"}
-        return [
-            (roles[role], clean(text, "conversation"))
-            for role, text in zip(parts[::2], parts[1::2], strict=True)
-        ]
-    return []
+    elif isinstance(value, str) and _TURN.search(value):
+        parts = ["User", *_TURN.split(value)]
+    else:
+        return []
+    roles = {"Human": "user", "User": "user", "Assistant": "assistant"}
+    return [
+        (roles[role], clean(text, "conversation"))
+        for role, text in zip(parts[::2], parts[1::2], strict=True)
+    ]
 
 
 def _parsed(text: str) -> Any:

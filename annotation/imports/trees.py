@@ -5,13 +5,18 @@ turn with several answers is a row with id, depth (the person's turn, from 1), `
 that turn, and the answers to it, with what else is said of a PRISM conversation. A PRISM utterance
 gets its depth: later turns say nothing of what came before. PersonaMem has options as one text, and
 conversations by their name, of which questions say where they were asked; PrefEval numbers the
-turns of a conversation.
+turns of a conversation. Chatbot Arena's 55k battles have lists of turns and a column for each
+outcome, PandaLM both models in one name, Nectar a rank in each answer.
 """
 
 import ast
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
 
 # Levels of a tree that are followed.
 DEPTH_LIMIT = 100
@@ -20,10 +25,15 @@ OPTIONS_LIMIT, LONGEST_NUMBER = 100_000, 9
 JOINED = "shared_context_id.conversation"
 _LETTER = re.compile(r"(\([a-z]\))\s*(.+)", re.DOTALL)
 _ROLES = {"prompter": "user", "model": "assistant"}
+# Columns of a battle, and the outcome that each of three columns stands for.
+_TURNS = {"response_a": "conversation_a", "response_b": "conversation_b"}
+_WINNERS = {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}
 
 
-def tree_rows(record: dict) -> Iterator[dict]:
-    """The rows of ``record``: itself, where it is no such conversation."""
+def tree_rows(record: dict) -> Iterator[dict | str]:
+    """The rows of ``record``: itself, where it is no such conversation; a reason in place of a
+    row that cannot be told.
+    """
     prompt, history = record.get("prompt"), record.get("conversation_history")
     if isinstance(prompt, dict) and isinstance(prompt.get("replies"), list):
         yield from _turns(prompt, [])
@@ -35,7 +45,11 @@ def tree_rows(record: dict) -> Iterator[dict]:
         options = _options(record["all_options"])
         yield record | {"options": options} if options else record
     else:
-        yield _named(record) or _numbered(record) or record
+        for form in (_named, _numbered, _battle, _compared, _ranked):
+            if row := form(record):
+                yield row
+                return
+        yield record
 
 
 def until_asked(record: dict) -> dict:
@@ -82,6 +96,71 @@ def _numbered(record: dict) -> dict | None:
         if isinstance(turn.get(role), str)
     ]
     return record | {"messages": messages}
+
+
+def _battle(record: dict) -> dict | str | None:
+    """Two conversations and a winner of lists of turns (``["…", "…"]``, also as text)."""
+    lists = [_texts(record.get(name)) for name in ("prompt", *_TURNS)]
+    if not all(lists):
+        return None
+    asked, *sides = filter(None, lists)
+    if any(len(side) != len(asked) for side in sides):
+        return _("the question and the two answers have different numbers of turns")
+    row = {name: value for name, value in record.items() if name not in {*_TURNS, *_WINNERS}}
+    del row["prompt"]
+    for name, said in zip(_TURNS.values(), sides, strict=True):
+        pairs = zip(asked, said, strict=True)
+        texts = [text for pair in pairs for text in pair]
+        roles = ("user", "assistant")
+        row[name] = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
+    if record.keys() >= _WINNERS.keys():
+        won = [word for name, word in _WINNERS.items() if str(record[name]) in ("1", "1.0")]
+        if len(won) != 1:
+            return _("of %s exactly one must be 1") % ", ".join(_WINNERS)
+        row["winner"] = won[0]
+    return row
+
+
+def _texts(value: Any) -> list[str] | None:
+    """A list of texts, also one written as JSON; null is an empty text. None for anything else."""
+    if isinstance(value, str) and value.startswith("["):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    if not value or not isinstance(value, list):
+        return None
+    return ["" if text is None else text for text in value] if _are_texts(value) else None
+
+
+def _are_texts(values: list) -> bool:
+    return all(text is None or isinstance(text, str) for text in values)
+
+
+def _compared(record: dict) -> dict | None:
+    """The models of both answers, which PandaLM joins: "bloom-7b_opt-7b"."""
+    models = str(record.get("cmp_key", "")).split("_")
+    if len(models) != 2 or not record.keys() >= {"response1", "response2"}:
+        return None
+    rest = {name: value for name, value in record.items() if name != "cmp_key"}
+    return rest | {"model1": models[0], "model2": models[1]}
+
+
+def _ranked(record: dict) -> dict | None:
+    """An order, the best first ("2>1=3"), of the ranks that stand in a list of answers."""
+    for name, answers in record.items():
+        if not isinstance(answers, list) or len(answers) < 2 or "ranked" in record:
+            continue
+        ranks = [answer.get("rank") if isinstance(answer, dict) else None for answer in answers]
+        if not all(type(rank) in (int, float) for rank in ranks):
+            continue
+        groups: dict[Any, list[str]] = defaultdict(list)
+        for number, rank in enumerate(ranks, start=1):
+            groups[rank].append(str(number))
+        order = ">".join("=".join(groups[rank]) for rank in sorted(groups))
+        rest = [{key: each[key] for key in each if key != "rank"} for each in answers]
+        return record | {name: rest, "ranked": order}
+    return None
 
 
 def _turns(message: dict, before: list[dict]) -> Iterator[dict]:

@@ -395,12 +395,14 @@ ACTS = {"cancel": _cancel, "join": _join}
 
 def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     """The mapping with ten rows as they would come in; POST imports, or shows another mapping."""
-    recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
-    context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
     begin = Beginning.read(row.sample)
     if begin.format == "bundle":
-        return _bundle(request, study, row, context)
+        return _bundle(request, study, row, {"study": study, "row": row, "bundle": True})
     records = begin.records()
+    recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
+    if not recipe and not (row.mapping or {}).get("columns"):
+        recipe = recipes.proposed(records)[1]
+    context = {"study": study, "row": row, "recipes": _recipes(study), "recipe": recipe}
     action = request.POST.get("action", "")
     data = request.POST if action in ("import", "preview") else None
     form, mapping, words = _form(data, row, recipe, begin)
@@ -488,8 +490,8 @@ def _mapping(row: DataImport, name: str, records: list[dict]) -> tuple[Mapping |
         if (row.mapping or {}).get("columns"):
             return Mapping.from_json(row.mapping), ""
     except DomainError as refusal:
-        return mappings.propose(records), refusal.sentence
-    if proposal := mappings.propose(records):
+        return recipes.proposed(records)[0], refusal.sentence
+    if proposal := recipes.proposed(records)[0]:
         return proposal, ""
     if fitting := recipes.fitting(records):
         words = _("The columns were not recognised. The recipe “%s” would read them so: check it.")
@@ -518,7 +520,7 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
 def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) -> HttpResponse:
     if request.POST.get("action") == "import":
         return _start(request, study, row, {"mapping": None})
-    return render(request, "imports/map.html", context | {"bundle": True})
+    return render(request, "imports/map.html", context)
 
 
 def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> HttpResponse:

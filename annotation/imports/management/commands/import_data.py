@@ -125,6 +125,12 @@ class Command(RefusingCommand):
             wish = {"recipe": options["recipe"], "columns": columns and columns | constants}
             wish |= {"texts": options["classes"]} | {n: options[n] for n in ("level", "depth")}
             mapping = bring.mapping_for(table, wish)
+            if not (options["recipe"] or columns) and (name := bring.recipe_of(table)):
+                told = " With it as --recipe the import says where such files come from."
+                known = recipes.provenance_of(name)
+                self.stderr.write(
+                    f"The recipe “{name}” reads these columns.{told if known else ''}"
+                )
             if same and not columns:
                 mapping = mapping.with_constants(same)
             known = recipes.provenance_of(options["recipe"])
