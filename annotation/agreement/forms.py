@@ -4,6 +4,8 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.core.words import titled
+
 
 class PlanForm(forms.Form):
     """The wanted precision, with pilot votes or assumptions."""
@@ -43,7 +45,7 @@ class PlanForm(forms.Form):
         super().__init__(*args, **kwargs)
         none = [("", _("none: use the assumptions"))]
         cast(forms.ChoiceField, self.fields["pilot"]).choices = none + [
-            (name, name) for name in tasks
+            (name, titled(name)) for name in tasks
         ]
 
     def clean(self) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from annotation.agreement.wording import tier_name, translated
 from annotation.candidates.models import AspectScore
 from annotation.core import charts
 from annotation.core.charts import Dot
+from annotation.core.words import titled
 from annotation.judging.models import Item, ItemOption
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
@@ -173,7 +174,7 @@ def scores(study: Study) -> dict[tuple[str, str], dict]:
     for source, aspect, candidate, score in imported.values_list(*fields).iterator(20_000):
         scores[source or _("imported"), aspect][candidate] = score
     for task in counting.scored_tasks(study):
-        source = _("people (%(task)s)") % {"task": task.name}
+        source = _("people (%(task)s)") % {"task": titled(task.name)}
         for measure in counting.measures_of(task):
             if means := _means(task, measure):
                 scores[source, measure.name] = means

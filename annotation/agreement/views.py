@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, prefetch_related_objects
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -35,6 +35,7 @@ from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.core.jobs import worker_alive
 from annotation.core.models import AuditEvent
 from annotation.core.pages import done, page_of, show, whole_or_part
+from annotation.core.words import titled
 from annotation.judging.annotator import overview
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of, label_words
@@ -146,7 +147,7 @@ def figure(request: UserRequest, study: Study, task: str, name: str, ending: str
         raise Http404
     file, caption = (
         f"{study.slug}-{task}-{name}.{ending}",
-        f"{drawn.caption} {study.title}, {task}.",
+        f"{drawn.caption} {study.title}, {titled(task)}.",
     )
     if ending == "csv":
         rows = [[f"# {caption}"], drawn.header or (drawn.reason,), *drawn.rows]
@@ -432,7 +433,7 @@ def rater(request: UserRequest, study: Study, user: int) -> HttpResponse:
         "skips": Handback.objects.filter(
             item__study=study, annotator=person, cause=Handback.Cause.SKIPPED
         )
-        .select_related("item")
+        .select_related("item__batch__task", "item__query", "item__attribute")
         .order_by("-at")[:SHOWN],
         "record": _record(record.desk),
         "reading": _reading(study, person),
@@ -457,15 +458,19 @@ def _answered(study: Study, person: User, purpose: str) -> list[dict]:
     """The person's answers to checks of one purpose, the last first."""
     outcomes = hidden_checks.outcomes(study, purpose, annotator=person)[::-1][:SHOWN]
     words = _words([outcome.judgment for outcome in outcomes])
+    items = [outcome.item.repeats or outcome.item for outcome in outcomes]
+    prefetch_related_objects(items, "query", "attribute")
     return [
         {
             "outcome": outcome,
-            # Copies have generated names: the name of the copied item is shown.
-            "name": (outcome.item.repeats or outcome.item).external_id,
+            # Copies have generated names: the copied item is shown.
+            "item": item,
+            # An owner's own question is shown to nobody else.
+            "private": outcome.item.batch.task.config.get("owner_only", False),
             "words": words[outcome.judgment.pk],
             "expected": label_words(outcome.item, outcome.expected),
         }
-        for outcome in outcomes
+        for outcome, item in zip(outcomes, items, strict=True)
     ]
 
 
@@ -477,7 +482,8 @@ def _last(study: Study, person: User) -> list[dict]:
         replaced_by=None,
         slot__item__batch__purpose=Batch.Purpose.WORK,
     )
-    rows = newest.select_related("slot__item__batch__task").order_by("-pk")[:SHOWN]
+    shown = ("slot__item__batch__task", "slot__item__query", "slot__item__attribute")
+    rows = newest.select_related(*shown).order_by("-pk")[:SHOWN]
     words = _words(rows)
     return [
         {"judgment": row, "words": words[row.pk], "page": _page(study, row.slot.item)}

@@ -47,6 +47,7 @@ from annotation.core.schema import form_of
 from annotation.personas import board as personas
 from annotation.personas.board import DIMENSIONS, Tally, tally
 from annotation.personas.forms import PairForm
+from annotation.personas.models import PersonaVersion
 from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
@@ -323,8 +324,13 @@ def queue(request: UserRequest, study: Study, kind: str) -> HttpResponse:
     else:
         rows = review.waiting(study, kind, request.user, flag=flag if flag in flags else "")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
+    people = [] if kind == review.ANSWER else [row.persona_id for row in page]
+    versions = PersonaVersion.objects.filter(persona__in=people).select_related("persona")
+    names = {row.persona_id: row.name for row in versions.order_by("version")}
     for row in page:
         row.words = [flags.get(code, code) for code in row.flags]
+        if kind != review.ANSWER:
+            row.title, row.person = STEPS[kind].label, names.get(row.persona_id)
         # Answers are compared by people, not with each other.
         row.beside = kind != review.ANSWER and row.nearest and row.similarity >= similar
     context = {

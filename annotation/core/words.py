@@ -9,3 +9,9 @@ if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise as StrOrPromise
 else:
     StrOrPromise = str | Promise
+
+
+def titled(name: object) -> str:
+    """An address's name as words: ``best-answer`` becomes ``Best answer``."""
+    words = str(name).replace("-", " ").replace("_", " ").strip()
+    return words[:1].upper() + words[1:]

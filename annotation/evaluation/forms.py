@@ -8,6 +8,7 @@ from django.utils.translation import pgettext
 from annotation.candidates.endpoints import Endpoint
 from annotation.core import refusals
 from annotation.core.schema import SchemaForm, form_of
+from annotation.core.words import titled
 from annotation.evaluation import draws, judges, pairs, raters, runs, systems
 
 # Of answers on a page: a form may hold two megabytes.
@@ -100,7 +101,7 @@ class RaterForm(
 
     def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.offer("task", [(name, name) for name in tasks])
+        self.offer("task", [(name, titled(name)) for name in tasks])
 
 
 class DrawForm(

@@ -17,6 +17,7 @@ from annotation.candidates.views import configured_servers
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
+from annotation.core.words import titled
 from annotation.datasets.models import Release
 from annotation.evaluation import (
     draws,
@@ -150,7 +151,7 @@ def gap_file(request: UserRequest, study: Study, task: str, ending: str) -> Http
         "n": stage["items"]
     }
     return downloads.picture(
-        f"{study.slug}-gap-{task}.{ending}", drawn, f"{caption} {study.title}, {task}."
+        f"{study.slug}-gap-{task}.{ending}", drawn, f"{caption} {study.title}, {titled(task)}."
     )
 
 

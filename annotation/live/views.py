@@ -15,6 +15,7 @@ from annotation.core import refusals
 from annotation.core.errors import DomainError, NotFound, uuid_or_not_found
 from annotation.core.pages import show, whole_or_part
 from annotation.core.schema import fields_of, form_of
+from annotation.core.words import titled
 from annotation.live import settings, talks
 from annotation.live.settings import Live
 from annotation.questions.base import whole_number
@@ -28,7 +29,7 @@ class LiveForm(form_of(Live)):  # type: ignore[misc]
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         defaults = {name: field.default for name, field in fields_of(Live).items()}
         super().__init__(*args, initial=defaults | study.live, **kwargs)
-        tasks = [(name, name) for name in settings.tasks_of(study)]
+        tasks = [(name, titled(name)) for name in settings.tasks_of(study)]
         self.offer("tasks", tasks)
         self.offer("each_turn", [("", _("none: each system has its own conversation")), *tasks])
         self.offer("endpoints", [(server.name, f"{server.name} ({server.model})")

@@ -17,6 +17,7 @@ from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.pages import Listing
 from annotation.core.schema import SchemaForm, asked, form_of
+from annotation.core.words import titled
 from annotation.judging.batches.open import ask_for_more, hold_back, look_again, reopen_slots
 from annotation.judging.curator.checks import share
 from annotation.judging.models import (
@@ -182,7 +183,7 @@ def _shown(keys: list) -> list[Item]:
 def _form(data: QueryDict, study: Study) -> SchemaForm:
     form = form_of(Filter)(data)
     names = study.tasks.order_by("name").values_list("name", flat=True).distinct()
-    form.fields["task"].widget = forms.Select(choices=[("", "–"), *((n, n) for n in names)])
+    form.fields["task"].widget = forms.Select(choices=[("", "–"), *((n, titled(n)) for n in names)])
     return form
 
 

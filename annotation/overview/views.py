@@ -14,6 +14,7 @@ from annotation.core import refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import whole_or_part
+from annotation.core.words import titled
 from annotation.overview import items
 from annotation.overview.steps import figures_of, steps_of
 from annotation.studies.access import member_of, study_page
@@ -43,7 +44,7 @@ def _agreement(study: Study) -> list[str]:
             if value["value"] is None:
                 reason = translated(value["reason"])
                 continue
-            task = f"{result.task} ({criterion})" if criterion else result.task
+            task = titled(result.task) + (f" ({criterion})" if criterion else "")
             sentences.append(f"{task}: {name} {value['value']:.2f}")
     if reason and not sentences:
         return [_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason}]

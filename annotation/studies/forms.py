@@ -12,6 +12,7 @@ from annotation.accounts.models import User
 from annotation.core.languages import endonym
 from annotation.core.pages import in_groups
 from annotation.core.schema import form_of
+from annotation.core.words import titled
 from annotation.studies import messages
 from annotation.studies.members import address_for
 from annotation.studies.models import (
@@ -152,7 +153,7 @@ class TextsForm(forms.Form):
 
     def _add(self, task: TaskDefinition, field: str, label: Promise, rows: int) -> None:
         self.fields[f"{field}-{task.name}"] = _text_field(
-            label % {"task": task.name}, rows, required=False
+            label % {"task": titled(task.name)}, rows, required=False
         )
 
     def clean(self) -> dict:

@@ -224,7 +224,7 @@ def test_a_figure_leaves_as_svg_png_and_csv_with_method_and_n(judged, page, name
     assert kinds == ["image/svg+xml", "image/png", "text/csv; charset=utf-8"]
     drawing = ElementTree.fromstring(files["svg"].content)  # noqa: S314 - our own
     words = " ".join(node.text for node in drawing.iter() if node.get("class") == "caption")
-    assert words == f"{figure.caption} Tea, better."
+    assert words == f"{figure.caption} Tea, Better."
     assert (figure.how in words, f"n = {figure.size}." in words) == (True, True)
     png = files["png"].content
     assert png[:8] == b"\x89PNG\r\n\x1a\n"

@@ -278,7 +278,7 @@ def test_claims_have_their_progress_alone(cast, login):
     answer = client.get("/studies/gold/results/claims/")
     assert [one.key for one in answer.context["figures"]] == ["days"]
     assert answer.context["figures"][0].rows == [("2026-05-01", 1, 1)]
-    assert "Progress of claims" in client.get("/studies/gold/").content.decode()
+    assert "Progress of Claims" in client.get("/studies/gold/").content.decode()
     item = client.get(f"/studies/gold/results/claims/items/{slot.item_id}/").content.decode()
     assert "Claim 2: edit" in item
     assert "Claim 2: It is near." in item

@@ -249,8 +249,8 @@ def test_peoples_own_scores_are_a_source_as_any_other(criticised):
     candidate = criticised.candidates.get().pk
     found = scoring.scores(criticised)
     assert found == {
-        ("people (score)", "Content Depth"): {candidate: 3.0},
-        ("people (score)", "Tone"): {candidate: 3.5},
+        ("people (Score)", "Content Depth"): {candidate: 3.0},
+        ("people (Score)", "Tone"): {candidate: 3.5},
     }
 
 

@@ -166,10 +166,10 @@ def try_and_open(walk: Walk) -> None:
     """Preview the task, then open its batch of ten items."""
     page = walk.page
     walk.press("Tasks: Tasks and preview")
-    walk.press("Preview: pairs as an annotator")
+    walk.press("Preview: Pairs as an annotator")
     expect(page.locator("main")).to_contain_text("Which answer is better?")
     page.go_back()
-    walk.press("Open a batch of pairs")
+    walk.press("Open a batch of Pairs")
     walk.press("Open 10 items")
     expect(page.locator("main")).to_contain_text("10 items are open.")
 
@@ -213,9 +213,9 @@ def join_and_judge(walk: Walk, code: str) -> None:
 def read_results(walk: Walk, folder: Path) -> None:
     """Look at the agreement and fetch the plot of models as SVG."""
     page = walk.page
-    expect(page.locator("#steps")).to_contain_text("pairs: ", timeout=MINUTES)
+    expect(page.locator("#steps")).to_contain_text("Pairs: ", timeout=MINUTES)
     walk.press("Agreement: Look at the results")
-    walk.press("All figures of pairs, with disputed items")
+    walk.press("All figures of Pairs, with disputed items")
     link = page.get_by_role("link", name=re.compile("^SVG")).first
     with page.expect_download() as download:
         walk.activate(link)

@@ -91,7 +91,7 @@ def test_an_edit_begins_with_what_is_there_and_keeps_what_has_no_field(carol, te
     TaskDefinition.objects.update(translations={"ko": {"guideline": "읽으세요."}})
     page = carol.get(f"{URL}?task=new").content.decode()
     assert "Tone\nDepth</textarea>" in page
-    assert "Next version of new" in page
+    assert "Next version of New" in page
     carol.post(URL, data | {"least": 20})
     newest = tea.tasks.latest("version")
     assert (newest.version, newest.config["least"]) == (2, 20)

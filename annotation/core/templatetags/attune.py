@@ -13,8 +13,9 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 
-from annotation.core import text
+from annotation.core import acts, text
 from annotation.core.languages import endonym
+from annotation.core.words import titled
 
 register = template.Library()
 # Messages of a conversation that are shown before it is unfolded, and their characters.
@@ -33,6 +34,8 @@ def attune_version() -> str:
 
 
 register.filter(endonym)
+register.filter(titled)
+register.filter("act", acts.words_of)
 
 
 @register.simple_tag

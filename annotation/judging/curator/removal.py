@@ -25,6 +25,7 @@ from annotation.candidates.models import Candidate
 from annotation.core import audit
 from annotation.core.errors import NotFound
 from annotation.core.pages import done
+from annotation.core.words import titled
 from annotation.judging.batches.open import close_batch, hold_back
 from annotation.judging.models import Batch, Item, ItemOption, Judgment, Slot
 from annotation.personas.models import Attribute
@@ -93,7 +94,7 @@ def look(study: Study, what: str, thing: Any) -> Removal:
     judgments += (
         Judgment.objects.filter(slot__item__repeats__in=items).exclude(slot__item__in=items).count()
     )
-    name = thing.name if what == "task" else str(getattr(thing, "external_id", "") or thing)
+    name = titled(thing.name) if what == "task" else str(getattr(thing, "external_id", "") or thing)
     if judgments or (what == "study" and study.releases.exists()):
         return Removal(what, name, False, _stays(what, judgments))
     return Removal(what, name, True, _goes(study, what, thing, items))

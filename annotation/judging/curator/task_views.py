@@ -20,6 +20,7 @@ from annotation.core import refusals, schema
 from annotation.core.errors import DomainError
 from annotation.core.languages import endonym
 from annotation.core.pages import done, show
+from annotation.core.words import titled
 from annotation.judging.batches.open import (
     NO_CONTROL,
     Opening,
@@ -64,7 +65,7 @@ class BatchForm(schema.form_of(Opening, *ASKED)):  # type: ignore[misc]
         languages = study.queries.values_list("language", flat=True)
         self._offer("languages", languages, words=endonym)
         others = study.tasks.exclude(name=task.name).values_list("name", flat=True)
-        self._offer("also", others, fewest=1)
+        self._offer("also", others, fewest=1, words=titled)
         self.fields["order"].required = False
         if "also" not in self.fields:
             del self.fields["order"]
@@ -134,7 +135,9 @@ def tasks(request: UserRequest, study: Study) -> HttpResponse:
     form = task_form(kind, request.POST or None, study=study, task=edited)
     if request.method == "POST" and form.is_valid():
         task = form.save(request.user)
-        return done(request, _("Task %(task)s is defined.") % {"task": task}, "tasks", study.slug)
+        return done(
+            request, _("Task %(task)s is defined.") % {"task": titled(task)}, "tasks", study.slug
+        )
     context = {
         "study": study,
         "form": form,
