@@ -1,5 +1,7 @@
 """Correlations of a table, concordance of orders, and intraclass correlations."""
 
+import json
+from itertools import product
 from math import isnan, sqrt
 
 import numpy as np
@@ -12,7 +14,7 @@ from scipy.stats import friedmanchisquare, spearmanr
 from annotation.agreement.report import agreement_report
 from annotation.agreement.statistics import correlation
 from annotation.agreement.statistics.bootstrap import resampled_weights
-from tests.agreement.conftest import SIX_TARGETS, make_votes
+from tests.agreement.conftest import SIX_TARGETS, make_votes, votes_of
 
 
 def test_the_standard_error_over_items_is_that_of_the_same_resamples_of_rows():
@@ -116,6 +118,34 @@ def test_the_mean_over_items_has_an_interval_from_two_items_on():
 def test_scores_without_variance_have_no_icc():
     found = correlation.icc(correlation.sums_of_table([[3, 3], [3, 3]]))
     assert {c.reason for c in found.values()} == {"all scores are equal"}
+
+
+def test_raters_who_contradict_each_other_everywhere_have_values_and_no_interval():
+    """Their two-way form has hardly any degrees of freedom; NaN is no limit, nor in JSON."""
+    for table, value in (
+        ([[1, 0], [1, 0], [0, 1], [1, 0]], -1.0),
+        ([[-2, 2, -2], [3, -3, -3], [-3, 2, -2]], -0.622),
+    ):
+        found = correlation.icc(correlation.sums_of_table(table))["icc2"]
+        assert found.value == pytest.approx(value, abs=1e-3)
+        assert (found.low, found.high) == (None, None)
+
+
+def test_means_of_items_that_differ_by_rounding_alone_are_equal():
+    a, b, c = 0.1, 0.2, 0.30000000000000004
+    for rows in ([[a, b, c, b], [c, a, c, a]], [[a, c], [b, b]]):
+        votes = {
+            f"t{n}": dict(zip("abcd", map(str, row), strict=False)) for n, row in enumerate(rows)
+        }
+        found = agreement_report(make_votes(votes), "interval")["icc"]
+        assert found["icc1k"] == {"value": None, "reason": "no variance between items"}
+
+
+@pytest.mark.parametrize("items", [2, 3, 4])
+def test_every_table_of_two_raters_and_two_numbers_is_told_in_json(items):
+    for labels in product("01", repeat=2 * items):
+        rows = [(f"t{n // 2}", "ab"[n % 2], label) for n, label in enumerate(labels)]
+        json.dumps(agreement_report(votes_of(rows), "ratio", resamples=5), allow_nan=False)
 
 
 def test_items_with_different_raters_have_the_one_way_forms_only():

@@ -6,7 +6,7 @@ Intraclass correlations follow Shrout and Fleiss (1979), from sums of squares.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -19,6 +19,7 @@ from .kappas import Patterns, patterns_of
 CONSTANT = "one of the two scores does not vary"
 NO_ITEM = "no item has two rankings that differ in their places"
 FORMS = ("icc1", "icc2", "icc3", "icc1k", "icc2k", "icc3k")
+NOISE = 1e-12
 NOT_CROSSED = "not every rater scored every item: only the one-way forms are defined"
 
 
@@ -228,11 +229,19 @@ def icc(sums: Sums) -> dict[str, Coefficient]:
         return {form: undefined(reason) for form in FORMS}
     if sums.between + sums.within <= 0:
         return {form: undefined("all scores are equal") for form in FORMS}
+    sums = _without_noise(sums)
     out = _one_way(sums)
     if sums.of_raters is None:
         return {form: out.get(form, undefined(NOT_CROSSED)) for form in FORMS}
     out |= _two_way(sums, sums.of_raters)
     return {form: out[form] for form in FORMS}
+
+
+def _without_noise(sums: Sums) -> Sums:
+    """The sums with 0 where rounding alone keeps one from it: it would be divided by."""
+    least = NOISE * (sums.between + sums.within)
+    between, within = (x if x > least else 0.0 for x in (sums.between, sums.within))
+    return replace(sums, between=between, within=within)
 
 
 def _one_way(sums: Sums) -> dict[str, Coefficient]:
@@ -307,11 +316,13 @@ def _agreement_limits(
         return None
     ratio, upper = of_raters / error, (1 + CONFIDENCE) / 2
     inner = items * (1 + (k - 1) * value) - k * value
-    degrees = (k - 1) * (items - 1) * (k * value * ratio + inner) ** 2
-    degrees /= (items - 1) * (k * value * ratio) ** 2 + inner**2
-    fdtri = scipy.special.fdtri
-    low_f, high_f = fdtri(items - 1, degrees, upper), fdtri(degrees, items - 1, upper)
-    rest = k * of_raters + (k * items - k - items) * error
-    low = items * (between - low_f * error) / (low_f * rest + items * between)
-    high = items * (high_f * between - error) / (rest + items * high_f * between)
-    return low, high
+    with np.errstate(divide="ignore", invalid="ignore"):
+        degrees = (k - 1) * (items - 1) * (k * value * ratio + inner) ** 2
+        degrees /= (items - 1) * (k * value * ratio) ** 2 + inner**2
+        fdtri = scipy.special.fdtri
+        low_f, high_f = fdtri(items - 1, degrees, upper), fdtri(degrees, items - 1, upper)
+        rest = k * of_raters + (k * items - k - items) * error
+        low = items * (between - low_f * error) / (low_f * rest + items * between)
+        high = items * (high_f * between - error) / (rest + items * high_f * between)
+    # With hardly any degrees of freedom the approximation has no limits, or such as miss the value.
+    return (low, high) if low <= value <= high else None
