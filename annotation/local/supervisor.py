@@ -250,7 +250,7 @@ def applications(port: int) -> list[Program]:
             orphan_signal=signal.SIGTERM,
         ),
         # Killed as an orphan: its own way of ending waits for ever once the broker is gone.
-        Program("worker", worker, cwd=PACKAGE.parent, stop_seconds=30),
+        Program("worker", worker, cwd=PACKAGE.parent, stop_seconds=45),
     ]
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from django.conf import settings
 from django.http import HttpResponse
 
+from annotation.local.supervisor import applications
 from annotation.operations import metrics
 
 ROOT = Path(__file__).parents[2]
@@ -37,6 +39,22 @@ def test_every_service_of_compose_has_a_limit_and_time_to_stop():
         if service.get("image") == "${ATTUNE_IMAGE:-attune}":
             assert service["read_only"] is True, name
             assert service["stop_grace_period"], name
+
+
+def test_a_worker_may_end_its_tasks_for_half_a_minute_before_it_is_killed():
+    soft = settings.CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT
+    services = COMPOSE["services"]
+    graces = {name: services[name] for name in ("worker", "worker-two", "notices")}
+    graces = {name: int(one["stop_grace_period"].rstrip("s")) for name, one in graces.items()}
+    for name in graces:
+        assert services[name]["environment"]["REMAP_SIGTERM"] == "SIGQUIT", name
+    for _, pod, container in containers():
+        if container["name"] in ("worker", "notices"):
+            graces[f"pod {container['name']}"] = pod["terminationGracePeriodSeconds"]
+    graces["laptop"] = applications(8000)[1].stop_seconds
+    assert soft == 30
+    assert len(graces) == 6
+    assert {name: grace for name, grace in graces.items() if grace < soft + 10} == {}
 
 
 def test_the_second_web_server_and_worker_are_as_the_first():
