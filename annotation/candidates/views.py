@@ -502,7 +502,9 @@ def clusters(request: UserRequest, study: Study) -> HttpResponse:
 
 
 def _made(counts: dict) -> str:
-    sentence = _("%(statements)d statements make %(attributes)d attributes of %(people)d people.")
+    sentence = _(
+        "Statements: %(statements)d; attributes made of them: %(attributes)d; people: %(people)d."
+    )
     if counts["left"]:
         more = ngettext(
             "%(left)d person is left as they are: their attributes are judged already.",
@@ -579,7 +581,9 @@ def verify(request: UserRequest, study: Study) -> HttpResponse:
             counts = attributes.verify(
                 study, *form.cleaned_data["model"], refine=refine, by=request.user
             )
-            words = _("%(supported)d of %(statements)d statements pass, %(flagged)d do not.")
+            words = _(
+                "Statements that pass: %(supported)d of %(statements)d; that do not: %(flagged)d."
+            )
             messages.success(request, words % counts)
             after = ("step", study.slug, "verify") if refine else ("clusters", study.slug)
             return redirect(*after)

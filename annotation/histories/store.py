@@ -308,7 +308,7 @@ class _Events:
         self.flush()
         self.counts.at(*(self.times["search"] or self.times["visit"]))
         if self.in_erased_days:
-            words = _("erased: %(n)d searches of days that you erased before")
+            words = _("erased again, for you erased their days before: searches: %(n)d")
             self.counts.skip("…", words % {"n": self.in_erased_days})
 
     def flush(self) -> None:

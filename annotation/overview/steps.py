@@ -308,7 +308,7 @@ def _release(n: Figures) -> Step:
     if n.freezing:
         figures.append(_("%(n)d being written") % {"n": n.freezing})
     if n.split and n.own:
-        words = _("%(n)d of %(of)d queries can be released with tests of a judge")
+        words = _("queries that can be released with tests of a judge: %(n)d of %(of)d")
         figures.append(words % {"n": n.testable, "of": n.own})
     untested = n.split and not n.testable
     if untested and n.judgments:

@@ -240,7 +240,7 @@ def split(request: UserRequest, study: Study) -> HttpResponse:
         with refusals.in_form(form):
             if request.method == "POST":
                 counts = board.make(study, **form.cleaned_data, by=request.user)
-                words = _("%(benchmark)d personas for the benchmark, %(training)d for training.")
+                words = _("Personas for the benchmark: %(benchmark)d; for training: %(training)d.")
                 return done(request, words % counts, "persona-split", study.slug)
             proposal = board.propose(study, **form.cleaned_data)
     personas = study.personas.filter(dropped_at=None)

@@ -160,3 +160,21 @@ def test_erasing_and_deleting_are_two_words_each_the_same_everywhere(locale):
 def test_a_persona_an_endpoint_and_a_worker_have_one_word_each(locale):
     texts = [text for entry in catalogue(locale) for text in said(entry)]
     assert [text for text in texts if SECOND_WORDS[locale].search(text)] == []
+
+
+# Figures of crowds: there are never few of what they count.
+ALWAYS_MANY = {
+    "%(agreed)d of %(n)d votes with the majority of the others, p = %(p).2g",
+    "%(n)d of %(all)d annotators preferred it in more than half of their votes.",
+    "%(what)s of %(n)d personas. ▲: over-represented.",
+    "%(n)s of the %(wanted)s pairs to audit",
+    "The first %(shown)s of %(n)s rows; the download has all.",
+}
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_part_of_a_whole_agrees_with_a_whole_of_one(locale):
+    """`1 of 1 queries`: such a sentence is plural, or names what it counts first."""
+    part = re.compile(r"%\(\w+\)[sd] of (the )?%\(\w+\)[sd] [a-z]+s\b")
+    entries = [entry for entry in catalogue(locale) if not entry.msgid_plural]
+    assert {entry.msgid for entry in entries if part.search(entry.msgid)} - ALWAYS_MANY == set()

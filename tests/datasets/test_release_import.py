@@ -301,7 +301,9 @@ def test_a_curator_imports_a_zip_and_runs_the_study(cast, tea, _data, login):
     assert job.study.memberships.get().user == carol
     assert not release_import.UPLOADS.path_of(job.public_id.hex).exists()
     words = browser.get(page).content.decode()
-    assert " ".join(words.split()).count("personafeedback: 1 items, 0 votes; specific hard 1") == 1
+    assert (
+        " ".join(words.split()).count("personafeedback · items: 1 · votes: 0; specific hard 1") == 1
+    )
     assert "data/specific/hard.jsonl, 2: the line is no JSON" in words
     assert release_import.due() == []
     tasks.import_upload(job.pk)  # once more changes nothing

@@ -124,7 +124,7 @@ def test_an_erased_session_does_not_come_back_with_another_file(ann, bring):
     assert [one.external_id for one in Session.objects.all()] == ["c-2"]
     assert [one["reason"] for one in upload.skipped] == [
         "erased: you erased this conversation before",
-        "erased: 2 searches of days that you erased before",
+        "erased again, for you erased their days before: searches: 2",
     ]
 
 

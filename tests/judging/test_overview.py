@@ -330,7 +330,7 @@ def test_thirty_one_studies_are_one_screen_ordered_by_what_needs_the_person(cast
 def test_who_runs_a_study_sees_how_far_it_is_and_with_how_many(cast, tea, login):
     _open_one(cast, tea)
     html = login(cast.person("Carol")).get("/").content.decode()
-    assert "0 of 9 judgments · 3 annotators" in html
+    assert "judgments: 0 of 9 · 3 annotators" in html
     assert "Open a batch" not in html
     for number in range(4):
         cast.members(cast.study(f"study-{number}"), {"Carol": "curator"})

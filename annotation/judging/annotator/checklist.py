@@ -266,7 +266,7 @@ def _minutes(p: Progress) -> dict[str, int]:
 def _notes(p: Progress) -> dict[str, str]:
     kept = {"kept": p.history["retained"], "pending": p.history["pending"]}
     begun = {"ready": p.ready, "drafts": p.drafts}
-    words = _("%(n)d of %(of)d queries")
+    words = _("queries: %(n)d of %(of)d")
     return {
         "history": _note_sent(p),
         "decide": _("%(kept)d kept, %(pending)d not decided.") % kept if any(kept.values()) else "",
@@ -313,7 +313,7 @@ def _note_answers(p: Progress) -> str:
         )
     if p.written + p.failed < p.asked:
         counts = {"written": p.written, "asked": p.asked}
-        return _("%(written)d of %(asked)d answers are written.") % counts
+        return _("Answers written: %(written)d of %(asked)d.") % counts
     if not p.opened:
         return _("All answers are written. The curators of this study open them for you next.")
     return ngettext("%(n)d answer is here.", "%(n)d answers are here.", p.opened) % {"n": p.opened}

@@ -55,7 +55,7 @@ def test_one_endpoint_leaves_answers_to_test_a_judge_on(cast, own, fake, tmp_pat
     assert step(own, carol, "answers").state == "done"
     judge(own, ann)
     assert step(own, carol, "release").figures == [
-        "0 releases", "1 of 1 queries can be released with tests of a judge",
+        "0 releases", "queries that can be released with tests of a judge: 1 of 1",
     ]  # fmt: skip
     release(own, tmp_path / "1")
     (query,) = evaluated.read(tmp_path / "1").queries
@@ -81,7 +81,7 @@ def test_the_overview_says_what_a_query_lacks_until_it_can_test_a_judge(
     released = step(own, carol, "release")
     assert released.figures == [
         "1 release",
-        "0 of 1 queries can be released with tests of a judge",
+        "queries that can be released with tests of a judge: 0 of 1",
         "A query with tests needs 6 judged answers, not all of one text: 5 are shown to the judge "
         "as examples, the others test it.",
     ]
@@ -106,6 +106,6 @@ def test_answers_of_one_text_test_nothing(cast, own, fake):  # noqa: F811
     answered(own, fake, *["The same."] * 40)
     judge(own, ann)
     assert (
-        "0 of 1 queries can be released with tests of a judge"
+        "queries that can be released with tests of a judge: 0 of 1"
         in step(own, carol, "release").figures
     )

@@ -104,7 +104,10 @@ def test_the_page_takes_the_file_and_leads_to_the_clusters(extracted, trained, c
     sent = {"model": SimpleUploadedFile("v.npz", trained.read_bytes()), "flagged": "drop"}
     answer = client.post(PAGE, sent)
     assert (answer.status_code, answer["Location"]) == (302, "/studies/tea/generation/clusters/")
-    assert "2 of 4 statements pass, 2 do not." in client.get(answer["Location"]).content.decode()
+    assert (
+        "Statements that pass: 2 of 4; that do not: 2."
+        in client.get(answer["Location"]).content.decode()
+    )
     assert "Let a model extract attributes" in client.get(PAGE).content.decode()
     step = client.get("/studies/tea/generation/verify/").content.decode()
     assert f'href="{PAGE}"' in step
