@@ -21,7 +21,7 @@ from annotation.imports import recipes, run, tasks
 from annotation.imports.bring import Classes, Known, Options
 from annotation.imports.mapping import Mapping
 from annotation.imports.models import DataImport
-from annotation.imports.tables import HubTable
+from annotation.imports.tables import HubTable, Text
 from annotation.studies.access import study_for
 from annotation.studies.models import Study
 
@@ -60,7 +60,7 @@ class ImportJoin(serializers.Serializer):
     key = serializers.CharField(max_length=200)
 
 
-class ImportStart(serializer_of(Classes), serializer_of(Options)):  # type: ignore[misc]
+class ImportStart(serializer_of(Classes), serializer_of(Options), serializer_of(Text)):  # type: ignore[misc]
     """``map`` or ``recipe``; without either the columns are recognised by name."""
 
     recipe = RecipeField(required=False)
@@ -211,7 +211,8 @@ class StartImport(StudyView):
             wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
         wish |= {"texts": wanted["classes"]} | {n: wanted[n] for n in ("level", "depth")}
         options, known = built(Options, taken(Options, wanted)), built(Known, wanted["provenance"])
-        run.request_import(row, wish, options, provenance=known.as_json(), joins=wanted["joins"])
+        more = {name: wanted[name] for name in ("joins", "encoding")}
+        run.request_import(row, wish, options, provenance=known.as_json(), **more)
         tasks.notify(row.pk)
         row.refresh_from_db()
         return row

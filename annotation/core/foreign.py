@@ -146,7 +146,8 @@ def read_foreign(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Ge
     """What ``reader`` says of the file ``path``, message by message, to its end.
 
     ``reader`` is "module:function" of a function (path, folder, limits) whose messages are JSON,
-    or bytes of one line of it; what it unpacks lies in ``scratch``. ForeignFileError where it
+    or bytes of one line of it, or "module:function:WORD", which is its fourth argument; what it
+    unpacks lies in ``scratch``. ForeignFileError where it
     refuses the file, or the file exceeds a limit.
     """
     limits = Limits.of(path.stat().st_size, room)
@@ -280,7 +281,7 @@ def main(reader: str, path: str, scratch: str, limits: Limits, language: str) ->
     settings.configure(USE_I18N=True, LOCALE_PATHS=[FILES / "locale"])
     django.setup()
     translation.activate(language)
-    module, _, name = reader.partition(":")
+    module, name, *words = reader.split(":")
     read = getattr(import_module(module), name)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds + 1))
@@ -288,7 +289,7 @@ def main(reader: str, path: str, scratch: str, limits: Limits, language: str) ->
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         with bounded(limits.memory):
-            for message in _messages(read, Path(path), Path(scratch), limits):
+            for message in _messages(read, Path(path), Path(scratch), limits, *words):
                 sys.stdout.buffer.write(message + b"\n")
             sys.stdout.buffer.flush()
     except MemoryError:
@@ -296,10 +297,10 @@ def main(reader: str, path: str, scratch: str, limits: Limits, language: str) ->
 
 
 def _messages(
-    read: Callable[[Path, Path, Limits], Iterator], path: Path, scratch: Path, limits: Limits
+    read: Callable[..., Iterator], path: Path, scratch: Path, limits: Limits, *words: str
 ) -> Iterator[bytes]:
     try:
-        for message in read(path, scratch, limits):
+        for message in read(path, scratch, limits, *words):
             yield message if isinstance(message, bytes) else line(message)
         yield line(END)
     except DomainError as error:

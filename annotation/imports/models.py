@@ -50,6 +50,9 @@ class DataImport(Job):
     # A table of the Hugging Face Hub that a worker fetches (tables.HubTable).
     hub = models.JSONField(default=dict)
 
+    # That of its text (tables.ENCODINGS).
+    encoding = models.CharField(max_length=20, blank=True, default="", db_default="")
+
     # What a worker read of its beginning (beginning.Beginning, as JSON), until it has ended.
     sample = models.TextField(blank=True)
 

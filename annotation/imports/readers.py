@@ -23,6 +23,7 @@ from typing import IO, Any
 
 import ijson
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook
 
 from annotation.core import records
@@ -35,8 +36,25 @@ from annotation.core.foreign import (
     zip_directory,
 )
 from annotation.core.foreign import line as written
+from annotation.core.words import StrOrPromise
 
 SAMPLE = 65_536
+UTF8 = "utf-8-sig"
+# Those that tables of programs come in, by their names in Python.
+ENCODINGS: dict[str, StrOrPromise] = {
+    "": gettext_lazy("UTF-8, or UTF-16 with its mark"),
+    "cp1252": "Windows-1252",
+    "cp1250": "Windows-1250",
+    "cp1251": "Windows-1251",
+    "iso8859-15": "ISO-8859-15",
+    "mac-roman": "Mac OS Roman",
+    "gb18030": "GB18030",
+    "big5": "Big5",
+    "cp949": "EUC-KR, CP949",
+    "shift-jis": "Shift JIS",
+    "utf-16-le": "UTF-16 LE",
+    "utf-16-be": "UTF-16 BE",
+}
 # A row is as long as several cells.
 ROW_CELLS = 16
 # Rows, from the first on, of which none can be read: then none is taken to follow.
@@ -74,16 +92,20 @@ class Source:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A folder that archives are unpacked into, and the limits of the file."""
+    """A folder that archives are unpacked into, and what else is said of the file."""
 
     folder: Path
     limits: Limits
+    # That of the file's text; "" is UTF-8, or UTF-16 with its mark.
+    encoding: str = ""
 
 
-def messages(path: Path, scratch: Path, limits: Limits) -> Iterator[dict | bytes]:
+def messages(
+    path: Path, scratch: Path, limits: Limits, encoding: str = ""
+) -> Iterator[dict | bytes]:
     """The table in the file ``path``; ForeignFileError where it is none, or exceeds a limit."""
     try:
-        source = _open(path, Scratch(scratch, limits))
+        source = _open(path, Scratch(scratch, limits, encoding))
         folder = source.folder and str(source.folder)
         yield {"format": source.format, "notes": source.notes, "folder": folder}
         yield from _rows(source.rows(), limits)
@@ -151,57 +173,70 @@ def _open(path: Path, scratch: Scratch) -> Source:
     for magic, read in _MAGIC.items():
         if head.startswith(magic):
             return read(path, scratch)
-    text, encoding, notes = _decoded(head)
+    text, encoding, notes = _decoded(head, scratch.encoding)
+    if encoding != UTF8:
+        path = _recoded(path, scratch, encoding)
     start = text.lstrip().lower()[:200]
     if start.startswith(("<!doctype", "<html", "<?xml", "<head", "<body")):
         raise ForeignFileError(
             _("This is a web page or XML, not a table. Save it as CSV or JSON lines.")
         )
     if start[:1] in ("{", "["):
-        if encoding != "utf-8-sig":
-            path, notes = _recoded(path, scratch, encoding), notes
         return _json(path, text, notes)
     if "\x00" in text:
         raise ForeignFileError(
             _("These are no characters: the file is no table that can be read here.")
         )
-    return _csv(path, text, encoding, notes)
+    return _csv(path, text, notes)
 
 
 # --- Text ----------------------------------------------------------------------------------------
 
 
-def _decoded(head: bytes) -> tuple[str, str, list[str]]:
+def _decoded(head: bytes, encoding: str) -> tuple[str, str, list[str]]:
     """The beginning as text, its encoding, and what is to be said about it."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return head.decode("utf-16", "replace"), "utf-16", [_("The file is in UTF-16.")]
+    if encoding and not head.startswith(records.BOM):
+        return head.decode(encoding, "replace"), encoding, []
     half = len(head) // 2
     if half and head[1::2].count(0) > half * 0.4:
         return head.decode("utf-16-le", "replace"), "utf-16-le", [_("The file is in UTF-16.")]
-    return head.decode("utf-8-sig", "replace"), "utf-8-sig", []
+    return head.decode(UTF8, "replace"), UTF8, []
 
 
 def _recoded(path: Path, scratch: Scratch, encoding: str) -> Path:
     """A copy of the file in UTF-8."""
-    copy = scratch.folder / "utf-8"
+    copy = scratch.folder / f"utf-8-{path.name}"
     try:
-        with path.open(encoding=encoding) as source, copy.open("w", encoding="utf-8") as sink:
+        with (
+            path.open(encoding=encoding, newline="") as source,
+            copy.open("w", encoding="utf-8", newline="") as sink,
+        ):
             shutil.copyfileobj(source, sink)
     except UnicodeError as error:
-        raise ForeignFileError(_("The file begins as UTF-16 and does not go on so.")) from error
+        words = _("The file is not text in %s: choose another encoding.")
+        name = ENCODINGS.get(encoding, encoding.upper())
+        raise ForeignFileError(words % name, code="encoding") from error
     return copy
 
 
-def _csv(path: Path, text: str, encoding: str, notes: list[str]) -> Source:
+def _csv(path: Path, text: str, notes: list[str]) -> Source:
+    if "\ufffd" in text.lstrip().partition("\n")[0]:  # no column could be named
+        return Source("csv", lambda: iter([(1, _no_text())]), notes)
     delimiter = _delimiter(text)
     if delimiter != ",":
         notes = [*notes, _("The columns are separated by: %s.") % DELIMITERS[delimiter]]
 
     def rows() -> records.Rows:
         with path.open("rb") as stream:
-            yield from records.csv_rows(stream, _check_header, delimiter, encoding)
+            yield from records.csv_rows(stream, _check_header, delimiter)
 
     return Source("csv", rows, notes)
+
+
+def _no_text() -> str:
+    return _("the bytes are not UTF-8 text: choose the file's encoding")
 
 
 def _delimiter(text: str) -> str:
@@ -235,6 +270,8 @@ def _check_header(names: list[str]) -> None:
 def _json(path: Path, text: str, notes: list[str]) -> Source:
     if text.lstrip()[:1] == "{" and _is_lines(path):
         return Source("jsonl", lambda: _json_lines(path), notes)
+    if not _is_text(path):
+        return Source("json", lambda: iter([(1, _no_text())]), notes)
     prefix = "item" if text.lstrip()[:1] == "[" else _list_in(path)
     return Source("json", lambda: _json_list(path, prefix), notes)
 
@@ -260,8 +297,10 @@ def _is_lines(path: Path) -> bool:
 
 
 def _json_lines(path: Path) -> records.Rows:
+    broken = _("the bytes are not UTF-8 text")
     with path.open("rb") as stream:
-        yield from records.json_lines(stream)
+        for line, row in records.json_lines(stream):
+            yield line, _no_text() if row == broken else row
 
 
 def _list_in(path: Path) -> str:
@@ -287,6 +326,17 @@ def _json_list(path: Path, prefix: str) -> records.Rows:
                 yield number, f"the record {error}"
                 continue
             yield number, value if isinstance(value, dict) else _("not a JSON object")
+
+
+def _is_text(path: Path) -> bool:
+    """Whether the file is in UTF-8."""
+    try:
+        with path.open(encoding="utf-8") as stream:
+            while stream.read(1 << 20):
+                pass
+    except UnicodeError:
+        return False
+    return True
 
 
 def _shallow(stream: IO[bytes], level: int = 0) -> Iterator[tuple[str, Any]]:

@@ -103,15 +103,17 @@ def request_import(
     *,
     provenance: dict | None = None,
     joins: Sequence[dict] | None = None,
+    encoding: str | None = None,
 ) -> None:
     """Ask for an import, read as ``wish`` says (`bring.mapping_for`); Conflict where it runs.
 
-    ``joins`` are those of the row where they are None.
+    ``joins`` and ``encoding`` are those of the row where they are None.
     """
     check_startable(row)
     waiting = DataImport.objects.filter(STARTABLE, pk=row.pk)
     values = asdict(options) | {"provenance": provenance or {}}
     values |= {"joins": row.joins if joins is None else _joinable(row, joins)}
+    values |= {"encoding": row.encoding if encoding is None else encoding}
     values |= {"mapping": wish, "mark": None, "rows": 0, "rows_stored": 0}
     with transaction.atomic():
         if not waiting.update(**values):
@@ -126,10 +128,16 @@ def join(row: DataImport, other: str, column: str, key: str) -> None:
 
     Its rows stand beside those whose ``column`` names their ``key``. Conflict, DomainError.
     """
+    look_again(
+        row, joins=_joinable(row, [*row.joins, {"upload": other, "column": column, "key": key}])
+    )
+
+
+def look_again(row: DataImport, **fields: Any) -> None:
+    """Let a worker look once more into a file that is to be mapped, with other ``fields``."""
     check_startable(row)
-    joins = _joinable(row, [*row.joins, {"upload": other, "column": column, "key": key}])
     with transaction.atomic():
-        DataImport.objects.filter(pk=row.pk).update(joins=joins, mapping=None)
+        DataImport.objects.filter(pk=row.pk).update(**fields, mapping=None)
         jobs.retry_jobs(DataImport.objects.filter(pk=row.pk))
 
 
@@ -204,7 +212,10 @@ def due() -> list[UUID]:
 @contextmanager
 def _opened(row: DataImport) -> Iterator[Table]:
     """The table of an import, with the files that are joined to it."""
-    with sharing.gathered(UPLOADS.path_of(row.stored)) as path, tables.opened(path) as table:
+    with (
+        sharing.gathered(UPLOADS.path_of(row.stored)) as path,
+        tables.opened(path, row.encoding) as table,
+    ):
         for wanted in row.joins:
             other = joinable(row).filter(pk=wanted["upload"]).first()
             if other is None:
@@ -227,8 +238,9 @@ def _look(row: DataImport) -> None:
             sample = Beginning.of(table).written()
     except DomainError as refusal:
         words = {"error": refusal.sentence, "error_code": refusal.code}
-        if row.joins:  # the file itself was read before
-            jobs.end(row, Status.WAITING, joins=row.joins[:-1], **words)
+        if row.sample:  # the file itself was read before
+            wrong = {"encoding": ""} if refusal.code == "encoding" else {"joins": row.joins[:-1]}
+            jobs.end(row, Status.WAITING, **wrong, **words)
         elif jobs.end(row, Status.FAILED, stored="", finished_at=Now(), **words):
             UPLOADS.delete(row.stored)
     else:

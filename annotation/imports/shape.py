@@ -585,7 +585,9 @@ def clean(value: object, what: str) -> str:
     else:
         text = str(value)
     if _UNSTORABLE.search(text):
-        raise RowError(_("“%s” holds bytes that are no text (UTF-8 is expected)") % what)
+        raise RowError(
+            _("“%s” holds bytes that are no text in UTF-8: choose the file's encoding") % what
+        )
     if len(text) > TEXT_LIMIT:
         raise RowError(
             _("“%(what)s” is longer than %(n)d characters") % {"what": what, "n": TEXT_LIMIT}

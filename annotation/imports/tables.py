@@ -27,11 +27,23 @@ from annotation.core.schema import asked
 from annotation.core.uploads import scratch_folder
 from annotation.imports import trees
 from annotation.imports.mapping import value_at
-from annotation.imports.readers import TABLE_ENDINGS, are_shards
+from annotation.imports.readers import ENCODINGS, TABLE_ENDINGS, are_shards
 
 READER = "annotation.imports.readers:messages"
 SAMPLE = 100
 JOINED_LIMIT = 200_000
+
+
+@schema(frozen=True)
+class Text:
+    """How the text of a file is to be read."""
+
+    encoding: str = asked(
+        gettext_lazy("Encoding"),
+        "",
+        gettext_lazy("Of a CSV or JSON file that is not in UTF-8; nothing is guessed."),
+        choices=ENCODINGS,
+    )
 
 
 @dataclass
@@ -119,18 +131,21 @@ class Join:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Table]:
+def opened(path: Path, encoding: str = "") -> Iterator[Table]:
     """The table in the file ``path``; ForeignFileError where it is none, or exceeds a limit.
+
+    Its text is in ``encoding``, one of ENCODINGS.
 
     What a zip or gzip holds is unpacked into a temporary folder for the time of the block.
     """
+    reader = f"{READER}:{encoding}" if encoding else READER
     with scratch_folder() as scratch:
-        first = foreign.read_foreign(READER, Path(path), scratch)
+        first = foreign.read_foreign(reader, Path(path), scratch)
         begun = [first]
 
         def read() -> Iterator[Any]:
             # The process that told the format goes on to the rows, once.
-            return begun.pop() if begun else foreign.read_foreign(READER, Path(path), scratch)
+            return begun.pop() if begun else foreign.read_foreign(reader, Path(path), scratch)
 
         try:
             head = next(first)

@@ -39,7 +39,7 @@ from annotation.imports.mapping import (
     value_at,
 )
 from annotation.imports.models import DataImport, ImportRecipe
-from annotation.imports.tables import Beginning, HubTable
+from annotation.imports.tables import Beginning, HubTable, Text
 from annotation.judging.curator.preview import framed
 from annotation.judging.kinds.files import WIDER
 from annotation.studies.access import study_page
@@ -215,7 +215,7 @@ class MappingForm(
             )
 
 
-ProvenanceForm, HubForm = form_of(Known), form_of(HubTable)
+ProvenanceForm, HubForm, TextForm = form_of(Known), form_of(HubTable), form_of(Text)
 
 
 class JoinForm(forms.Form):
@@ -390,7 +390,16 @@ def _join(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     return redirect("import", study.slug, row.pk)
 
 
-ACTS = {"cancel": _cancel, "join": _join}
+def _encode(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
+    form = TextForm(request.POST)
+    if not form.is_valid():
+        raise DomainError(_("Choose one of the encodings."))
+    run.look_again(row, encoding=form.schema.encoding)
+    tasks.notify(row.pk)
+    return redirect("import", study.slug, row.pk)
+
+
+ACTS = {"cancel": _cancel, "join": _join, "encode": _encode}
 
 
 def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
@@ -423,6 +432,8 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         "words": words,
         "preview": _preview(begin.rows, mapping and bring.classed(mapping, records)),
         "joining": JoinForm(None, run.joinable(row), form.places),
+        "text": TextForm(None, initial={"encoding": row.encoding}),
+        "broken": any(isinstance(record, str) for _line, record in begin.rows),
         "named": named,
         "left": left and valid,
     }
@@ -514,7 +525,7 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
         except shape.RowError as fault:
             entry["fault"] = fault.sentence
         rows.append(entry)
-    return rows if mapping else []
+    return [entry for entry in rows if mapping or "fault" in entry]
 
 
 def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) -> HttpResponse:

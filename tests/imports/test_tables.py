@@ -22,8 +22,8 @@ from tests.core.hostile import sheet
 ROWS = [{"id": 1, "prompt": "Why?", "note": "a"}, {"id": 2, "prompt": "How, then?", "note": ""}]
 
 
-def read(path):
-    with tables.opened(path) as table:
+def read(path, encoding=""):
+    with tables.opened(path, encoding) as table:
         return table.format, table.notes, [row for _line, row in table.rows()]
 
 
@@ -328,3 +328,45 @@ def test_the_page_waits_for_the_worker_and_then_shows_the_mapping(carol, tea):
     run.run(DataImport.objects.get().pk)
     assert carol.get(sent.url, **part)["HX-Refresh"] == "true"
     assert "The first rows as they would come in" in carol.get(sent.url).content.decode()
+
+
+WESTERN = "prénom,prompt\r\nZoë,“Why?” – 5 €\r\n"
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding"),
+    [
+        (WESTERN.encode("cp1252"), "cp1252"),
+        (WESTERN.encode("mac-roman"), "mac-roman"),
+        (WESTERN.encode("utf-16-be"), "utf-16-be"),
+        # Its mark says what it is in.
+        (WESTERN.encode("utf-16"), "cp1252"),
+        (WESTERN.encode("utf-8-sig"), "cp1252"),
+        (gzip.compress(WESTERN.encode("cp1252"), mtime=0), "cp1252"),
+        (json.dumps([{"prénom": "Zoë", "prompt": "“Why?” – 5 €"}], ensure_ascii=False)
+         .encode("cp1252"), "cp1252"),
+    ],
+    ids=name_of,
+)  # fmt: skip
+def test_an_encoding_that_is_named_gives_the_text(file, content, encoding):
+    assert read(file(content), encoding)[2] == [{"prénom": "Zoë", "prompt": "“Why?” – 5 €"}]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        WESTERN.encode("cp1252"),
+        '{"prompt": "Zoë"}\n'.encode("cp1252"),
+        '[{"prompt": "Zoë"}]'.encode("cp1252"),
+        '{"rows": [{"prompt": "Zoë"}]}'.encode("cp1252"),
+    ],
+    ids=name_of,
+)
+def test_no_encoding_is_guessed_and_the_reason_names_the_way_out(file, content):
+    (reason,) = read(file(content))[2]
+    assert reason.startswith("the bytes are not UTF-8 text: choose the file's encoding")
+
+
+def test_bytes_that_the_named_encoding_has_not_refuse_the_file(file):
+    with pytest.raises(ForeignFileError, match="The file is not text in Windows-1252"):
+        read(file(b"prompt\n\x81\n"), "cp1252")

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from annotation.agreement import recompute
 from annotation.agreement.models import AgreementResult
@@ -393,6 +393,41 @@ def test_the_page_takes_one_turn_of_a_tree(carol, tea):
     assert carol.post(address, body | {"action": "import", "leave": "1"}).status_code == 302
     assert run.run(DataImport.objects.get().pk).status == "done"
     assert tea.candidates.get().text == "B."
+
+
+WESTERN = "prompt,réponse\nZoë – 5 €?,Où\n".encode("cp1252")
+
+
+def test_the_page_names_the_way_out_of_another_encoding_and_reads_the_file_so(carol, tea):
+    address = send(carol, WESTERN).url
+    page = carol.get(address).content.decode()
+    assert "the bytes are not UTF-8 text: choose the file" in page and "Windows-1252" in page
+    row = DataImport.objects.get()
+    for encoding, words in (("cp949", "The file is not text in EUC-KR, CP949"), ("cp1252", "Où")):
+        carol.post(address, {"action": "encode", "encoding": encoding})
+        run.run(row.pk)
+        assert words in carol.get(address).content.decode()
+    body = {"becomes-prompt": "prompt", "becomes-réponse": "answer", "action": "import"}
+    carol.post(address, body)
+    assert run.run(row.pk).status == "done"
+    assert (tea.queries.get().text, tea.candidates.get().text) == ("Zoë – 5 €?", "Où")
+
+
+def test_a_program_and_the_command_name_the_encoding(carol, tea, tmp_path, capsys):
+    send(carol, WESTERN)
+    row = DataImport.objects.get()
+    start = f"/api/v1/studies/tea/imports/{row.pk}/start/"
+    body = {"map": {"prompt": ["prompt"], "answer": ["réponse"]}, "encoding": "cp1252"}
+    assert carol.post(start, body, content_type="application/json").status_code == 202
+    assert run.run(row.pk).status == "done"
+    (tmp_path / "mine.csv").write_bytes(WESTERN)
+    command = ["import_data", str(tmp_path / "mine.csv"), "--study", "tea", "--json"]
+    maps = ["--map", "prompt=prompt", "answer=réponse"]
+    call_command(*command, *maps, "--encoding", "cp1252")
+    assert json.loads(capsys.readouterr().out)["candidates"] == 1
+    assert (tea.queries.get().text, tea.candidates.count()) == ("Zoë – 5 €?", 1)
+    with pytest.raises(CommandError, match="choose the file's encoding"):
+        call_command(*command)
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not on this machine")

@@ -15,7 +15,7 @@ from annotation.core.uploads import scratch_folder
 from annotation.imports import bring, recipes, tables
 from annotation.imports.mapping import OWN, TARGETS, suggestion
 from annotation.imports.store import Result
-from annotation.imports.tables import HubTable
+from annotation.imports.tables import HubTable, Text
 from annotation.imports.votes import Faults, FaultsError
 from annotation.studies.models import Provenance, Study
 
@@ -33,6 +33,7 @@ class Command(RefusingCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", metavar="FILE", nargs="?", default="")
         add_arguments(parser, HubTable)
+        add_arguments(parser, Text)
         parser.add_argument("--study", metavar="SLUG", default="", help="made where missing")
         chosen = parser.add_mutually_exclusive_group()
         names = ", ".join(recipes.by_name())
@@ -115,7 +116,7 @@ class Command(RefusingCommand):
 
     def table(self, path: Path, options: dict[str, Any]) -> tuple[str, Result]:
         """Import a file, in a study that is made for it where there is none."""
-        with tables.opened(path) as table:
+        with tables.opened(path, options["encoding"]) as table:
             wanted = Study.objects.filter(slug=options["study"]).first()
             if table.format == "bundle":
                 return bring.bring_bundle(wanted, table)
