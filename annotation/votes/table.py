@@ -19,7 +19,7 @@ from annotation.core import records
 from annotation.core.arrow import pa, pa_csv, pc
 
 REQUIRED = ("task", "worker", "label")
-OPTIONAL = ("submitted_at", "seconds")
+OPTIONAL = ("submitted_at",)
 # A row of a CSV is shorter.
 BLOCK = 1 << 24
 LARGEST = 1e100
@@ -40,8 +40,8 @@ class Votes:
 
     ``tasks``, ``workers`` and ``labels`` are the names, workers and labels in alphabetical order;
     ``task``, ``worker`` and ``label`` are whole-number codes into them. ``submitted`` is
-    microseconds since 1970 in UTC (NO_TIME where unknown), ``seconds`` the time spent (NaN where
-    unknown); either is None where no vote has it. ``where(row)`` names a vote's place.
+    microseconds since 1970 in UTC (NO_TIME where unknown), None where no vote has a time.
+    ``where(row)`` names a vote's place.
     """
 
     tasks: Sequence[str]
@@ -51,7 +51,6 @@ class Votes:
     worker: np.ndarray
     label: np.ndarray
     submitted: np.ndarray | None = None
-    seconds: np.ndarray | None = None
     where: Callable[[int | None], str] = "vote {}".format
 
     def __len__(self) -> int:
@@ -61,12 +60,11 @@ class Votes:
 def votes_from_columns(
     columns: Mapping[str, Any], where: Callable[[int | None], str] = "vote {}".format
 ) -> Votes:
-    """Checked votes from columns task, worker, label[, submitted_at, seconds], one entry a vote.
+    """Checked votes from columns task, worker, label[, submitted_at], one entry a vote.
 
     ``columns`` is a dictionary of lists of text or Arrow columns of strings; times are ISO 8601
-    (UTC where no zone is given) and seconds are numbers as text, "" where unknown. Raises
-    VotesError for no votes, an empty name, a time or number that cannot be read, a rater twice
-    on one item.
+    (UTC where no zone is given), "" where unknown. Raises VotesError for no votes, an empty name,
+    a time that cannot be read, a rater twice on one item.
     """
     if not len(columns["task"]):
         raise VotesError(f"{where(None)}: there are no votes")
@@ -81,13 +79,11 @@ def votes_from_columns(
     _refuse_second_vote(votes)
     if "submitted_at" in columns:
         votes = replace(votes, submitted=_instants(_text(columns["submitted_at"]), where))
-    if "seconds" in columns:
-        votes = replace(votes, seconds=_durations(_text(columns["seconds"]), where))
     return votes
 
 
 def read_votes(path: Path | str, *, timed: bool = False) -> Votes:
-    """Read a votes file; ``timed`` also reads submitted_at and seconds where the file has them.
+    """Read a votes file; ``timed`` also reads submitted_at where the file has it.
 
     The first character distinguishes JSON lines from CSV. Raises VotesError with file and line for
     anything that is not a vote: no UTF-8, columns missing, a broken line, an empty name, a rater
@@ -243,16 +239,6 @@ def _instants(column: pa.Array, where: Callable[[int | None], str]) -> np.ndarra
                 raise VotesError(sentence) from error
             moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
             out[row] = round(moment.timestamp() * 1_000_000)
-    return out
-
-
-def _durations(column: pa.Array, where: Callable[[int | None], str]) -> np.ndarray:
-    out = np.full(len(column), np.nan)
-    for row, text in enumerate(column.to_pylist()):
-        if text:
-            out[row] = number(text)
-            if not out[row] >= 0:
-                raise VotesError(f"{where(row)}: seconds is not a number of seconds")
     return out
 
 
