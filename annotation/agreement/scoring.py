@@ -417,7 +417,15 @@ def _accuracies(ratings: Rated, source: str, key: str) -> Figure:
         numbers = [number for c in shown for number in (c.value, c.low, c.high)]
         reason = translated(rating.pearson.reason or rating.accuracy.reason)
         rows.append(
-            (aspect, _tier(tier), rating.items, rating.pairs, rating.equal, *numbers, reason)
+            (
+                aspect,
+                _("all") if tier == ALL else tier_name(tier),
+                rating.items,
+                rating.pairs,
+                rating.equal,
+                *numbers,
+                reason,
+            )
         )
         if tier == ALL:
             marks.append(Dot(aspect, *numbers[:3]))
@@ -454,7 +462,3 @@ def _of(ratings: Rated, source: str) -> list[tuple]:
 
 def _items(ratings: Rated, source: str) -> int:
     return max(rating.items for _a, _t, rating in _of(ratings, source))
-
-
-def _tier(name: str) -> str:
-    return _("all") if name == ALL else tier_name(name)

@@ -149,12 +149,8 @@ def make(study: Study, thresholds: Thresholds, *, by: User | None = None) -> dic
         raise DomainError(
             _("No statement is confident enough, or none was extracted."), code="none"
         )
-    audit.record(by, "attributes.make", study, **counts, **_settings(thresholds))
+    audit.record(by, "attributes.make", study, **counts, **vars(thresholds))
     return counts
-
-
-def _settings(thresholds: Thresholds) -> dict:
-    return {"confidence": thresholds.confidence, "similarity": thresholds.similarity}
 
 
 def _store(groups: list[Cluster], shared: set[str]) -> None:

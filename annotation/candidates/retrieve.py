@@ -24,7 +24,6 @@ from annotation.candidates.strategies import NEAREST, NEWEST, Source, by_name, w
 from annotation.core import audit, records
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked, built, taken
-from annotation.core.words import StrOrPromise
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.personas.models import Attribute, Evidence
@@ -35,10 +34,6 @@ SEND = HistoryConsent.Purpose.SEND
 WEB_SECONDS = 20
 
 
-def _declarable() -> dict[str, StrOrPromise]:
-    return {name: by_name()[name].words for name in without_persona()}
-
-
 @schema(frozen=True)
 class Search:
     """Where search-augmented answers look, and the strategies asked for where none are named."""
@@ -47,7 +42,9 @@ class Search:
         gettext_lazy("Sources"), [], choices=lambda: dict(Retrieval.Source.choices)
     )
     strategies: list[str] = asked(
-        gettext_lazy("What the model is shown of the person"), [], choices=_declarable
+        gettext_lazy("What the model is shown of the person"),
+        [],
+        choices=lambda: {name: by_name()[name].words for name in without_persona()},
     )
     results: int = asked(gettext_lazy("Sources shown for one answer"), 6, ge=1, le=20)
     oracle: bool = asked(

@@ -206,9 +206,9 @@ def undo(study: Study, kind: str, ids: Iterable[UUID], *, by: User) -> int:
         if row.review == ACCEPTED:
             _unmake(row, kind, by)
         row.opinions.filter(reviewer=by).delete()
-        type(row)._base_manager.filter(pk=row.pk).update(
-            review=PENDING, review_reason="", reviewed_at=None, **_unmade(kind)
-        )
+        changed = {"review": PENDING, "review_reason": "", "reviewed_at": None}
+        changed |= {} if kind == ANSWER else {"made": ""}
+        type(row)._base_manager.filter(pk=row.pk).update(**changed)
     audit.record(by, "review.undo", study, kind=kind, rows=len(locked))
     return len(locked)
 
@@ -219,10 +219,6 @@ def _unmake(row: Proposal | Candidate, kind: str, by: User) -> None:
             raise Conflict(_("People judge this answer already."), code="used")
     else:
         STEPS[kind].undo(cast(Proposal, row), by)
-
-
-def _unmade(kind: str) -> dict:
-    return {} if kind == ANSWER else {"made": ""}
 
 
 def near_duplicates(study: Study, kind: str, reviewer: User, similarity: float) -> QuerySet:

@@ -218,7 +218,7 @@ def _unit(item: Item) -> Unit:
         about.append(("attribute", item.attribute.text))
         if not item.query:
             about += [
-                ("conversation", _turns(evidence.messages))
+                ("conversation", "\n".join(f"{m['role']}: {m['text']}" for m in evidence.messages))
                 for evidence in item.attribute.evidence.all()
             ]
     options = sorted(item.options.all(), key=lambda option: option.number)
@@ -230,10 +230,6 @@ def _unit(item: Item) -> Unit:
         about=tuple(about),
         answers=tuple(option.candidate.text for option in options),
     )
-
-
-def _turns(messages: list[dict]) -> str:
-    return "\n".join(f"{message['role']}: {message['text']}" for message in messages)
 
 
 def questions(units: list[Unit], samples: int = 1) -> Iterator[Question]:

@@ -396,7 +396,7 @@ def checked(mapping: Mapping) -> Mapping:
         raise MappingError(
             _("A line is imported as a label, as scores or as own questions: map one of them.")
         )
-    if mapping.votes and not _answered(mapping):
+    if mapping.votes and not mapping.has("id", "answer", "answer_a", "attribute"):
         raise MappingError(_("Judgments need their answers or the id of an item."))
     _check_classes(mapping)
     return mapping
@@ -420,10 +420,6 @@ def _check_classes(mapping: Mapping) -> None:
         raise MappingError(_("A level belongs to labels or answers: map them."))
     if mapping.level == "interval" and mapping.classes:
         raise MappingError(_("Classes are nominal or ordinal: they are no numbers."))
-
-
-def _answered(mapping: Mapping) -> bool:
-    return mapping.has("id", "answer", "answer_a", "attribute")
 
 
 def _check_path(name: str) -> None:

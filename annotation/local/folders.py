@@ -85,7 +85,9 @@ def socket_folder(data: Path) -> Path:
 
     That is `data`/run, or where this is too long a folder of ours below the temporary folder.
     """
-    for folder in (data / "run", *(Path(t) / _short_name(data) for t in _temporary_folders())):
+    short = f"attune-{os.geteuid()}-{path_digest(data)}"
+    temporary = (tempfile.gettempdir(), "/tmp")  # noqa: S108 (owner and mode are checked)
+    for folder in (data / "run", *(Path(each) / short for each in temporary)):
         if len(os.fsencode(folder / LONGEST_SOCKET_NAME)) < SOCKET_PATH_BYTES:
             return private_folder(folder)
     raise LocalServiceError(
@@ -96,14 +98,6 @@ def socket_folder(data: Path) -> Path:
 def path_digest(path: Path) -> str:
     """Return a short stable name for an absolute path."""
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-
-
-def _short_name(data: Path) -> str:
-    return f"attune-{os.geteuid()}-{path_digest(data)}"
-
-
-def _temporary_folders() -> list[str]:
-    return [tempfile.gettempdir(), "/tmp"]  # noqa: S108 (owner and mode are checked)
 
 
 def _make(folder: Path) -> None:

@@ -11,7 +11,7 @@ from decimal import Decimal
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Model, Sum
+from django.db.models import Count, Sum
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
@@ -71,7 +71,8 @@ class Rows:
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield _gauge("judgments", "Judgments stored.", Judgment.objects.count())
-        yield _by("slots", "Slots by state.", ["state"], _states(Slot))
+        slots = Slot.objects.order_by().values_list("status").annotate(n=Count("pk"))
+        yield _by("slots", "Slots by state.", ["state"], slots)
         yield _by("jobs", "Jobs by kind and state.", ["kind", "state"], self._jobs())
         yield _gauge("jobs_overdue", "Jobs nobody works at.", examine.count_stuck())
         yield _gauge("spend", "Cost of all model calls.", float(spend()))
@@ -99,10 +100,6 @@ class Rows:
                 "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
             )
             return cursor.fetchone()[0]
-
-
-def _states(model: type[Model]) -> list[tuple]:
-    return list(model._default_manager.values_list("status").annotate(n=Count("pk")).order_by())
 
 
 def _gauge(name: str, words: str, value: float) -> GaugeMetricFamily:

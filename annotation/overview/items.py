@@ -299,11 +299,6 @@ def _open_again(study: Study, items: list[Item]) -> int:
     return reopen_slots(study, items)
 
 
-def _hold_back(study: Study, items: list[Item]) -> int:
-    """Hand out nothing more of them; what people hold may still be submitted."""
-    return hold_back(Item.objects.filter(pk__in=[item.pk for item in items]))
-
-
 def _more_votes(study: Study, items: list[Item], number: int | None = None) -> int:
     """Ask ``number`` further people about each of them."""
     if not number or not 1 <= number <= 100:
@@ -366,7 +361,7 @@ def _annotators(study: Study, people: str) -> dict[int, User]:
 
 ACTS = {
     "open": _open_again,
-    "close": _hold_back,
+    "close": lambda study, items: hold_back(Item.objects.filter(pk__in=[row.pk for row in items])),
     "more": _more_votes,
     "assign": _assign,
 }

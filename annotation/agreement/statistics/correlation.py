@@ -50,7 +50,8 @@ def spearman(table: np.ndarray) -> Correlation:
     fault = _fault(table)
     if fault:
         return fault
-    ranks = (_mid_ranks(table.sum(axis=axis)) for axis in (1, 0))
+    counts = (table.sum(axis=axis) for axis in (1, 0))
+    ranks = (np.cumsum(each) - (each - 1) / 2 for each in counts)
     return _with_t(_product_moment(table, *ranks), int(table.sum()))
 
 
@@ -108,10 +109,6 @@ def _with_t(value: float, n: int) -> Correlation:
     return Correlation(value, float(2 * scipy.special.stdtr(n - 2, -abs(t))))
 
 
-def _mid_ranks(counts: np.ndarray) -> np.ndarray:
-    return np.cumsum(counts) - (counts - 1) / 2
-
-
 def mean_ranks(rows: np.ndarray) -> np.ndarray:
     """The rank of each value within its row, from 1; equal values get the mean of theirs."""
     value, others = rows[:, :, None], rows[:, None, :]
@@ -130,13 +127,10 @@ def concordance(places: np.ndarray) -> float:
     ranks = mean_ranks(places)
     sums = ranks.sum(axis=0)
     spread = float(((sums - sums.mean()) ** 2).sum())
-    ties = sum(float((n**3 - n).sum()) for n in (_sizes(row) for row in places))
+    sizes = (np.unique(row, return_counts=True)[1] for row in places)
+    ties = sum(float((n**3 - n).sum()) for n in sizes)
     most = raters**2 * (things**3 - things) - raters * ties
     return 12 * spread / most if most > 0 else float("nan")
-
-
-def _sizes(row: np.ndarray) -> np.ndarray:
-    return np.unique(row, return_counts=True)[1]
 
 
 def mean_over_items(values: list[float], *, floor: float) -> Coefficient:

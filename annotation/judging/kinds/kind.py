@@ -414,7 +414,8 @@ class Kind:
             for row in rows:
                 if words := question.stated(row):
                     about = _about(row, answer, config)
-                    lines[self._named(question, about)].append(self._piece(question, words))
+                    words = f"{question.words} {words}" if self.shape == "scores" else words
+                    lines[self._named(question, about)].append(words)
         joint = ": " if self.primary else ", "
         return [f"{name}: {joint.join(each)}" if name else joint.join(each)
                 for name, each in lines.items()]  # fmt: skip
@@ -424,9 +425,6 @@ class Kind:
         if "questions" not in self.settings.model_fields:
             return about
         return f"{about}, {question.words}" if about else question.words
-
-    def _piece(self, question: Question, words: str) -> str:
-        return f"{question.words} {words}" if self.shape == "scores" else words
 
     def remarks(self, answer: Answer, config: Config) -> list[str]:
         """What was written about parts of the answer, a line each."""
