@@ -366,6 +366,11 @@ class Board:
         asked = self.config.get("questions", [])
         return {q.name: q for q in questions_of(asked, self.config["options"])} if asked else {}
 
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """What is asked by the names of what is compared."""
+        return counting.titles_of(self.definition)
+
     @property
     def marking(self) -> list[Question]:
         return [question for question in self.questions.values() if question.MARKS]
@@ -480,7 +485,8 @@ class Board:
                 labels = [measure.labels[each] for each in label[cells].tolist()]
                 value = float(values[place])
                 rows.append({
-                    "position": item, "number": option or None, "about": measure.name,
+                    "position": item, "number": option or None,
+                    "about": self.titles.get(measure.name, ""),
                     "of": measure, "counts": dict(zip(labels, n[cells].tolist(), strict=True)),
                     "judged": int(judged[place]), "value": value,
                     "measure": abs(value) if self.level in SCALES or self.mixed else value,

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 
 import numpy as np
@@ -301,9 +302,11 @@ def answers(board: Board, about: About) -> dict:
         for each in board.measures
     }
     if board.scored:
-        answered = {name: counts for name, counts in given.items() if any(counts)}
+        titles = board.titles
+        answered = {titles[name]: counts for name, counts in given.items() if any(counts)}
         if "interval" in board.levels:
-            numbered = [each for each in board.measures if each.name in answered]
+            measures = [replace(each, name=titles[each.name]) for each in board.measures]
+            numbered = [each for each in measures if each.name in answered]
             return numbers_figure(numbered, answered)
         return spread_figure(answered)
     if board.mixed:
@@ -517,7 +520,7 @@ def origin_means(board: Board, about: About) -> dict:
 
         value, low, high = over_groups(average, np.arange(len(n)), RESAMPLES if several else 1)
         bounds = (low, high) if several else (None, None)
-        row = (name or _("not named"), *([_(criterion)] if scored else []))
+        row = (name or _("not named"), *([board.titles[criterion]] if scored else []))
         rows.append((*row, len(n), int(n.sum()), value, *bounds))
         marks.append(Dot(", ".join(row), value, *bounds))
     if not rows:
@@ -597,15 +600,15 @@ def _measured(board: Board, outcomes: list) -> list[tuple[str, str, Coefficient,
             criterion = place.rpartition("/")[2]
             by_criterion[criterion].append((row.expected[place], row.label[place]))
     levels = {each.question: each.level for each in board.measures}
-    return [_of_question(name, level, by_criterion[name])
+    return [_of_question(board.titles[name], level, by_criterion[name])
             for name, level in levels.items() if name in by_criterion]  # fmt: skip
 
 
 def _of_question(name: str, level: str, pairs: Pairs) -> tuple[str, str, Coefficient, Pairs]:
     """Of scores the ICC, of words Cohen's kappa."""
     if level == "interval" or all(type(value) is int for pair in pairs for value in pair):
-        return _(name), "ICC(2,1)", icc_of(pairs), pairs
-    return _(name), _("Cohen's kappa"), kappa_of(pairs), pairs
+        return name, "ICC(2,1)", icc_of(pairs), pairs
+    return name, _("Cohen's kappa"), kappa_of(pairs), pairs
 
 
 def icc_of(pairs: Pairs) -> Coefficient:

@@ -1,8 +1,10 @@
 from django.db import models
+from django.utils.functional import cached_property
 
 from annotation.agreement.wording import coefficients_of
 from annotation.judging.models import Item
 from annotation.studies.models import Study
+from annotation.votes import counting
 
 
 class AgreementResult(models.Model):
@@ -37,8 +39,8 @@ class AgreementResult(models.Model):
 
     @property
     def parts(self) -> list[tuple[str, dict, list[tuple[str, str, dict]]]]:
-        """The coefficients that pages show: of each criterion ("" where there is one label an
-        answer) its report, and key of the formula, name, values of each."""
+        """The coefficients that pages show: of each criterion in words ("" where there is one label
+        an answer) its report, and key of the formula, name, values of each."""
         if "criteria" in self.agreement:
             criteria = self.agreement["criteria"]
             order = sorted(criteria, key=lambda name: criteria[name].get("place", 0))
@@ -46,8 +48,17 @@ class AgreementResult(models.Model):
         else:
             reports = {"": self.agreement} if "paired_items" in self.agreement else {}
         return [
-            (name, report, coefficients_of(report, self.level)) for name, report in reports.items()
+            (self.titles.get(name, name), report, coefficients_of(report, self.level))
+            for name, report in reports.items()
         ]
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        """What is asked by the names of what is compared (``counting.titles_of``)."""
+        if "criteria" not in self.agreement:
+            return {}
+        newest = self.study.tasks.filter(name=self.task).order_by("-version").first()
+        return counting.titles_of(newest) if newest else {}
 
 
 class TopUp(models.Model):

@@ -247,7 +247,7 @@ def agreement(board: Board, about: About) -> dict:
     for criterion, report, coefficients in board.result.parts:
         for key, name, coefficient in coefficients:
             limits, reason = _interval(coefficient)
-            start = (_(criterion), str(name)) if criterion else (str(name),)
+            start = (criterion, str(name)) if criterion else (str(name),)
             size = (report["paired_items"], report.get("votes"))
             rows.append(
                 (*start, *size, coefficient["value"], coefficient.get("se"), *limits[1:], reason)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import scipy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.agreement.report import agreement_report, report_of_numbers
 from annotation.agreement.statistics import bradley_terry, prediction_powered
@@ -89,6 +90,12 @@ class Quantity(prediction_powered.Estimate):
             items = of_one * (1 - explained) / left if left > 0 else np.inf
             needed[name] = int(np.ceil(self.votes * items / n - 1e-9)) if items <= number else None
         return needed
+
+    @property
+    def words(self) -> str:
+        """What it is the figure of: ``share:A1`` is the share of A1."""
+        what, _colon, of = self.name.partition(":")
+        return str(QUANTITIES[what] % {"of": of.replace(":", ", ")}) if of else _("Mean")
 
     @property
     def sentence(self) -> str:
@@ -176,7 +183,7 @@ def estimates(
             alternatives.setdefault(judge, _alternative(material, judge))
             agreements += _agreements(material, judge)
     if not alternatives:
-        raise DomainError("No model has judged items of this task.", code="verdicts")
+        raise DomainError(_("No model has judged items of this task."), code="verdicts")
     if not chosen[0].measure.name and not chosen[0].of_options:
         quantities += _gold(study, definition, alternatives, proposed)
     return {
@@ -210,6 +217,21 @@ def questions_of(study: Study, task: str) -> list[str]:
     return _questions(definition) if definition else []
 
 
+def titles_of(study: Study, task: str) -> dict[str, str]:
+    """{what is asked in a task: its words in the reader's language}; none without the task."""
+    definition = study.tasks.filter(name=task).order_by("-version").first()
+    return counting.titles_of(definition) if definition else {}
+
+
+# What is estimated, by the beginning of a quantity's name.
+QUANTITIES = {
+    "share": gettext_lazy("Share of %(of)s"),
+    "accuracy": gettext_lazy("Right on %(of)s items"),
+    "mean": gettext_lazy("Mean: %(of)s"),
+    "strength": gettext_lazy("Strength of %(of)s"),
+}
+
+
 def _questions(definition: TaskDefinition) -> list[str]:
     every = asked(definition.kind, definition.config).values()
     return list(dict.fromkeys(each.measure.question for each in every))
@@ -219,7 +241,7 @@ def measures_of(definition: TaskDefinition, question: str) -> list[Asked]:
     """What is estimated: of a rating without a name all criteria, of several classes each."""
     every = asked(definition.kind, definition.config)
     if not every:
-        raise DomainError("The answers to this task are one person's own.", code="kind")
+        raise DomainError(_("The answers to this task are one person's own."), code="kind")
     first = next(iter(every.values())).measure.question
     if not question and counting.are_scores([each.measure for each in every.values()]):
         return list(every.values())
@@ -536,7 +558,7 @@ def groups(
         raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
     survey = surveys.current(study)
     if survey is None:
-        raise DomainError("The study asks people nothing about themselves.", code="survey")
+        raise DomainError(_("The study asks people nothing about themselves."), code="survey")
     asked = measures_of(definition, question)[0]
     last = None
     if most is not None:

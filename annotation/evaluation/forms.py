@@ -1,4 +1,4 @@
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from django import forms
@@ -109,8 +109,8 @@ class DrawForm(
 ):
     """A round of drawing; a task of one question asks for none."""
 
-    def __init__(self, *args: Any, questions: Sequence[str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, questions: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.offer("question", [("", "–"), *((name, name) for name in questions)])
+        self.offer("question", [("", "–"), *questions.items()])
         if len(questions) < 2:
             del self.fields["question"]

@@ -88,8 +88,9 @@ def _start(wanted: runs.Wanted, request: UserRequest, words: str) -> None:
 @study_page(policies.run.may_read, "GET", "POST", post=policies.batch.may_change)
 def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What a task's votes say, with and without each model's verdicts; a POST draws items."""
-    questions = estimates.questions_of(study, task)
-    form = DrawForm(request.POST if request.method == "POST" else None, questions=questions)
+    titles = estimates.titles_of(study, task)
+    asked = {name: titles.get(name, name) for name in estimates.questions_of(study, task)}
+    form = DrawForm(request.POST if request.method == "POST" else None, questions=asked)
     if form.is_valid():
         with refusals.in_form(form):
             drawn = draws.draw(study, draws.Round(task=task, **form.values), request.user)
@@ -100,14 +101,17 @@ def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
             return redirect("estimates", study.slug, task)
     question, left_out = request.GET.get("question", ""), "without_proposals" in request.GET
     context: dict[str, Any] = {"study": study, "task": task, "question": question, "cap": CAP}
-    context |= {"form": form, "half_width": estimates.PLANNED} | draws.state(study, task)
+    context |= {"form": form, "half_width": estimates.PLANNED, "asked": asked}
+    context |= draws.state(study, task)
     context["may_draw"] = policies.batch.may_change(member_of(request.user, study))
     try:
         context |= estimates.estimates(study, task, question, CAP, proposed=not left_out)
+        rows = context["agreements"]
+        context["agreements"] = [(titles.get(row.question, ""), row) for row in rows]
     except DomainError as refusal:
         if refusal.code == "task":
             raise Http404 from refusal
-        context["refusal"] = str(refusal)
+        context |= {"refusal": str(refusal), "servers": configured_servers(request)}
     return render(request, "evaluation/estimates.html", context)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Length
+from django.utils.translation import gettext as _
 
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import NO_ANSWER
@@ -290,6 +291,19 @@ def answers_chosen(
 def measures_of(definition: TaskDefinition) -> list[Measure]:
     """What people are compared on in a task; the first one is primary."""
     return kind_of(definition.kind).measures(config_of_task(definition))
+
+
+def titles_of(definition: TaskDefinition) -> dict[str, str]:
+    """{name of a question, or of what of it is compared: its words in the reader's language}."""
+    asked = kind_of(definition.kind).questions(config_of_task(definition))
+    # Criteria of presets are translated by their names.
+    titles = {each.name: each.words if each.title else _(each.name) for each in asked if each.name}
+    classes = {each.name: dict(each.choices(0)) for each in asked}
+    for each in measures_of(definition):
+        if each.of_class:
+            words = classes[each.question].get(each.of_class, each.of_class)
+            titles[each.name] = f"{titles[each.question]}: {words}"
+    return titles
 
 
 def votes_of(

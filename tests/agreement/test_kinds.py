@@ -417,6 +417,31 @@ def test_of_several_classes_each_has_its_share_and_the_same_agreement_in_a_relea
         assert every["krippendorff_alpha"]["nominal"]["value"] == pytest.approx(alpha)
 
 
+def test_results_name_questions_and_classes_by_their_titles(cast, tea, client):
+    topics = {
+        "type": "label", "name": "q-1", "title": {"": "Which topics?", "ko": "어떤 주제인가요?"},
+        "classes": [{"name": "a", "title": "Trains"}, "b"], "several": True,
+    }  # fmt: skip
+    fit = {"type": "rating", "name": "q-2", "title": "Does it fit?", "points": 3, "about": "item"}
+    config = kind_of("questions").check_config({"options": 2, "questions": [topics, fit]})
+    task = TaskDefinition.objects.create(
+        study=tea, name="own", kind="questions", overlap=3, config=config
+    )
+    cast.candidates(cast.query(tea, "q1", cast.persona(tea)), 2)
+    open_batch(tea, task)
+    for name in ("Ann", "Bo"):
+        slot = queue.claim(tea, cast.person(name))
+        body = {"answers": {"q-1": ["a"], "q-2": 2}}
+        submit.submit(tea, slot, cast.person(name), body, key=str(slot))
+    recompute_due()
+    client.force_login(cast.member("Rui", tea, "researcher"))
+    for language, words in (("en", "Which topics?"), ("ko", "어떤 주제인가요?")):
+        page = client.get("/studies/tea/results/own/", headers={"Accept-Language": language})
+        text = re.sub(r"<[^>]*>", "", page.content.decode())
+        assert f"{words}: Trains" in text and "Does it fit?" in text
+        assert "q-1" not in text and "q-2" not in text
+
+
 def test_rankings_have_no_single_labels_for_the_command(ordered):
     with pytest.raises(VotesError, match="Rankings have no single labels"):
         stored.study_votes("ordered", "order")

@@ -243,7 +243,7 @@ def test_the_model_passes_the_test_of_an_alternative_annotator(large):
 def test_readers_see_page_and_api_and_annotators_do_not(large, cast, login):
     page = login(cast.person("Rui")).get("/studies/large/results/best/estimates/")
     text = page.content.decode()
-    assert "strength:one" in text
+    assert "Strength of one" in text
     assert "as good a rater as they are" in text
     api = login(cast.person("Rui")).get("/api/v1/studies/large/estimates/?task=best")
     assert api.json() == as_json(estimates(large, "best"))
@@ -252,6 +252,17 @@ def test_readers_see_page_and_api_and_annotators_do_not(large, cast, login):
     assert login(cast.person("Rui")).get("/studies/large/results/no/estimates/").status_code == 404
     other = login(cast.person("Rui")).get("/studies/large/results/best/estimates/?question=no")
     assert "questions are" in other.content.decode()
+
+
+def test_without_verdicts_the_command_names_study_task_and_endpoint(cast, tea, login, settings):
+    cast.open(tea, name="best")
+    rui = login(cast.member("Rui", tea, "researcher"))
+    settings.ENDPOINTS = []
+    page = rui.get("/studies/tea/results/best/estimates/").content.decode()
+    assert ("judge_items" in page, "NAME" in page) == (False, False)
+    settings.ENDPOINTS = [{"name": "laptop", "base_url": "http://127.0.0.1:9/v1", "model": "m"}]
+    page = rui.get("/studies/tea/results/best/estimates/").content.decode()
+    assert "judge_items tea --task best --endpoint laptop" in page
 
 
 LINES = "Age? | under 40 | over 40\nTongue? | English | Korean"
