@@ -303,9 +303,11 @@ def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, 
 
 
 def test_only_a_task_of_several_questions_asks_which_one_is_read():
-    assert "question" not in DrawForm(questions=["choice"]).fields
+    assert "question" not in DrawForm(questions={"choice": "Choice"}).fields
     sent = {"votes": 5, "rule": "equal", "panel": 1}
-    form = DrawForm(sent | {"question": "why"}, questions=["best", "why"])
+    form = DrawForm(sent | {"question": "why"}, questions={"best": "Best?", "why": "Why?"})
     assert form.is_valid()
     assert form.values["question"] == "why"
-    assert not DrawForm(sent | {"question": "no"}, questions=["best", "why"]).is_valid()
+    assert not DrawForm(
+        sent | {"question": "no"}, questions={"best": "Best?", "why": "Why?"}
+    ).is_valid()
