@@ -284,10 +284,14 @@ def of_release(folder: Path) -> Iterator[dict]:
     items = {row["item_id"]: row for row in _lines(folder / "items.jsonl")}
     names = {row["candidate_id"]: row["strategy"] or row["model"]
              for row in _lines(folder / "candidates.jsonl")}  # fmt: skip
-    for vote in _lines(folder / "judgments.jsonl"):
+    votes = {row["judgment"]: row for row in _lines(folder / "judgments.jsonl")}
+    for row in _lines(folder / "answers.jsonl"):
+        vote = votes[row["judgment"]]
         shown = items[vote["item_id"]]["candidates"]
-        if len(shown) == 2 and vote["answer"] in (*shown, "tie"):
-            value = 0.5 if vote["answer"] == "tie" else float(vote["answer"] == shown[0])
+        # Questions of a task's own are called as it likes, and a class may be “tie”.
+        chosen = row["label"] if row["question"] == "choice" else None
+        if len(shown) == 2 and chosen in (*shown, "tie"):
+            value = 0.5 if chosen == "tie" else float(chosen == shown[0])
             yield {"item": vote["item_id"], "group": vote["task"], "worker": vote["worker"],
                    "first": names[shown[0]], "second": names[shown[1]], "value": value}  # fmt: skip
 

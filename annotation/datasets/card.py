@@ -24,8 +24,9 @@ REMARKS = 50
 # Of the layouts that are no paper's.
 LAYOUT_WORDS = {
     "long": (
-        "Every judgment, item, answer, persona and attribute in long form, and `votes.csv` with "
-        "`task`, `worker`, `label`. Within an item the judgments stand in the order of submission."
+        "Every judgment, item, candidate, persona and attribute in long form. What judgments say "
+        "is in `answers`, a row an answer; `votes.csv` has `task`, `worker`, `label`. Within an "
+        "item the judgments stand in the order of submission."
     ),
     "dpo": (
         "Preference pairs (`prompt`, `chosen`, `rejected`) as lists of messages: in `pairs` the "

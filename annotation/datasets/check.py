@@ -221,7 +221,7 @@ def _passages(place: dict, text: str) -> Iterator[dict]:
 
 
 # What names a row, the first that a table has; without any of them its content does.
-KEYS = ("item_id", "candidate_id", "attribute_id", "unit_id")
+KEYS = ("item_id", "judgment", "candidate_id", "attribute_id", "unit_id")
 # Of one release alone: names and places of people, and what follows from all votes together.
 FRESH = frozenset(("user_id", "user", "worker", "id", "query-id", "posterior", "persona"))
 SHOWN = 100

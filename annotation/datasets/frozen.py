@@ -241,7 +241,8 @@ class Reading:
 
     def _chunk(self, ids: list) -> Iterator[records.Item]:
         rows = Item.objects.filter(among("pk", ids)).order_by("position")
-        rows = rows.select_related("query", "gold").prefetch_related("persona_version", "attribute")
+        rows = rows.select_related("query", "gold")
+        rows = rows.prefetch_related("persona_version", "attribute", "gold__claims")
         judged, answers = self._judged(ids), self._answers(ids)
         rulings, imported = self._rulings(ids), self._imported(ids)
         for item in rows:
@@ -291,6 +292,7 @@ class Reading:
             profile=persona.profile if persona else None,
             attribute=self._attribute(item.attribute) if item.attribute else None,
             gold=item.gold.text if item.gold else "",
+            claims=_claims(item.gold),
             answers=tuple(answers),
             imported=imported,
             adjudicated=ruled,
@@ -311,15 +313,13 @@ class Reading:
         label: Any = answer.label
         if task.labels:
             # A label that the task does not offer stays as it is, and is refused with its item.
-            value = ids.get(task.offered.get(label, 0), label)
-        else:
-            value = task.kind.answer_json(answer, ids, task.config)
+            label = ids.get(task.offered.get(label, 0), label)
         seconds = row["seconds"]
         return records.Vote(
             worker=self.workers[row["annotator"]],
-            label=value if task.labels else None,
+            label=label if task.labels else None,
             parts={} if task.labels else label,
-            answer=value,
+            answers=task.kind.released(answer, ids, task.config),
             detail=answer.detail,
             shown=[ids[number] for number in row["shown"]],
             marks=[mark | {"option": ids[mark["option"]]} for mark in row["marks"]],
@@ -407,6 +407,11 @@ class Reading:
                 self.alive()
             named = {CANDIDATE[name]: value for name, value in row.items()}
             yield named | {"parameters": _public(row["parameters"])}
+
+
+def _claims(gold: GoldResponse | None) -> list[dict]:
+    claims = gold.claims.all() if gold else ()
+    return [{"number": claim.number, "text": claim.text} for claim in claims]
 
 
 def _day(day: date | None) -> str | None:

@@ -71,7 +71,8 @@ class Vote:
     """One judgment, of any kind; ``shown`` are answers' ids.
 
     ``label`` is what people agree on or not: an answer's id, "tie", "none", or a word of the kind;
-    None where the answer has several parts. ``answer`` and ``detail`` are as the kind exports them.
+    None where the answer has several parts. ``answers`` are the rows of all that was said
+    (``Kind.released``), ``detail`` what adds to the label.
     """
 
     worker: str
@@ -82,7 +83,7 @@ class Vote:
     seconds: float | None
     submitted_at: str
     imported: bool
-    answer: str | dict = ""
+    answers: Sequence[dict] = ()
     detail: str = ""
     chips: list[str] = field(default_factory=list)
     marks: list[dict] = field(default_factory=list)
@@ -140,6 +141,8 @@ class Item:
     position: int = 0
     attribute: Attribute | None = None
     gold: str = ""
+    # Of the gold response, {"number", "text"}.
+    claims: Sequence[dict] = ()
     criteria: tuple[str, ...] = ()
     # What raters are compared on.
     measures: tuple[Measure, ...] = ()

@@ -249,28 +249,29 @@ class _Import:
 def _imported(place: Place, row: dict) -> Imported:
     """A judgment of a layout's rows; DomainError with a sentence."""
     worker = judgments.name(row.get("worker"), "worker")
-    answer, detail = row.get("answer"), str(row.get("detail") or "")
+    answer, detail, said = row.get("answer"), str(row.get("detail") or ""), row.get("answers")
     lists = {name: row.get(name) or [] for name in ("flags", "chips", "marks", "shown")}
     if not all(isinstance(value, list) for value in lists.values()):
         raise DomainError("flags, chips, marks or shown is no list")
     shown = [str(name) for name in lists.pop("shown")]
 
-    def released(target: Target) -> ReleasedAnswer:
-        return ReleasedAnswer(answer, detail, target.candidates(), target.gold, target.config)
-
     def body(target: Target) -> dict:
-        return target.kind.released_body(released(target))
+        about = target.candidates(), target.gold, target.config
+        if said is not None:
+            return target.kind.body_of_rows(said, *about)
+        return target.kind.released_body(ReleasedAnswer(answer, detail, *about))
 
     def off(target: Target) -> list[str]:
-        settings = target.kind.files.answered_config(released(target))
-        return [name for name, value in settings.items() if value is False]
+        """How much better was not asked where no answer says it."""
+        says = detail or any(each["value"] for each in said or ())
+        return ["strength"] if target.config.get("strength") and not says else []
 
     return Imported(
         place,
         str(row["item_id"]),
         worker,
         body,
-        [answer, detail],
+        [answer, detail] if said is None else said,
         reason=judgments.reason(row.get("reason")),
         submitted_at=judgments.moment(row.get("submitted_at")),
         seconds=read_seconds(row.get("seconds")),

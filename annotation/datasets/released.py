@@ -9,7 +9,7 @@ grow with them. ``pairs`` has the tier and winner that came with an item.
 import hashlib
 import re
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -217,7 +217,10 @@ VERSIONED = ("task", "query", "persona")
 
 
 class Long(Layout):
-    """``items``, ``candidates``, ``personas``, ``attributes`` and ``judgments``."""
+    """``items``, ``candidates``, ``personas``, ``attributes``, ``judgments`` and ``answers``.
+
+    Version 1 has no ``answers``: they stand in the judgments, as JSON.
+    """
 
     name = "long"
     LACKS = ("persons", "memories")
@@ -236,7 +239,9 @@ class Long(Layout):
                 self.fault(place, refusal.sentence)
                 continue
             if "gold" in kind.shows:
-                self.gold.setdefault(str(row.get("item_id")), {})
+                claims = self.gold.setdefault(str(row.get("item_id")), {})
+                claims |= {whole_of(each.get("number")): each.get("text") or ""
+                           for each in list_of(row, "claims")}  # fmt: skip
             earlier = tasks.get(row["task"], (kind.code, {}))[1]
             tasks[row["task"]] = kind.code, _merged(earlier, settings)
         self._collect_claims()
@@ -249,8 +254,8 @@ class Long(Layout):
         return tasks
 
     def _collect_claims(self) -> None:
-        """The claims of gold responses, which judgments alone show."""
-        for _place, row in self.judgments() if self.gold else ():
+        """The claims of gold responses, which in version 1 judgments alone show."""
+        for _place, row in self.judgments() if self.gold and not self.has_rows else ():
             if (item := str(row.get("item_id"))) in self.gold and row.get("kind") in KINDS:
                 released = ReleasedAnswer(row["answer"], str(row.get("detail") or ""))
                 self.gold[item] |= kind_of(row["kind"]).files.claims(released)
@@ -328,13 +333,13 @@ class Long(Layout):
         }
 
     def gold_items(self) -> Iterator[GoldItem]:
-        """Items about gold responses, with the claims that their judgments show."""
+        """Items about gold responses, with their claims."""
         for place, row in self._items():
             claims = self.gold.get(str(row.get("item_id")))
             if claims is None:
                 continue
             if not claims:
-                self.fault(place, "no judgment shows the claims of the gold response")
+                self.fault(place, "the claims of the gold response are missing")
                 continue
             overlap = whole_of(row.get("overlap")) or DEFAULT_OVERLAP
             self._count_lost(row)
@@ -356,16 +361,76 @@ class Long(Layout):
             elif place not in self.left_out:
                 yield place, row
 
-    def judgments(self) -> Rows:
-        rows = self.read("judgments", None)
-        return self.convert(rows, self._judgment)
+    @property
+    def has_rows(self) -> bool:
+        """Whether an answer is a row: since version 2."""
+        return bool(release_files.parts(self.folder, "answers"))
 
-    def _judgment(self, place: Place, row: dict) -> Iterator[dict]:
-        kind = KINDS.get(str(row.get("kind")))
-        several = kind is not None and kind.shape != "label"
-        answer = json_of(row, "answer") if several else row.get("answer")
+    def judgments(self) -> Rows:
+        said = _Said(self.read("answers", None))
+        answers = said.of if self.has_rows else _in_one_cell
+        yield from self.convert(self.read("judgments", None), partial(self._judgment, answers))
+        if left := said.left():
+            words = f"{left:,} answers are of no judgment, or more than it has"
+            self.faults.add("answers", None, words)
+
+    def _judgment(self, answers: Callable[[dict], dict], place: Place, row: dict) -> Iterator[dict]:
         lists = {name: list_of(row, name) for name in ("flags", "chips", "marks", "shown")}
-        yield row | lists | {"answer": answer, "revision": revision_of(row.get("revision"))}
+        yield row | answers(row) | lists | {"revision": revision_of(row.get("revision"))}
+
+
+class _Said:
+    """The rows of ``answers`` by their judgment.
+
+    They are read on until a judgment has as many as it says: in our order none is held back.
+    """
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.held: dict[str, list[dict]] = defaultdict(list)
+
+    def of(self, row: dict) -> dict:
+        """``answers`` of a row of ``judgments``; DomainError where they are others than it says."""
+        judgment, number = text_of(row, "judgment"), whole_of(row.get("answers"))
+        if type(number) is not int:
+            raise DomainError("“answers” is not how many answers the judgment has")
+        while len(self.held[judgment]) < number and self._read():
+            pass
+        said = self.held.pop(judgment)
+        if len(said) != number:
+            raise DomainError(f"{len(said):,} of its {number:,} answers are there")
+        return {"answers": [_said(each) for each in said]}
+
+    def left(self) -> int:
+        """How many rows are of no judgment that was asked for."""
+        while self._read():
+            pass
+        return sum(map(len, self.held.values()))
+
+    def _read(self) -> bool:
+        _place, row = next(self.rows, (None, None))
+        if row is not None:
+            self.held[str(row.get("judgment"))].append(row)
+        return row is not None
+
+
+def _said(row: dict) -> dict:
+    """A row of ``answers`` with whole numbers as such, and None for what it does not say."""
+    texts = {name: row.get(name) for name in ("question", "option", "label", "text")}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise DomainError(f"“{name}” of an answer is no text")
+    numbers = {name: number_of(row.get(name)) for name in ("part", "value", "start", "end")}
+    whole = {name: int(n) if n is not None and n.is_integer() else n for name, n in numbers.items()}
+    chips = {"chips": texts_of(row, "chips")}
+    return {name: text or None for name, text in texts.items()} | whole | chips
+
+
+def _in_one_cell(row: dict) -> dict:
+    """``answer`` of a row of ``judgments`` in version 1: a label, or JSON."""
+    kind = KINDS.get(str(row.get("kind")))
+    several = kind is not None and kind.shape != "label"
+    return {"answer": json_of(row, "answer") if several else row.get("answer")}
 
 
 def _merged(settings: dict, more: dict) -> dict:

@@ -393,12 +393,13 @@ def _votes_by_unit(item: Item, measure: Measure) -> Iterator[list[tuple[str, str
     by_unit = defaultdict(list)
     for vote in item.votes:
         if measure.of_class:
-            # As it is exported: a name in a list of names may hold a comma.
-            chosen = vote.answer.get(measure.question) if isinstance(vote.answer, dict) else None
-            for about, names in chosen.items() if isinstance(chosen, dict) else [("", chosen)]:
-                if names is not None:
-                    label = "yes" if measure.of_class in names else "no"
-                    by_unit[about].append((vote.worker, label))
+            chosen = defaultdict(set)
+            for row in vote.answers:
+                if row["question"] == measure.question:
+                    chosen[row["option"] or ""].add(row["label"])
+            for about, names in chosen.items():
+                label = "yes" if measure.of_class in names else "no"
+                by_unit[about].append((vote.worker, label))
             continue
         for part, label in vote.parts.items():
             about, _, question = part.partition("/") if part != measure.question else ("", "", part)

@@ -6,7 +6,8 @@ API, bundles, releases and imports read them from there. A type knows no table a
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -24,6 +25,13 @@ Level = Literal["nominal", "ordinal", "interval", "ranks", "none"]
 SCALES = ("ordinal", "interval")
 # The beginning of the names of a form's fields.
 FIELD = "answer-"
+# What a row of a release says of an answer, empty: words that were ticked beside a score are its
+# chips; a passage has a start and an end.
+SAID: Mapping[str, Any] = {
+    **dict.fromkeys(("label", "value", "text")),
+    "chips": [],
+    **dict.fromkeys(("start", "end")),
+}
 # PostgreSQL's text and JSON hold neither.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -391,6 +399,38 @@ class Question(BaseModel):
     def value(self, row: Row, ids: Mapping[int, str]) -> Any:
         """One row as exports have it."""
         return row.label or row.value
+
+    # From rows to those of a release, and back
+
+    def released(self, row: Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+        """What the rows of a release say that stand for a stored one: ``SAID``, one an answer."""
+        said = {"label": row.label or None, "value": row.value, "text": row.text or None}
+        yield {**SAID, **said, "chips": list(row.chips)}
+
+    def sent_by_release(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+        """What an API body has under this question for such ``rows``, the inverse of ``released``.
+
+        Their ``option`` and ``part`` are the body's; ``ids`` is {option in the release: in the
+        body}. DomainError where one answer stands twice.
+        """
+        if self.about == "item":
+            return self.said(rows, ids)
+        by_about = defaultdict(list)
+        for row in rows:
+            by_about[row[self.about]].append(row)
+        return {about: self.said(group, ids) for about, group in by_about.items()}
+
+    def said(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+        """The value of one answer about the item, an option or a part."""
+        return self.value_said(self.only(rows), ids)
+
+    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+        return row["value"] if row["label"] is None else row["label"]
+
+    def only(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+        if len(rows) > 1:
+            raise DomainError(f"“{self.name}” has two answers")
+        return rows[0]
 
     def _about(self, row: Row, about: int | None) -> Row:
         """The row about a part or an option."""

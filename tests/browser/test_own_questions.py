@@ -86,9 +86,19 @@ def open_batch(page, name: str, study) -> None:
 
 
 def released(study, tmp_path) -> list[dict]:
-    """The answers of a release that is read back."""
-    lines = (read_back(study, tmp_path) / "judgments.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(json.loads(line)["answer"]) for line in lines]
+    """{question: what was said, of options {its id: that}} of each judgment of a release that is
+    read back.
+    """
+    folder, by_judgment = read_back(study, tmp_path), {}
+    for line in (folder / "answers.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        stated = next((row[name] for name in ("label", "value", "text") if row[name]), None)
+        said = by_judgment.setdefault(row["judgment"], {})
+        if row["option"] is None:
+            said[row["question"]] = stated
+        else:
+            said.setdefault(row["question"], {})[row["option"]] = stated
+    return list(by_judgment.values())
 
 
 def read_back(study, tmp_path) -> Path:

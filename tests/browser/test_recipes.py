@@ -43,14 +43,14 @@ TRAITS = [
 SCORED = {"judgments": 6, "items": 2, "candidates": 2}
 CHOSEN = {"personas": 1, "specific": 5, "soft_labels": 8, "annotations": 72}
 STAGES = {"attributes": 2, "relevance": 4, "responses": 4, "soft_labels": 10, "annotations": 30}
-TALKED = {"judgments": 2, "items": 2, "candidates": 2, "soft_labels": 1}
+TALKED = {"judgments": 2, "answers": 5, "items": 2, "candidates": 2, "soft_labels": 1}
 OWN = ("queries", "chat_history", "evaluation_shot", "meta_test")
 OWN += ("gold_information", "personalized_rubric")
 # {recipe: ([(the table that is sent, the task that is judged then, its items)], what is read)}.
 WALKS = {
     "best-of-three": ([(ANSWERED, "best", 2), ((), "better", 6)], CHOSEN),
-    "rate": ([(ALONE, "rate", 2)], SCORED),
-    "own": ([(ALONE, "questions", 2)], SCORED),
+    "rate": ([(ALONE, "rate", 2)], SCORED | {"answers": 18}),
+    "own": ([(ALONE, "questions", 2)], SCORED | {"answers": 6}),
     "attributes": (
         [(TRAITS, "attribute", 2), (ASKED, "relevance", 4), ((), "response", 4)],
         STAGES,

@@ -268,7 +268,7 @@ def test_a_new_researcher_gets_from_a_spreadsheet_to_a_dataset(ada, person, tmp_
     ada.press("Overview")
     read_results(ada, tmp_path)
     rows = loaded(release_table(ada, tmp_path))
-    assert (rows["judgments"], rows["items"], rows["candidates"]) == (30, 10, 20)
+    assert (rows["judgments"], rows["answers"], rows["items"]) == (30, 30, 10)
     assert ada.acts <= 30
 
 

@@ -349,7 +349,8 @@ def test_the_exported_votes_are_the_stored_votes(items, vote, built):
     ]  # fmt: skip
     assert [(r["task"], r["worker"], r["label"]) for r in votes_csv(release)] == stored
     judgments = lines(release, "judgments.jsonl")
-    assert [(r["item_id"], r["worker"], r["answer"]) for r in judgments] == stored
+    said = {row["judgment"]: row["label"] for row in lines(release, "answers.jsonl")}
+    assert [(r["item_id"], r["worker"], said[r["judgment"]]) for r in judgments] == stored
     one = judgments[0]
     assert (one["reason"], one["flags"], one["seconds"], one["submitted_at"], one["imported"]) == (
         "Because, “so”\nand = more",

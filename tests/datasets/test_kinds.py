@@ -9,6 +9,7 @@ import pytest
 from annotation.core.learned import ModelError
 from annotation.datasets import choices, folders, freeze
 from annotation.datasets.check import check_release
+from annotation.datasets.layouts import long
 from annotation.datasets.release_import import import_release
 from annotation.evaluation import training
 from annotation.judging.models import Adjudication, Item, Slot
@@ -49,24 +50,51 @@ def by_item(rows):
     return found
 
 
-def test_the_long_layout_has_a_row_a_judgment_of_every_kind(release_of):
+SAID = ("question", "option", "label", "value", "text")
+
+
+def test_the_long_layout_has_a_row_a_judgment_of_every_kind_and_a_row_an_answer(release_of):
     release = release_of("long")
     rows = by_item(lines(release, "judgments.jsonl"))
-    answers = {item: [row["answer"] for row in found] for item, found in rows.items()}
-    assert answers["i-better"] == ["c-own", "c-own", "tie"]
+    said = {}
+    for row in lines(release, "answers.jsonl"):
+        assert list(row) == list(long.ANSWERS)
+        said.setdefault(row["judgment"], []).append(tuple(row[name] for name in SAID))
+    assert list(long.ANSWERS)[:7] == ["judgment", *SAID[:2], "part", *SAID[2:]]
+    answers = {item: [said[row["judgment"]] for row in found] for item, found in rows.items()}
+    assert [row["judgment"] for row in rows["i-m1"]] == ["i-m1/1", "i-m1/2", "i-m1/3"]
+    assert [row["answers"] for row in rows["i-a2"]] == [2, 2, 1]
+    assert [each for (each,) in answers["i-better"]] == [
+        ("choice", None, label, None, None) for label in ("c-own", "c-own", "tie")
+    ]
     # 1 is the first candidate of the item much better: here the personalised one.
-    assert answers["i-rate"] == ["1", "1", "4"]
-    assert answers["i-m1"] == ["yes", "yes", "no"]
-    places = {"c-own": 1, "c-generic": 2, "c-sea": 2}
-    assert json.loads(answers["i-order"][2]) == places
-    assert answers["i-a2"] == ["uncertain", "rejected", "accepted"]
-    assert [row["detail"] for row in rows["i-a2"]] == ["missing-evidence", "overgeneralised", ""]
-    assert json.loads(answers["i-feel"][0]) == {
-        "c-own": {
-            "Tone": {"score": 4, "feedback": "4 it is", "chips": []},
-            "Depth": {"score": 2, "feedback": "2 it is", "chips": []},
-        }
-    }
+    assert [value for ((*_about, value, _text),) in answers["i-rate"]] == [1, 1, 4]
+    assert [each[0][2] for each in answers["i-m1"]] == ["yes", "yes", "no"]
+    assert answers["i-order"][2] == [
+        ("ranking", id, None, place, None)
+        for id, place in (("c-own", 1), ("c-generic", 2), ("c-sea", 2))
+    ]
+    assert answers["i-a2"] == [
+        [
+            ("verdict", None, "uncertain", None, None),
+            ("cause", None, "missing-evidence", None, None),
+        ],
+        [("verdict", None, "rejected", None, None), ("cause", None, "overgeneralised", None, None)],
+        [("verdict", None, "accepted", None, None)],
+    ]
+    assert answers["i-feel"][0] == [
+        ("Tone", "c-own", None, 4, "4 it is"),
+        ("Depth", "c-own", None, 2, "2 it is"),
+    ]
+    passages = [row for row in lines(release, "answers.jsonl") if row["question"] == "odd"]
+    assert [
+        tuple(row[name] for name in ("judgment", "option", "label", "start", "end"))
+        for row in passages
+    ] == [
+        ("i-own/1", "c-own", "Fact", 0, 5),
+        ("i-own/2", "c-own", "Fact", 0, 10),
+        ("i-own/2", "c-generic", "Tone", 5, 6),
+    ]
     assert {row["kind"] for found in rows.values() for row in found} == {
         *("selection", "preference", "feedback", "attribute", "relevance", "ranking", "questions")
     }
@@ -178,8 +206,10 @@ def test_only_what_stands_is_released(cast, mix, release_of):
     said = {"relevant": "yes"}
     revise(mix, slots["Chen"].pk, cast.person("Chen"), said, key="second thought")
     Slot.objects.filter(pk=slots["Bo"].pk).update(status="void")
-    rows = by_item(lines(release_of("long"), "judgments.jsonl"))["i-m1"]
-    assert [(row["answer"], row["revision"]) for row in rows] == [("yes", 1), ("yes", 2)]
+    release = release_of("long")
+    rows = by_item(lines(release, "judgments.jsonl"))["i-m1"]
+    said = {row["judgment"]: row["label"] for row in lines(release, "answers.jsonl")}
+    assert [(said[row["judgment"]], row["revision"]) for row in rows] == [("yes", 1), ("yes", 2)]
 
 
 def test_a_revision_an_exclusion_or_a_ruling_after_the_freeze_changes_nothing(
@@ -266,7 +296,14 @@ def test_csv_shards_whose_columns_look_different_are_opened_as_one(
     monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
     folder = folders.folder_of(release_of("long", "csv", shard_rows=6))
     rows, whole, _splits = load(folder, tmp_path)
-    tables = {"judgments": 23, "items": 8, "candidates": 3, "personas": 1, "attributes": 2}
+    tables = {
+        "judgments": 23,
+        "answers": 47,
+        "items": 8,
+        "candidates": 3,
+        "personas": 1,
+        "attributes": 2,
+    }
     assert rows == whole == tables | {"soft_labels": 5}
 
 

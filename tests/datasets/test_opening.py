@@ -16,7 +16,8 @@ TABLES = {
     "personafeedback": {"personas": 1, "memories": 1, "specific": 1, "soft_labels": 2,
                         "annotations": 17},
     "dpo": {"pairs": 1, "pairs_plain": 1, "soft_labels": 2, "annotations": 17},
-    "long": {"judgments": 17, "items": 2, "candidates": 4, "personas": 1, "soft_labels": 2},
+    "long": {"judgments": 17, "answers": 17, "items": 2, "candidates": 4, "personas": 1,
+             "soft_labels": 2},
 }  # fmt: skip
 LOAD = """
 import json, os, datasets

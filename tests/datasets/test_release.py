@@ -36,7 +36,7 @@ def test_a_summary_is_printed_without_json(judged, tmp_path, capsys):
     release("--layout", "long", "--format", "csv", "--out", tmp_path / "out")
     assert capsys.readouterr().out == (
         "tea release 1 (long, csv): 2 items, 18 judgments by 9 workers; "
-        "pairs: 0 easy, 0 medium, 2 hard; 9 files\n"
+        "pairs: 0 easy, 0 medium, 2 hard; 10 files\n"
     )
     with (tmp_path / "out" / "votes.csv").open(newline="") as file:
         assert next(csv.DictReader(file)).keys() == {"task", "worker", "label"}

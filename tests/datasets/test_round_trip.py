@@ -1,6 +1,8 @@
 """A release that is imported again holds the same judgments, of every kind and in every format."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -12,11 +14,11 @@ from annotation.datasets.released import PARTS
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import KINDS, config_of_task, kind_of
-from annotation.judging.models import Judgment, Slot
+from annotation.judging.models import Answer, Judgment, Slot
 from annotation.judging.work.submit import submit
 from annotation.personas.models import Attribute, Memory, Persona, PersonaVersion
 from annotation.queries import author
-from annotation.queries.models import Query
+from annotation.queries.models import GoldClaim, Query
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
 
@@ -24,8 +26,46 @@ TASKS = {
     "better": {"strength": True, "reason": "optional", "chips": ["Shorter"], "marks": True},
     "feel": {"points": 7, "feedback_chips": ["Too long"]},
 }
+VERSION_1 = Path(__file__).parents[1] / "data/long_version_1"
 FEW = {"rule": "majority", "min_votes": 1, "min_margin": 1}
 CLAIMS = ["It is calm.", "It is near.", "It is free."]
+
+
+# Types of questions that no preset asks.
+MORE = [
+    {"type": "label", "name": "tone", "several": True, "classes": ["warm, dry", "calm", "tie"]},
+    {"type": "label", "name": "faults", "several": True, "about": "option", "required": False,
+     "classes": ["long", "rude"]},
+    {"type": "number", "name": "quality", "about": "option", "step": 0.5},
+    {"type": "number", "name": "drift", "minimum": -1, "maximum": 1, "step": 0.0625},
+    {"type": "rating", "name": "depth", "comment": "optional", "chips": ["Long", "Dry"]},
+    {"type": "text", "name": "why", "about": "option"},
+    {"type": "scale", "name": "better", "points": 7},
+    {"type": "choice", "name": "best", "none": True, "strength": True},
+]  # fmt: skip
+
+
+def judge_more(study, person):
+    """A judgment under questions of every type that no preset asks."""
+    config = kind_of("questions").check_config({"options": 2, "questions": MORE})
+    task = TaskDefinition.objects.create(study=study, name="more", kind="questions", config=config)
+    own, sea = (study.candidates.get(external_id=name) for name in ("c-own", "c-sea"))
+    row = {"external_id": "i-more", "query": study.queries.get(), "overlap": 1}
+    add_items(study, task, [row | {"candidates": [sea.pk, own.pk]}])
+    slot = study.slots.get(item__external_id="i-more")
+    Slot.objects.filter(pk=slot.pk).update(status="held", annotator=person)
+    first, second = str(own.pk), str(sea.pk)
+    answers = {
+        "tone": ["tie", "warm, dry"],
+        "faults": {second: ["rude", "long"]},
+        "quality": {first: 73.5, second: 80},
+        "drift": -0.0625,
+        "depth": {"score": 2, "text": "Two.\n“So”, he said.", "chips": ["Dry"]},
+        "why": {first: "=1+1", second: "바다"},
+        "better": 6,
+        "best": {"choice": first, "strength": "clearly"},
+    }
+    submit(study, slot.pk, person, {"answers": answers}, key="more")
 
 
 def claims_item(study):
@@ -84,7 +124,71 @@ def mix(cast, tmp_path):
     )
     judge_in_full(study, people[3])
     judge_claims(study, people[0], claims_item(study))
+    judge_more(study, people[0])
     return study
+
+
+def answers(slug):
+    """Every row of the answers that stand in the database, by item; claims by their numbers."""
+    rows = Answer.objects.filter(judgment__in=Judgment.objects.standing())
+    rows = rows.filter(judgment__slot__study__slug=slug).order_by("pk")
+    numbers = dict(GoldClaim.objects.values_list("pk", "number"))
+    fields = ("question", "option", "label", "value", "text", "chips", "marks")
+    return sorted(
+        (repr((item, numbers.get(part), *said)) for item, part, *said in rows.values_list(
+            "judgment__slot__item__external_id", "part", *fields
+        )),
+    )  # fmt: skip
+
+
+def file_of(folder, name):
+    """The rows of a file by item, without the pseudonyms."""
+    rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+    rows = [{key: row[key] for key in row if key not in ("worker", "imported")} for row in rows]
+    # An import makes the items about gold responses last.
+    return sorted(rows, key=lambda row: row.get("judgment") or row["item_id"])
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_every_answer_of_every_type_is_rebuilt_from_its_rows(mix, _data, format):
+    before = answers("mix")
+    report = import_release(released(mix, "long", format), "again")
+    assert report["rejected"] == []
+    assert answers("again") == before
+    # What is released again is the same, row by row.
+    first, second = (
+        released(Study.objects.get(slug=slug), "long", "jsonl") for slug in ("mix", "again")
+    )
+    for name in ("answers", "judgments", "items"):
+        assert file_of(first, name) == file_of(second, name)
+
+
+def test_a_release_of_version_1_with_answers_as_json_comes_in_whole(db):
+    """`tests/data/long_version_1` is a release of the same study, before it had ``MORE``."""
+    folder, report = VERSION_1, import_release(VERSION_1, "again")
+    assert (report["rejected"], report["items"], report["votes"]) == ([], 9, 25)
+    judged = {row["item_id"]: row["answer"] for row in file_of(folder, "judgments")}
+    back = {row[0]: row[3] for row in judgments("again")}
+    assert json.loads(back["i-own"]) == json.loads(judged["i-own"])
+    assert json.loads(back["i-claims"]) == json.loads(judged["i-claims"])
+    assert len(answers("again")) == 52
+
+
+def test_answers_in_another_order_are_found_and_those_of_no_judgment_counted(mix, _data):
+    folder = released(mix)
+    path = folder / "answers.jsonl"
+    rows = path.read_text().splitlines()
+    stray = json.dumps(json.loads(rows[0]) | {"judgment": "i-nowhere/1"})
+    path.write_text("\n".join([stray, *reversed(rows)]) + "\n")
+    report = import_release(folder, "again")
+    assert report["rejected"] == [
+        {
+            "file": "answers",
+            "line": None,
+            "reason": "1 answers are of no judgment, or more than it has",
+        }
+    ]
+    assert answers("again") == answers("mix")
 
 
 def judgments(slug):
@@ -189,7 +293,7 @@ def test_a_long_release_comes_back_with_its_settings_as_often_as_wanted(mix, _da
     assert {row[2] for row in before} == set(KINDS)
     report = import_release(released(mix), "again")
     # Two people scored one answer on two criteria.
-    assert (report["items"], report["workers"], report["scores"]) == (9, 4, 4)
+    assert (report["items"], report["workers"], report["scores"]) == (10, 4, 4)
     again = Study.objects.get(slug="again")
     assert settings(again) == settings(mix)
     import_release(released(again), "third")
@@ -207,8 +311,8 @@ def test_the_same_release_again_changes_nothing_and_a_longer_one_adds_the_rest(m
     assert judgments("again") == judgments("mix")
 
 
-def test_what_cannot_be_brought_back_is_named_and_counted(mix, _data, capsys):
-    folder = released(mix)
+def test_what_cannot_be_brought_back_is_named_and_counted(db, tmp_path, capsys):
+    folder = shutil.copytree(VERSION_1, tmp_path / "release")
     rows = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
     by_item = {row["item_id"]: row for row in rows}
     faulty = [
@@ -254,16 +358,43 @@ def test_what_cannot_be_brought_back_is_named_and_counted(mix, _data, capsys):
     assert "4 scores" in printed.out
 
 
-def test_an_item_about_claims_without_a_judgment_is_named(mix, _data):
+@pytest.mark.parametrize(
+    ("item", "changes", "reason"),
+    [
+        ("i-order", {"option": "c-nowhere"}, "the item has no answer “c-nowhere”"),
+        ("i-feel", {"value": 4.5}, "“Tone”: choose a point from 1 to 7."),
+        ("i-rate", {"value": 12}, "Choose a place on the scale first."),
+        ("i-claims", {"part": 9}, "there is no claim 9"),
+        ("i-a1", {"label": "perhaps"}, "Choose a verdict first."),
+        ("i-a1", {"label": 1}, "“label” of an answer is no text"),
+        ("i-a1", {"question": "age"}, "There is no question “age”. Known: cause, verdict."),
+        ("i-m1", {"judgment": "i-nowhere/1"}, "0 of its 1 answers are there"),
+        ("i-claims", {"part": 2}, "“claims” has two answers"),
+    ],
+)
+def test_a_judgment_whose_answers_are_faulty_is_left_out(mix, _data, item, changes, reason):
     folder = released(mix)
-    path = folder / "judgments.jsonl"
-    lines = [line for line in path.read_text().splitlines() if "i-claims" not in line]
-    path.write_text("\n".join(lines) + "\n")
+    path = folder / "answers.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    first = next(row for row in rows if row["judgment"] == f"{item}/1")
+    first |= changes
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    report = import_release(folder, "again")
+    assert reason in [fault["reason"] for fault in report["rejected"]]
+    assert report["votes"] in (25, 24)
+
+
+def test_an_item_whose_claims_are_missing_is_named(mix, _data):
+    folder = released(mix)
+    path = folder / "items.jsonl"
+    items = [json.loads(line) | {"claims": []} for line in path.read_text().splitlines()]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in items))
     report = import_release(folder, "again")
     assert [fault["reason"] for fault in report["rejected"]] == [
-        "no judgment shows the claims of the gold response"
+        "the claims of the gold response are missing",
+        "1 judgments are on items that the study does not have",
     ]
-    assert report["items"] == 8
+    assert report["items"] == 9
 
 
 @pytest.mark.parametrize(

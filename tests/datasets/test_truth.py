@@ -70,13 +70,15 @@ def test_own_questions_are_counted_by_unit_and_class():
     fit = Measure("fit", "ordinal", ("no", "unsure", "yes"), "fit")
     calm = Measure("tone: calm", "nominal", ("yes", "no"), "tone", of_class="calm")
     given = [
-        ({"1/fit": "yes", "2/fit": "no"}, {"tone": ["warm", "calm"]}),
-        ({"1/fit": "unsure", "2/fit": "no"}, {"tone": ["warm"]}),
+        ({"1/fit": "yes", "2/fit": "no"}, ["warm", "calm"]),
+        ({"1/fit": "unsure", "2/fit": "no"}, ["warm"]),
     ]
+    tone = {"question": "tone", "option": None}
     votes = tuple(
-        Vote(f"w{n}", None, [], "", [], None, "2026-01-01", False, answer, parts=parts)
-        for n, (parts, answer) in enumerate(given)
-    )
+        Vote(f"w{n}", None, [], "", [], None, "2026-01-01", False,
+             [tone | {"label": name} for name in names], parts=parts)
+        for n, (parts, names) in enumerate(given)
+    )  # fmt: skip
     own = replace(item(""), kind="questions", labels=(), measures=(fit, calm), votes=votes)
     agreement = tally(own).agreement()
     found = agreement["better v1: fit"]

@@ -155,7 +155,8 @@ def test_a_table_goes_on_in_another_file_and_opens_as_one(judged, built, tmp_pat
     assert check_release(folder) == []
     assert not (folder / JOURNAL).exists()
     opened, whole, _splits = load(folder, tmp_path)
-    expected = {"judgments": 30, "items": 4, "candidates": 8, "personas": 1, "soft_labels": 4}
+    expected = {"judgments": 30, "answers": 30, "items": 4, "candidates": 8}
+    expected |= {"personas": 1, "soft_labels": 4}
     assert opened == whole == expected
 
 
@@ -164,7 +165,7 @@ def test_shards_hold_the_rows_of_the_whole_table(judged, built):
     folder = folders.folder_of(release)
     split = {
         name: b"".join((folder / part).read_bytes() for part in shards(folder, name))
-        for name in ("judgments", "items", "candidates", "personas")
+        for name in ("judgments", "answers", "items", "candidates", "personas")
     }
     release.frozen["choices"]["shard_rows"] = 0
     folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))

@@ -1,5 +1,6 @@
 """Types of questions: what they take, what they refuse, and that nothing is lost on the way."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import DomainError
 from annotation.questions import QUESTIONS_LIMIT, TYPES, questions_of, stored
-from annotation.questions.base import Measure, Options, Row
+from annotation.questions.base import SAID, Measure, Options, Row
 
 TEXTS = {1: "Walk 🚶 along\nthe river.", 2: "the end, the end", 3: "**No**."}
 ANSWERS = Options({1: "own", 2: "other", 3: "third"}, order=(3, 1, 2), texts=TEXTS)
@@ -112,6 +113,30 @@ def test_an_answer_comes_back_from_its_rows_from_an_export_and_from_a_form(confi
     for field, values in question.typed(rows, options).items():
         form.setlist(field, values)
     assert read(question, question.sent_by_form(form, options)) == rows
+
+
+@pytest.mark.parametrize("configured", EVERY, ids=NAMES)
+def test_an_answer_comes_back_from_the_rows_of_a_release(configured):
+    question = one(**configured)
+    options = options_of(question)
+    rows = read(question, answer_to(question))
+    released = [
+        {"option": options.ids.get(row.option), "part": None, **said}
+        for row in rows
+        for said in question.released(row, options.ids)
+    ]
+    sent = question.sent_by_release(released, {id: id for id in options.ids.values()})
+    # A release counts from option 1.
+    canonical = replace(options, order=sorted(options.ids))
+    asked = [None] if question.about == "item" else list(options.ids)
+    assert question.read(sent, canonical, asked) == rows
+
+
+def test_one_answer_a_release_has_twice_is_refused():
+    row = {"option": "own", "part": None, **SAID, "value": 1}
+    for question in (one(type="rating", name="depth"), one(type="ranking", name="order")):
+        with pytest.raises(DomainError, match="has two answers"):
+            question.sent_by_release([row, row], {})
 
 
 @pytest.mark.parametrize("configured", EVERY, ids=NAMES)

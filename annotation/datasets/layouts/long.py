@@ -1,4 +1,4 @@
-"""Everything in long form: one row a judgment, an item, an answer, a persona, an attribute."""
+"""Everything in long form: one row a judgment, a thing that it says, an item, a candidate, …"""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,15 @@ from annotation.datasets.records import MESSAGES, Attribute, Item, Pair, Persona
 from annotation.datasets.writers import VOTES, Table, TableRows, json_text, tables_of
 
 FORMATS = ("jsonl", "csv", "parquet")
+# Version 1 had what was said as JSON in a column of the judgments.
+VERSION = 2
 # Raw votes claim no tier; a release of them shows why the tiers are not in their bands.
 TIERED = False
 ROWS_ARE = "items"
 MAIN = ("items", "judgments")
 
 JUDGMENTS = {
+    "judgment": "text",
     "item_id": "text",
     "query_id": "text",
     "user_id": "text",
@@ -23,10 +26,8 @@ JUDGMENTS = {
     "persona_version": "integer or none",
     "attribute_id": "text",
     "worker": "text",
-    # The label; JSON where the answer is many scores or verdicts.
-    "answer": "text",
-    # How much better, or why not.
-    "detail": "text",
+    # How many rows of ``answers`` it has.
+    "answers": "integer",
     "shown": "texts",
     "reason": "text",
     "flags": "texts",
@@ -36,6 +37,24 @@ JUDGMENTS = {
     "submitted_at": "text",
     "revision": "integer",
     "imported": "boolean",
+}
+# What judgments say, in their order: of several classes and of passages a row each.
+ANSWERS = {
+    "judgment": "text",
+    "question": "text",
+    # The id of the candidate, or the number of the claim, that the question is asked about.
+    "option": "text",
+    "part": "integer or none",
+    # A class in its own word, or what was chosen: a candidate, a tie or none.
+    "label": "text",
+    # A score, a number, a place in an order or on a scale, how much better.
+    "value": "number",
+    "text": "text",
+    # Common words that were ticked beside a score.
+    "chips": "texts",
+    # Of a passage, in characters of the candidate's text.
+    "start": "integer or none",
+    "end": "integer or none",
 }
 ITEMS: dict[str, str | list] = {
     "item_id": "text",
@@ -56,6 +75,7 @@ ITEMS: dict[str, str | list] = {
     "attribute_id": "text",
     "attribute": "text",
     "gold": "text",
+    "claims": [{"number": "integer", "text": "text"}],
     "criteria": "texts",
     "candidates": "texts",
     "labels": "texts",
@@ -97,9 +117,10 @@ PERSONAS = {"user_id": "text", "persona_version": "integer", "profile": "json"}
 
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
-    """``judgments``, ``items``, ``candidates``, ``personas``, ``attributes``; and votes.csv."""
+    """Judgments and their ``answers``, items, candidates, personas, attributes; and votes.csv."""
     columns: dict[str, Mapping[str, str | list]] = {
         "judgments": JUDGMENTS,
+        "answers": ANSWERS,
         "items": ITEMS,
         "candidates": CANDIDATES,
         "personas": PERSONAS,
@@ -132,10 +153,12 @@ def _item(item: Item, verdict: Verdict, _pair: Pair | None, posterior: Posterior
     yield "items", about
     # The judgments are the annotators' labels already.
     yield from soft_rows(item, posterior)
-    for vote in item.votes:
-        row = {n: about[n] if n in ITEMS else getattr(vote, n) for n in JUDGMENTS}
-        answer = vote.answer if isinstance(vote.answer, str) else json_text(vote.answer)
-        yield "judgments", row | {"answer": answer}
+    for number, vote in enumerate(item.votes, start=1):
+        row = {n: about[n] if n in ITEMS else getattr(vote, n, None) for n in JUDGMENTS}
+        # No id of the database: judgments of an item are numbered as they were submitted.
+        judgment = {"judgment": f"{item.id}/{number}"}
+        yield "judgments", row | judgment | {"answers": len(vote.answers)}
+        yield from (("answers", judgment | said) for said in vote.answers)
     yield from votes(item)
 
 

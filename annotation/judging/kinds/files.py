@@ -153,7 +153,8 @@ class ImportedJudgment:
 
 @dataclass(frozen=True)
 class ReleasedAnswer:
-    """An answer as a release has it: ``Kind.answer_json`` and ``Answer.detail`` of a judgment.
+    """An answer that a release has in one cell: a label, or JSON as ``Kind.answer_json``, and
+    ``detail``. So have it tables of other layouts, and ``long`` up to version 1.
 
     ``ids`` is {id of an answer in the release: id of the item's candidate}.
     """
@@ -202,16 +203,15 @@ class Files:
     ``config(file)`` are the settings of a task for a file's items, None where it is of another
     kind: of several that fit, the first of ``KINDS`` is taken. ``published_config(texts,
     attribute)`` are those that an item of a release shows: ``texts(column)`` is a list of its row
-    ("labels", "candidates" or "criteria"). ``answered_config(released)`` are those that an answer
-    shows; False: the setting was off when it was given. ``claims(released)`` are the claims of the
-    item's gold response that an answer shows, by number.
+    ("labels", "candidates" or "criteria"). ``released`` reads an answer of a release that has it
+    in one cell; ``claims(released)`` are the claims of the item's gold response that it shows, by
+    number.
     """
 
     config: Callable[[ImportedFile], Config | None]
     imported: Callable[[ImportedJudgment, Sequence[Question]], Answers]
     released: Callable[[ReleasedAnswer, Sequence[Question]], Answers] = answers_of_release
     published_config: Callable[[Callable[[str], list[str]], bool], Config] = lambda texts, by: {}
-    answered_config: Callable[[ReleasedAnswer], Config] = lambda released: {}
     claims: Callable[[ReleasedAnswer], dict[int, str]] = lambda released: {}
     # An answer and its label as published, with {canonical number: id} of its options.
     answer: Callable[[Any, dict[int, str]], Any] | None = None
@@ -318,11 +318,6 @@ def ranking_imported(judgment: ImportedJudgment, questions: Sequence[Question]) 
         for group in judgment.label.split(">")
     ]
     return {questions[0].name: groups}
-
-
-def ranking_answered(released: ReleasedAnswer) -> Config:
-    places = released.answer.values() if isinstance(released.answer, dict) else ()
-    return {"ties": len(set(map(str, places))) < len(places)}
 
 
 def ranking_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
@@ -433,18 +428,6 @@ def criteria_published(texts: Callable[[str], list[str]], attribute: bool) -> Co
     return shown | {"feedback": "off"}
 
 
-def criteria_answered(released: ReleasedAnswer) -> Config:
-    answers = released.answer.values() if isinstance(released.answer, dict) else ()
-    parts = [part for parts in answers if isinstance(parts, dict) for part in parts.values()]
-    scores = [score for score in parts if isinstance(score, dict)]
-    points = [n for score in scores if type(n := score.get("score")) is int]
-    chips = {chip for score in scores for chip in score.get("chips") or () if chip}
-    shown: Config = {"feedback_chips": sorted(chips)} if chips else {}
-    if any(score.get("feedback") for score in scores):
-        shown["feedback"] = "optional"
-    return shown | ({"points": max(points)} if points else {})
-
-
 def criteria_released(released: ReleasedAnswer, questions: Sequence[Question]) -> Answers:
     answers: dict[str, dict] = defaultdict(dict)
     for name, scores in released.parts.items():
@@ -505,10 +488,15 @@ def _json_of(text: str) -> Any:
         raise DomainError(_("“%s” is no JSON") % text[:60]) from None
 
 
+def claims_by_number(gold: int | None) -> dict[str, str]:
+    """{number of a claim of the gold response: its key}."""
+    claims = GoldClaim.objects.filter(response=gold).values_list("number", "pk")
+    return {str(number): str(pk) for number, pk in claims}
+
+
 def _verdicts(verdicts: dict, gold: int | None, questions: Sequence[Question]) -> Answers:
     """The answers of verdicts by their claims' numbers; DomainError for one of no claim."""
-    claims = GoldClaim.objects.filter(response=gold).values_list("number", "pk")
-    ids = {str(number): str(pk) for number, pk in claims}
+    ids = claims_by_number(gold)
     if unknown := sorted(verdicts.keys() - ids.keys()):
         raise DomainError(_("there is no claim %s") % unknown[0][:60])
     answers: Answers = {question.name: {} for question in questions}

@@ -510,10 +510,52 @@ class Kind:
         by_question = self._by_question(answer, config)
         return {q.name: q.exported(rows, ids) for q, rows in by_question if rows}
 
-    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
-        """The API's body that stands for an answer of a release; DomainError where there is none.
+    def released(self, answer: Answer, ids: dict[int, str], config: Config) -> list[dict[str, Any]]:
+        """The rows of a release that stand for an answer: what the questions say (``base.SAID``),
+        each with its ``question``, the id of its ``option`` and the number of its ``part``.
+        """
+        numbers = {part: claim.number for part, claim in answer.claims.items()}
+        return [
+            {
+                "question": question.name,
+                "option": ids[row.option] if row.option else None,
+                "part": numbers.get(row.part) if row.part else None,
+                **said,
+            }
+            for question, rows in self._by_question(answer, config)
+            for row in rows
+            for said in question.released(row, ids)
+        ]
 
-        The inverse of ``answer_json``: a judgment that is released and imported again is the same.
+    def body_of_rows(
+        self, rows: Iterable[dict[str, Any]], ids: dict[str, str], gold: int | None, config: Config
+    ) -> dict[str, Any]:
+        """The API's body that stands for rows of a release; DomainError where there is none.
+
+        The inverse of ``released``: a judgment that is released and imported again is the same.
+        ``ids`` is {id of an answer in the release: id of the item's candidate}, ``gold`` the gold
+        response whose claims are judged.
+        """
+        questions = {question.name: question for question in self.questions(config)}
+        parts = files.claims_by_number(gold) if gold else {}
+        by_question: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows:
+            if row["option"] is not None and row["option"] not in ids:
+                raise DomainError(_("the item has no answer “%s”") % row["option"][:80])
+            if row["part"] is not None and str(row["part"]) not in parts:
+                raise DomainError(_("there is no claim %s") % row["part"])
+            about = {"option": ids.get(row["option"]), "part": parts.get(str(row["part"]))}
+            by_question[row["question"]].append(row | about)
+        return {
+            "answers": {
+                name: questions[name].sent_by_release(group, ids) if name in questions else None
+                for name, group in by_question.items()
+            }
+        }
+
+    def released_body(self, released: ReleasedAnswer) -> dict[str, Any]:
+        """The API's body that stands for an answer of a release that has it in one cell;
+        DomainError where there is none.
         """
         return {"answers": self.files.released(released, self.questions(released.config))}
 

@@ -122,7 +122,6 @@ SELECTION = Kind(
         imported=files.choice_imported,
         released=files.choice_released,
         published_config=files.choice_published,
-        answered_config=lambda released: {"strength": bool(released.detail)},
     ),
 )
 
@@ -210,7 +209,6 @@ FEEDBACK = Kind(
         imported=files.criteria_imported,
         released=files.criteria_released,
         published_config=files.criteria_published,
-        answered_config=files.criteria_answered,
         answer=files.criteria_answer,
         label=files.criteria_label,
     ),
@@ -370,7 +368,6 @@ RANKING = Kind(
         imported=files.ranking_imported,
         released=files.ranking_released,
         published_config=lambda texts, attribute: {"options": len(texts("candidates"))},
-        answered_config=files.ranking_answered,
         answer=files.ranking_answer,
     ),
 )

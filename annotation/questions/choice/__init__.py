@@ -1,6 +1,6 @@
 """The best of the item's answers; where the task allows, a tie or none of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -80,6 +80,17 @@ class ChoiceQuestion(base.Question):
         if not row.value:
             return choice
         return {"choice": choice, "strength": list(STRENGTHS)[row.value - 1]}
+
+    def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+        """The label is an option's id, ``tie`` or ``none``; the value how much better, 1 to 3."""
+        chosen = ids.get(int(row.label), row.label) if row.label.isdigit() else row.label
+        yield {**base.SAID, "label": chosen, "value": row.value}
+
+    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+        choice, degree = ids.get(row["label"], row["label"]), row["value"]
+        if degree is None:
+            return choice
+        return {"choice": choice, "strength": dict(enumerate(STRENGTHS, start=1)).get(degree)}
 
     def label_words(self, label: str) -> str:
         wording = base.text_in(self.wording.get(label, {}))  # type: ignore[call-overload]

@@ -1,6 +1,6 @@
 """One class or several of the task's own, about the item or each of its answers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from django.utils.translation import gettext as _
@@ -66,6 +66,13 @@ class LabelQuestion(base.Question):
 
     def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         return list(row.chips) if self.several else row.label
+
+    def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+        """Of several classes, one row each."""
+        yield from ({**base.SAID, "label": name} for name in row.chips or (row.label,))
+
+    def said(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+        return [row["label"] for row in rows] if self.several else super().said(rows, ids)
 
     def label_words(self, label: str) -> str:
         titles = dict(base.class_words(self.classes))

@@ -6,7 +6,7 @@ and releasing need no arithmetic. Forms may write a decimal comma.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
@@ -115,6 +115,9 @@ class NumberQuestion(base.Question):
             return None
         number = Decimal(row.label)
         return int(number) if number == number.to_integral_value() else float(number)
+
+    def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+        yield {**base.SAID, "value": self.value(row, ids)}
 
     def row_of(self, label: str | float, about: int | None = None) -> base.Row:
         number = _number(label, None)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -157,6 +157,16 @@ class PassagesQuestion(base.Question):
             for passage in row.passages
         ]
 
+    def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+        """A row each passage: its class is the label, its remark the text."""
+        for each in row.passages:
+            place = {"start": each.start, "end": each.end}
+            yield {**base.SAID, "label": each.label or None, "text": each.text or None, **place}
+
+    def sent_by_release(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+        names = {"option": "option", "start": "start", "end": "end", "label": "class"}
+        return [_renamed(row, names | {"text": "text"}) for row in rows]
+
     def stated(self, row: base.Row) -> str:
         titles = dict(self.choices(0))
         named = (
@@ -179,7 +189,7 @@ def _listed(text: Any) -> list[dict]:
     return marks if fit else []
 
 
-def _renamed(mark: dict, names: Mapping[str, str]) -> dict:
+def _renamed(mark: Mapping[str, Any], names: Mapping[str, str]) -> dict:
     return {names[name]: value for name, value in mark.items() if name in names}
 
 

@@ -68,6 +68,10 @@ class RankingQuestion(base.Question):
     def exported(self, rows: Sequence[base.Row], ids: Mapping[int, str]) -> Any:
         return {ids[row.option or 0]: row.value for row in rows}
 
+    def sent_by_release(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+        places = {row["option"]: row["value"] for row in rows}
+        return places if len(places) == len(rows) else self.only(rows)
+
     def row_of(self, label: str | int, about: int | None = None) -> base.Row:
         return base.Row(self.name, option=about, value=int(label))
 

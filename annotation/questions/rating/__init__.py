@@ -103,6 +103,9 @@ class RatingQuestion(base.Question):
             return row.value
         return {"score": row.value, "text": row.text, "chips": list(row.chips)}
 
+    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+        return {"score": row["value"], "text": row["text"], "chips": row["chips"]}
+
     def label_words(self, label: str) -> str:
         named = self.names and base.text_in(self.names[int(label) - 1])
         return f"{label} ({named})" if named else label

@@ -34,3 +34,6 @@ class TextQuestion(base.Question):
 
     def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         return row.text
+
+    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+        return row["text"]

@@ -17,11 +17,15 @@ def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
 
 
 def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior) -> TableRows:
+    places = [{row["option"]: row["value"] for row in vote.answers} for vote in item.votes]
     row = {
         "item": item.id,
         "question": item.question,
         "answers": {answer.id: answer.text for answer in item.answers},
-        "rankings": [{"worker": vote.worker, "places": vote.answer} for vote in item.votes],
+        "rankings": [
+            {"worker": vote.worker, "places": each}
+            for vote, each in zip(item.votes, places, strict=True)
+        ],
     }
     yield "podiums", row
 
