@@ -174,7 +174,7 @@ def own_query(request: UserRequest, slug: str, key: str) -> HttpResponse:
     except DomainError as refusal:
         return _page(request, study, row, asked, refusal)
     if request.htmx:
-        return render(request, "queries/own_query.html#saved", {"saved": True})
+        return render(request, "queries/own_query.html#saved", {"study": study, "saved": True})
     if "seek" in request.POST:
         place = reverse("own-query", args=(slug, key))
         return redirect(f"{place}?{urlencode({'find': asked})}#find")
