@@ -181,6 +181,8 @@ class _Storing:
     beyond = True
     # Whether the judgments are stored after the first transaction, by chunks.
     later = False
+    # Questions that the study had, of which the file says what was not known.
+    described = 0
 
     def __init__(
         self, study: Study, mapping: Mapping, task: str, by: User | None, progress: Progress
@@ -293,6 +295,7 @@ class _Storing:
         self.check(share * len(ways) / (len(ways) + 1))
         counts = {"personas": self.count("persona")}
         counts["queries"] = self.count("query") if self.mapping.has("prompt") else 0
+        counts["described"] = self.described
         counts["candidates"] = self.scalar(
             "SELECT count(DISTINCT a) FROM import_row, unnest(answers) a"
         )
@@ -441,6 +444,7 @@ class _Storing:
         )
 
     def queries(self) -> None:
+        last = self.study.queries.aggregate(last=Max("pk"))["last"] or 0
         columns = ("need", "type", "scenario", "language")
         _insert(
             Query,
@@ -470,6 +474,8 @@ class _Storing:
                 _("the study has another question “%s”: give this one its own id") % name[:80]
             ),
         )
+        known = {pk for column in ("scenario", "language") for pk in self.describe(column)}
+        self.described = sum(pk <= last for pk in known)
         for column in ("type", "scenario", "language"):
             self.reject_others(column)
         self.reject(
@@ -479,6 +485,22 @@ class _Storing:
                RETURNING s.line, s.query""",
             lambda name: _("the study has no question “%s”") % name[:80],
         )
+
+    def describe(self, column: str) -> list[int]:
+        """Let questions whose ``column`` is not known have what the first line says: their keys.
+
+        What was not known contradicts nothing, and no version of the text changes by it.
+        """
+        if not self.mapping.has(column):
+            return []
+        rows = self.fetch(
+            f"""UPDATE queries_query q SET {column} = s.{column} FROM (
+                    SELECT DISTINCT ON (query) query, {column} FROM import_row
+                    WHERE {column} <> '' AND prompt <> '' ORDER BY query, line
+                ) s WHERE q.study_id = %(study)s AND q.external_id = s.query
+                AND q.replaced_at IS NULL AND q.{column} = '' RETURNING q.id"""  # noqa: S608
+        )
+        return [pk for (pk,) in rows]
 
     def reject_others(self, column: str) -> None:
         """Refuse lines whose question has another value of ``column``; an empty cell says none."""
@@ -602,12 +624,32 @@ class _Storing:
         task = tasks.filter(name=name).first()
         if task:
             return task
+        if not self.task_name:
+            self.check_scales(kind_of(kind).questions(kind_of(kind).check_config(config)))
         TaskDefinition._meta.get_field("name").clean(name, None)
         config = kind_of(kind).check_config(config)
         self.unordered += votes.unordered(self.mapping, config)
         return TaskDefinition.objects.create(
             study=self.study, name=name, kind=kind, overlap=OVERLAP, config=config
         )
+
+    def check_scales(self, asked: Sequence[Question]) -> None:
+        """Refuse to make a task, which nobody named, for scores that another task has on its scale.
+
+        ``asked`` are the questions that it would have.
+        """
+        scales = {each.name: ends for each in asked if (ends := _ends(each))}
+        for task in self.study.tasks.order_by("name", "-version").distinct("name"):
+            for question in kind_of(task.kind).questions(config_of_task(task)):
+                own, ends = scales.get(question.name), _ends(question)
+                if own and ends and own != ends:
+                    words = {"task": task.name, "name": question.name}
+                    words |= {"scores": "–".join(own), "scale": "–".join(ends)}
+                    sentence = _(
+                        "Scores of %(scores)s on “%(name)s” do not fit the task “%(task)s” of "
+                        "%(scale)s: name a task for this file."
+                    )
+                    raise MappingError(sentence % words)
 
     def check_sizes(self, task: TaskDefinition) -> None:
         """Refuse rows with another number of answers than the task shows."""
@@ -752,6 +794,12 @@ class _Storing:
             lines.append(line)
         if lines:
             _run("DELETE FROM import_vote WHERE line = ANY(%s)", [lines])
+
+
+def _ends(question: Question) -> tuple[str, str] | None:
+    """The lowest and highest score that a question takes; None where it asks for none."""
+    labels = question.labels(0) if question.type in ("rating", "number") else []
+    return (labels[0], labels[-1]) if labels else None
 
 
 def _staged(line: int, row: Row) -> list:

@@ -987,3 +987,34 @@ def test_requests_and_answers_of_published_sets_are_proposed_for_what_they_are(r
     proposed = propose([row])
     assert proposed is not None
     assert proposed.columns == {target: (name,) for target, name in columns.items()}
+
+
+@pytest.mark.parametrize(("column", "value"), [("language", "en"), ("scenario", "travel")])
+def test_what_was_not_known_of_a_question_is_filled_in_by_a_later_file_and_said(
+    bring, tmp_path, capsys, column, value
+):
+    row = {"id": "q1", "prompt": "Where to?"}
+    maps = ["--map", "prompt=prompt", "id=id"]
+    bring([row], *maps, "--study", "tea")
+    path = tmp_path / "later.jsonl"
+    path.write_text("\n".join(json.dumps(each) for each in (row | {column: value}, row)))
+    command = ["import_data", str(path), *maps, f"{column}={column}", "--study", "tea"]
+    call_command(*command)
+    told = "1 query of the study had no language or scenario"
+    assert told in capsys.readouterr().err
+    query = Query.objects.get()
+    assert (getattr(query, column), query.version) == (value, 1)
+    call_command(*command)
+    assert told not in capsys.readouterr().err
+
+
+def test_two_languages_of_a_question_that_had_none_are_refused(bring, capsys):
+    row = {"id": "q1", "prompt": "Where to?"}
+    bring([row], "--map", "prompt=prompt", "id=id", "--study", "tea")
+    lines = [row | {"language": "en"}, row | {"language": "fr"}]
+    with pytest.raises(CommandError, match="1 line is faulty"):
+        bring(lines, "--map", "prompt=prompt", "id=id", "language=language", "--study", "tea")
+    (fault,) = json.loads(capsys.readouterr().out)["rejected"]
+    words = "the language of the question is “fr” here and “en” in line 1"
+    assert (fault["line"], fault["reason"]) == (2, words)
+    assert Query.objects.get().language == ""

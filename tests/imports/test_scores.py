@@ -349,3 +349,32 @@ def test_a_task_of_own_questions_takes_the_files_criteria_when_told(bring, tea):
     questions = TaskDefinition.objects.get().config["questions"]
     assert [each["name"] for each in questions] == ["grammar", "fluency"]
     assert "title" not in questions[1]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "words"),
+    [
+        ((1, 5), (0, 10), "Scores of 0–10 on “tone” do not fit the task “feedback” of 1–5"),
+        ((0, 10), (1, 5), "Scores of 1–5 on “tone” do not fit the task “questions” of 0–10"),
+    ],
+)
+def test_scores_on_another_scale_go_to_no_second_task_unless_one_is_named(
+    bring, first, then, words
+):
+    rows = [
+        [
+            {"prompt": f"p{n}", "answer": "a", "rater": "r", "tone": score}
+            for n, score in enumerate(scores)
+        ]
+        for scores in (first, then)
+    ]
+    maps = ["--map", "prompt=prompt", "answer=answer", "worker=rater", "score=tone"]
+    bring(rows[0], *maps, "--study", "tea")
+    others = [row | {"prompt": f"other {row['prompt']}"} for row in rows[1]]
+    with pytest.raises(CommandError, match=words):
+        bring(others, *maps, "--study", "tea")
+    tea = Study.objects.get()
+    assert (tea.tasks.count(), tea.queries.count()) == (1, 2)
+    assert bring(others, *maps, "--study", "tea", "--task", "second")["votes"] == 2
+    assert bring(rows[0], *maps, "--study", "tea")["votes"] == 2
+    assert tea.tasks.count() == 2

@@ -395,6 +395,27 @@ def test_the_page_takes_one_turn_of_a_tree(carol, tea):
     assert tea.candidates.get().text == "B."
 
 
+def test_another_scale_or_what_was_not_known_of_a_question_is_said_on_the_page(carol, tea):
+    chosen = {"becomes-id": "id", "becomes-tone": "score", "becomes-answer": "answer"}
+    for scores, words in (
+        ("a,ann,4", "<dt>Judgments</dt><dd>1</dd>"),
+        (
+            "b,ann,0\nHow?,c,ann,5",
+            "Scores of 0–5 on “tone” do not fit the task “feedback” of 1–5: name a task",
+        ),
+    ):
+        content = f"prompt,answer,rater,tone\nWhy?,{scores}\n".encode()
+        address = send(carol, content).url
+        carol.post(address, fields(**chosen, task="", new_task=""))
+        run.run(DataImport.objects.latest("created_at").pk)
+        assert words in carol.get(address).content.decode()
+    content = b"prompt,lang\nWhy?,en\n"
+    address = send(carol, content).url
+    carol.post(address, fields(**{"becomes-lang": "language"}))
+    run.run(DataImport.objects.latest("created_at").pk)
+    assert "1 question of the study had no language" in carol.get(address).content.decode()
+
+
 WESTERN = "prompt,réponse\nZoë – 5 €?,Où\n".encode("cp1252")
 
 

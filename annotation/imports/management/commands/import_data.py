@@ -148,6 +148,9 @@ class Command(RefusingCommand):
             )
             for note in table.notes:
                 self.stderr.write(note)
+            if described := result.counts.get("described"):
+                words = "had no language or scenario: what the file says of them is theirs now."
+                self.stderr.write(f"{_counted(described, 'queries')} of the study {words}")
             for name in result.unordered:
                 self.stderr.write(
                     f"The numbers of “{name}” are classes without an order now. If they have one, "
