@@ -495,7 +495,8 @@ JOBS_AT_ONCE = env.int("ATTUNE_JOBS_AT_ONCE", 1, low=1)
 GENERATION_POOLS = env.int("ATTUNE_GENERATION_POOLS", 1, low=1)
 CELERY_TASK_SOFT_TIME_LIMIT = 540
 CELERY_TASK_TIME_LIMIT = 600
-CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 3600, "socket_timeout": 5}
+# More than three times the longest limit of a task: a task that runs is not given out again.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 10_800, "socket_timeout": 5}
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0.1}
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 30
 CELERY_TIMEZONE = "UTC"

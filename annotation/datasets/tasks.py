@@ -8,7 +8,7 @@ from annotation.datasets import freeze, release_import
 log = logging.getLogger(__name__)
 
 
-# A million votes take minutes; an hour is when the broker would hand the task out again.
+# A million votes take minutes.
 @app.task(name="annotation.datasets.tasks.build", soft_time_limit=3_000, time_limit=3_060)
 def build(release_id: int) -> None:
     """Write one requested release, then notify of those that waited for it."""

@@ -164,6 +164,31 @@ def test_each_task_has_a_queue_and_workers_take_all_queues(settings):
     assert periodic <= set(app.tasks)
 
 
+def test_a_task_comes_back_where_its_worker_is_lost_and_is_not_given_twice_while_it_runs():
+    """As Celery has it: a setting whose name is misspelt is none of its."""
+    wanted = {
+        "task_acks_late": True,
+        "task_reject_on_worker_lost": True,
+        "worker_prefetch_multiplier": 1,
+        "task_ignore_result": True,
+        "result_backend": None,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+    }
+    assert {name: app.conf[name] for name in wanted} == wanted
+    app.loader.import_default_modules()
+    limits = {app.conf.task_time_limit, *(task.time_limit or 0 for task in app.tasks.values())}
+    assert app.conf.broker_transport_options["visibility_timeout"] > 3 * max(limits)
+
+
+def test_a_job_whose_notification_or_worker_was_lost_is_at_work_again_within_a_minute(settings):
+    names = ("candidates", "histories", "imports", "releases", "evaluations")
+    turns = [*(f"notify-of-{name}" for name in names), "import-releases"]
+    seconds = [settings.CELERY_BEAT_SCHEDULE[name]["schedule"] for name in turns]
+    assert jobs.LEASE.total_seconds() + max(seconds) <= 60
+    assert jobs.LEASE.total_seconds() > 2 * jobs.RENEW_SECONDS
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_workers_at_once_one_takes_the_row(cast):
     job = release(cast)
