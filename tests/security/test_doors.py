@@ -1,6 +1,7 @@
 """The ways in: log-in, sign-up, invitations, reset, and where they lead."""
 
 from datetime import timedelta
+from importlib import import_module
 from urllib.parse import urljoin
 
 import pytest
@@ -196,6 +197,22 @@ def test_without_an_invitation_nobody_signs_up(client, tea):
         assert client.get(link(dead)).status_code == 404
         client.post(SIGNUP, NEW)
     assert not User.objects.filter(email=NEW["email"]).exists()
+
+
+@pytest.mark.parametrize("password", ["q7#Vz9!kx", "password1234", "1234567890", "new@example.org"])
+def test_a_password_that_is_short_common_or_the_address_opens_no_account(client, tea, password):
+    client.get(link(invite(tea)[1]))
+    response = client.post(SIGNUP, {**NEW, "password1": password})
+    assert response.context["form"].errors["password1"]
+    assert not User.objects.filter(email=NEW["email"]).exists()
+
+
+def test_a_password_is_stored_as_argon2_makes_it(client, tea, settings):
+    # The suite itself hashes quickly.
+    settings.PASSWORD_HASHERS = import_module("annotation.settings").PASSWORD_HASHERS
+    client.get(link(invite(tea)[1]))
+    client.post(SIGNUP, NEW)
+    assert User.objects.get(email=NEW["email"]).password.startswith("argon2$argon2id$")
 
 
 def test_an_invitation_opens_one_account_and_works_once(client, tea, cast, login):
