@@ -17,7 +17,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, multiprocess
 from prometheus_client.metrics_core import GaugeMetricFamily
 
-from annotation.candidates.models import Candidate
+from annotation.candidates.models import Spending
 from annotation.core.models import Heartbeat
 from annotation.judging.models import Judgment, Slot
 from annotation.operations import examine
@@ -65,8 +65,8 @@ def text() -> bytes:
 
 
 def spend() -> Decimal:
-    """What all calls of models have cost."""
-    return Candidate.every.aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
+    """What all calls of models have cost, with what is reserved for calls in progress."""
+    return Spending.objects.aggregate(cost=Sum("cost"))["cost"] or Decimal(0)
 
 
 class Rows:
