@@ -1,5 +1,6 @@
 """What a page must never contain is looked for in the source: templates and Python alike."""
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -10,6 +11,12 @@ ROOT = Path(settings.BASE_DIR)
 TEMPLATES = sorted((ROOT / "templates").rglob("*.html"))
 PYTHON = sorted((ROOT / "annotation").rglob("*.py"))
 SCRIPTS = sorted(path for path in (ROOT / "static/js").rglob("*.js"))
+
+VENDORED = {
+    "htmx/htmx.min.js": "d6fdc75f204e6bdefa99b69bf1e6d4ac69b8a364f77929f45c13476b4000f717",
+    "lucide/icons.svg": "281f9c1207d65600191bf92e5c3c42becece70c75c794765a2379ed686a85e4c",
+    "pico/pico.css": "1fa7dd8a628124188ebf58440cecefff886aebabd8796f554a09f2ec125855ba",
+}
 
 IN_TEMPLATES = {
     # Data in a block of JSON is read by a script of ours, not run.
@@ -67,6 +74,25 @@ def test_the_scan_finds_what_it_looks_for(tmp_path, monkeypatch):
         "<img src='https://x.example'><p hx-vals='js:x'>"
     )
     assert all(found([page], pattern) for pattern in IN_TEMPLATES.values())
+
+
+def test_what_others_made_is_what_was_looked_at_when_it_came():
+    """Vendored files and what the pipeline runs are named by digest, packages by theirs."""
+    folder = ROOT / "static" / "vendor"
+    found = {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "LICENSE"
+    }
+    assert found == VENDORED
+    for workflow in (ROOT / ".github/workflows").iterdir():
+        used = re.findall(r"uses:\s*(\S+)", workflow.read_text())
+        assert [action for action in used if not re.search(r"@[0-9a-f]{40}$", action)] == []
+    for lock in (ROOT / "locks").glob("*.lock"):
+        named = re.split(r"\n(?=[A-Za-z0-9])", lock.read_text())
+        packages = [part for part in named if re.match(r"[A-Za-z0-9._\[\],-]+ *(==|@)", part)]
+        assert packages, lock.name
+        assert [part for part in packages if "--hash=sha256:" not in part] == [], lock.name
 
 
 def test_htmx_is_told_to_run_nothing_and_to_remember_nothing():
