@@ -19,7 +19,6 @@ import psutil
 
 from benchmarks import stack
 from benchmarks.clients import Browser, Program
-from benchmarks.judge_loop import WRONG_ITEMS
 from benchmarks.seed import SLUG
 
 OVERLAP = 3
@@ -221,14 +220,14 @@ COUNTS = """
            (SELECT count(*) FROM judging_slot WHERE status = 'done' AND study_id = y.id),
            (SELECT coalesce(sum(done), 0) FROM judging_desk WHERE study_id = y.id)
     FROM studies_study y WHERE slug = %s"""
-
-
-def annotators(run: stack.Stack, people: list[dict], journal: Journal, end, seed: int):
-    """One signed-in Annotator a person, not yet started."""
-    annotators = [Annotator(run.port, person, journal, end, seed) for person in people]
-    for annotator in annotators:
-        annotator.browser.login()
-    return annotators
+WRONG_ITEMS = """
+    SELECT count(*) FROM judging_item i
+    LEFT JOIN (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE v.label = '1') AS first
+               FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
+               JOIN judging_slot s ON s.id = j.slot_id
+               GROUP BY 1) v ON v.item_id = i.id
+    WHERE (i.done, coalesce((i.counts ->> '1')::int, 0), coalesce((i.counts ->> '2')::int, 0))
+          IS DISTINCT FROM (coalesce(n, 0), coalesce(first, 0), coalesce(n - first, 0))"""
 
 
 def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) -> int:
@@ -238,7 +237,8 @@ def chaos(seconds: float, *, seed: int, people: int = 16, pause: float = 1.5) ->
     with stack.running() as run:
         items = max(2_000, int(seconds * 120))
         words = ("--items", items, "--overlap", OVERLAP, "--people", people, "--length", 300)
-        crowd = annotators(run, run.run("benchmarks.seed", *words)["people"], journal, end, seed)
+        people_made = run.run("benchmarks.seed", *words)["people"]
+        crowd = [Annotator(run.port, person, journal, end, seed) for person in people_made]
         for annotator in crowd:
             annotator.start()
         killed = nemesis(run, journal, seconds, seed, end, pause)

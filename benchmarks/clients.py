@@ -13,8 +13,7 @@ TOKEN = re.compile(rb'name="csrfmiddlewaretoken" value="([^"]+)"')
 SLOT = re.compile(rb'name="slot" value="([^"]+)"')
 KEY = re.compile(rb'name="key" value="([^"]+)"')
 CHOICE = re.compile(rb'name="answer-choice" id="[^"]+"[^>]* value="([^"]+)"')
-FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-HTMX = FORM | {"HX-Request": "true"}
+HTMX = {"Content-Type": "application/x-www-form-urlencoded", "HX-Request": "true"}
 TIMEOUT = 30
 # The server closes a connection that was idle for two seconds, maybe just while we write to it.
 IDLE = 1
@@ -52,18 +51,9 @@ class Browser(Connection):
 
     def __init__(self, port: int, person: dict) -> None:
         super().__init__(port)
-        self.person = person
+        self.cookies |= person["cookies"]
         self.page = b""
         self.token = ""
-
-    def login(self) -> None:
-        """Sign in through the login form; RuntimeError where that does not work."""
-        _, form = self.send("GET", "/accounts/login/")
-        fields = {"login": self.person["email"], "password": self.person["password"]}
-        self.token = TOKEN.search(form)[1].decode()
-        status, _ = self.post("/accounts/login/", fields, FORM)
-        if status != http.client.FOUND:
-            raise RuntimeError(f"{self.person['email']} cannot log in: status {status}")
 
     def open(self) -> int:
         """Fetch the judging page; its status."""
@@ -71,12 +61,6 @@ class Browser(Connection):
         if status == http.client.OK:
             self.token = TOKEN.search(self.page)[1].decode()
         return status
-
-    def post(self, path: str, fields: dict, headers=HTMX) -> tuple[int, bytes]:
-        """Send a form with the page's token."""
-        return self.send(
-            "POST", path, urlencode(fields | {"csrfmiddlewaretoken": self.token}), headers
-        )
 
     def shown(self) -> dict | None:
         """The item that the page shows: slot, key and the ids of its answers; None where none."""
@@ -91,7 +75,8 @@ class Browser(Connection):
 
     def submit(self, fields: dict) -> int:
         """Send an answer as htmx does; the next item is the new page. The answer's status."""
-        status, page = self.post(PAGE, fields)
+        form = urlencode(fields | {"csrfmiddlewaretoken": self.token})
+        status, page = self.send("POST", PAGE, form, HTMX)
         if status == http.client.OK:
             self.page = page
         return status

@@ -15,11 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
-import psutil
 import psycopg
 
 from benchmarks import stack
-from benchmarks.figures import figure, setup_django
+from benchmarks.results import server_seconds
+from benchmarks.seed import setup_django
 
 SIZES, OVERLAP = (10_000, 100_000), 9
 JUDGMENTS = """
@@ -65,7 +65,7 @@ def main(sizes=SIZES) -> dict[str, dict]:
         with stack.running() as run:
             items = size // OVERLAP
             words = ("--items", items, "--items-judged", items, "--overlap", OVERLAP)
-            run.run("benchmarks.growth", *words, "--length", 300)
+            run.run("benchmarks.seed", *words, "--length", 300)
             with psycopg.connect(run.database_url) as connection:
                 judgments, *others = (_copied(connection, q) for q in (JUDGMENTS, *OTHERS))
             floor = judgments + sum(others)
@@ -73,7 +73,7 @@ def main(sizes=SIZES) -> dict[str, dict]:
                 ours = run.run("benchmarks.export", "--child", format)
                 name, seconds = f"export_{format}_{size}", ours["seconds"]
                 more = {"judgments": seconds / judgments, "peak_mb": ours["peak_mb"]}
-                figures |= figure(name, seconds, floor, "s", **more)
+                figures |= stack.figure(name, seconds, floor, "s", **more)
     return figures
 
 
@@ -86,16 +86,14 @@ def _copied(connection: psycopg.Connection, query: str) -> float:
             tempfile.TemporaryFile() as file,
             connection.cursor().copy(f"COPY ({query}) TO STDOUT") as copy,
         ):
-            for block in copy:
-                file.write(block)
+            file.writelines(copy)
         times.append(_spent(connection) - begin)
     return min(times)
 
 
 def _spent(connection: psycopg.Connection) -> float:
     """Processor seconds so far of this process and of the connection's backend."""
-    backend = psutil.Process(connection.info.backend_pid).cpu_times()
-    return time.process_time() + backend.user + backend.system
+    return time.process_time() + server_seconds(connection)
 
 
 class _WithoutPandas:

@@ -10,7 +10,7 @@ import time
 from functools import partial
 
 from benchmarks import stack
-from benchmarks.figures import figure, setup_django
+from benchmarks.seed import setup_django
 
 IMPORTS, ITEMS, LONGEST_DELAY = 10, 3_000, 20
 
@@ -25,7 +25,7 @@ def main() -> dict[str, dict]:
         ours = begin("release", "rain")
         assert ours["imports_left"] > IMPORTS / 2, ours
     assert ours["seconds"] - floor["seconds"] <= LONGEST_DELAY, (ours, floor)
-    return figure("release_beside_imports", ours["seconds"], floor["seconds"], "s")
+    return stack.figure("release_beside_imports", ours["seconds"], floor["seconds"], "s")
 
 
 def _import(slug: str, count: str) -> dict:

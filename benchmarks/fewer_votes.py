@@ -1,13 +1,11 @@
 """How few votes tell what all of them tell: real votes, replayed under each rule of drawing.
 
-`python -m benchmarks.fewer_votes PATH…`: folders of `long` releases, and CSV files
-`item,group,worker,value,reference` (`predicted`), a vote a row. A group is what a conclusion is
-about (a system, a topic); its conclusion is on which side of `reference` its mean lies, where the
-interval of all votes leaves that value out. Files `item,first,second,worker,value` (`predicted`)
-compare two systems: value is 1 where the first won, ½ for a tie; their conclusion is the order of
-systems. `--sets DIR` reads the published sets of that folder. Judges are a file's `predicted`, and
-simulated ones: a prediction of each item that correlates with people's mean of it as strongly as is
-said.
+`python -m benchmarks.fewer_votes FOLDER…` reads `long` releases, `--sets DIR` the published sets of
+that folder. A row is a vote; a group is what a conclusion is about (a system, a topic): on which
+side of `reference` its mean lies, where the interval of all votes leaves that value out, or else
+the order of the systems `first` and `second`, whose `value` is 1 where the first won, ½ for a tie.
+Judges are a set's `predicted`, and simulated ones: a prediction of each item that correlates with
+people's mean of it as strongly as is said.
 """
 
 import argparse
@@ -307,27 +305,23 @@ def unsafe(folder: Path) -> Iterator[dict]:
                    "value": float(row["is_safe"] == "No"), "reference": 0.25}  # fmt: skip
 
 
-SETS: dict[str, tuple[str, Callable[[Path], Iterator[dict]]]] = {
-    "ukp-convarg": ("ukp-convarg", longer_wins),
-    "squality-eval": ("squality-eval", scored_systems),
-    "sound-fields": ("sound-fields", sound_fields),
-    "dices-990": ("dices-990", unsafe),
+SETS: dict[str, Callable[[Path], Iterator[dict]]] = {
+    "ukp-convarg": longer_wins,
+    "squality-eval": scored_systems,
+    "sound-fields": sound_fields,
+    "dices-990": unsafe,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fewer_votes", description=__doc__)
-    parser.add_argument("paths", metavar="PATH", nargs="*", type=Path)
+    parser.add_argument("releases", metavar="FOLDER", nargs="*", type=Path)
     parser.add_argument("--sets", metavar="DIR", type=Path)
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args()
-    replayed = {
-        str(path): list(of_release(path) if path.is_dir() else csv.DictReader(path.open()))
-        for path in options.paths
-    }
+    replayed = {str(folder): list(of_release(folder)) for folder in options.releases}
     if options.sets:
-        for name, (folder, rows_of) in SETS.items():
-            replayed[name] = list(rows_of(options.sets / folder))
+        replayed |= {name: list(rows_of(options.sets / name)) for name, rows_of in SETS.items()}
     for name, rows in replayed.items():
         sys.stdout.write(f"{name}: {len(rows)} votes\n")
         for row in (HEAD, *replay(groups_of(rows), options.seeds)):

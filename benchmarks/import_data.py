@@ -20,19 +20,13 @@ from pathlib import Path
 import psycopg
 
 from benchmarks import results, stack
-from benchmarks.figures import figure, setup_django
+from benchmarks.seed import WORDS, setup_django
 
 ITEMS = 200_000
 PAGE_MS = 300
-WORDS = ("the", "a", "tea", "green", "of", "and", "to", "in", "water", "how", "much", "what", "is",
-         "best", "for", "leaf", "brew", "녹차", "grün", "茶")  # fmt: skip
-TABLES = {
-    "queries_query": "study_id = %s",
-    "candidates_candidate": "study_id = %s",
-    "judging_item": "study_id = %s",
-    "judging_itemoption": "item_id IN (SELECT id FROM judging_item WHERE study_id = %s)",
-    "judging_slot": "study_id = %s",
-}
+WORDS = (*WORDS.split(), "녹차", "grün", "茶")
+TABLES = ("queries_query", "candidates_candidate", "judging_item", "judging_itemoption",
+          "judging_slot")  # fmt: skip
 
 
 def main(items: int = ITEMS) -> dict[str, dict]:
@@ -46,10 +40,10 @@ def main(items: int = ITEMS) -> dict[str, dict]:
         with stack.running() as attune:
             ours = attune.run("benchmarks.import_data", "--child", str(path))
             assert ours["items"] == items, ours
-            floor = _floor(attune.database_url, path, ours["study"], Path(folder))
+            floor = _floor(attune.database_url, path, Path(folder))
     more = {"peak_mb": ours["peak_mb"], "items": items}
-    page = figure("items_page", ours["page_ms"], PAGE_MS, "ms", items=items)
-    return page | figure("import", ours["seconds"], floor, "s", **more)
+    page = stack.figure("items_page", ours["page_ms"], PAGE_MS, "ms", items=items)
+    return page | stack.figure("import", ours["seconds"], floor, "s", **more)
 
 
 def _generate(path: Path, items: int) -> None:
@@ -75,8 +69,8 @@ def _child(path: str) -> dict:
         brought = bring.bring(study, table, bring.mapping_for(table, {}))
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    counts = {"items": brought.counts["items"], "study": study.pk}
-    return {"seconds": seconds, "peak_mb": peak, "page_ms": _slowest_page(study), **counts}
+    more = {"items": brought.counts["items"], "page_ms": _slowest_page(study)}
+    return {"seconds": seconds, "peak_mb": peak, **more}
 
 
 def _slowest_page(study) -> float:
@@ -100,16 +94,13 @@ def _slowest_page(study) -> float:
     return max(times)
 
 
-def _floor(url: str, path: Path, study: int, folder: Path) -> float:
+def _floor(url: str, path: Path, folder: Path) -> float:
     with psycopg.connect(url) as connection:
         cursor = connection.cursor()
-        for name, condition in TABLES.items():
-            with (folder / name).open("wb") as file:
-                condition = condition.replace("%s", str(study))
-                copied = f"COPY (SELECT * FROM {name} WHERE {condition}) TO STDOUT"  # noqa: S608
-                with cursor.copy(copied) as copy:
-                    for block in copy:
-                        file.write(block)
+        for name in TABLES:
+            source = f"COPY {name} TO STDOUT"
+            with (folder / name).open("wb") as file, cursor.copy(source) as copy:
+                file.writelines(copy)
             cursor.execute(f"CREATE TABLE bench_{name} (LIKE {name} INCLUDING ALL)")
         connection.commit()
         begin = time.perf_counter()

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 
 from benchmarks import stack
 from benchmarks.clients import Browser, seconds_of
-from benchmarks.figures import figure
 
 OVERLAP = 9
 ROUND = 150
@@ -60,26 +59,12 @@ class Site:
         running.stop()
         running.start()
         self.browsers = [Browser(running.port, person) for person in made["people"]]
-        self.acknowledged = 0
         self.judging, self.floor, self.opening = Tally(), Tally(), Tally()
         for browser in self.browsers:
-            browser.login()
             assert browser.open() == 200
 
-    def judge(self, count: int, tally: Tally) -> None:
-        """One round of `count` judgments."""
-        self._round(count, judge, tally)
-        self.acknowledged += count
-
-    def touch(self, count: int, tally: Tally) -> None:
-        """One round of `count` requests of the floor."""
-        self._round(count, touch, tally)
-
-    def open(self, count: int) -> None:
-        """Open the judging page `count` times, as a person does who comes back."""
-        self._round(count, open_page, self.opening)
-
-    def _round(self, count: int, act, tally: Tally) -> None:
+    def round(self, count: int, act, tally: Tally) -> None:
+        """Let people `act` so many times: `judge`, open the page, or `touch` the floor."""
         turns = iter(range(count))
 
         def work(browser):
@@ -95,29 +80,6 @@ class Site:
 
     def _cpu(self) -> dict[str, float]:
         return {part: self.stack.cpu_seconds(part) for part in SERVER}
-
-    def check(self) -> None:
-        """AssertionError unless every judgment is stored once and every counter equals its rows."""
-        with self.stack.connect() as database:
-            rows, done, slots, desks, most = database.execute(CHECK).fetchone()
-            wrong = database.execute(WRONG_ITEMS).fetchone()[0]
-        assert rows == done == slots == desks == self.acknowledged, (rows, done, slots, desks)
-        assert most <= OVERLAP
-        assert wrong == 0, f"{wrong} items whose counters differ from their votes"
-
-
-CHECK = """
-    SELECT (SELECT count(*) FROM judging_judgment), (SELECT sum(done) FROM judging_item),
-           (SELECT count(*) FROM judging_slot WHERE status = 'done'),
-           (SELECT sum(done) FROM judging_desk), (SELECT max(done) FROM judging_item)"""
-WRONG_ITEMS = """
-    SELECT count(*) FROM judging_item i
-    LEFT JOIN (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE v.label = '1') AS first
-               FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
-               JOIN judging_slot s ON s.id = j.slot_id
-               GROUP BY 1) v ON v.item_id = i.id
-    WHERE (i.done, coalesce((i.counts ->> '1')::int, 0), coalesce((i.counts ->> '2')::int, 0))
-          IS DISTINCT FROM (coalesce(n, 0), coalesce(first, 0), coalesce(n - first, 0))"""
 
 
 def judge(browser: Browser) -> None:
@@ -145,22 +107,21 @@ def main(small=2_000, large=200_000, judgments=1_500, people=9) -> dict[str, dic
             Site(ends.enter_context(stack.running()), items, people) for items in (small, large)
         ]
         for site in sites:
-            site.touch(WARM_UP, Tally())
-            site.judge(WARM_UP, Tally())
+            site.round(WARM_UP, touch, Tally())
+            site.round(WARM_UP, judge, Tally())
         for _ in range(judgments // ROUND):
             for site in sites:
-                site.touch(ROUND, site.floor)
-                site.judge(ROUND, site.judging)
-                site.open(ROUND // 3)
+                site.round(ROUND, touch, site.floor)
+                site.round(ROUND, judge, site.judging)
+                site.round(ROUND // 3, open_page, site.opening)
         for site in sites:
-            site.check()
             ours, floor = site.judging, site.floor
-            figures |= figure(
+            figures |= stack.figure(
                 f"judge_loop_{site.items}", ours.rate, floor.rate, "/s", **ours.more(),
                 floor_cpu_ms=floor.more()["cpu_ms"], opening_cpu_ms=site.opening.more()["cpu_ms"],
             )  # fmt: skip
     first, second = (site.judging.rate for site in sites)
-    return figures | figure("judge_loop_growth", second, first, "/s")
+    return figures | stack.figure("judge_loop_growth", second, first, "/s")
 
 
 if __name__ == "__main__":

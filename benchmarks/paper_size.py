@@ -8,21 +8,20 @@ The release must count as Tables 2 and 5 do.
 """
 
 import argparse
-import concurrent.futures
 import csv
 import json
-import multiprocessing
 import re
 import sys
 import tempfile
 import time
+from bisect import bisect_left
 from collections import Counter
+from itertools import accumulate
 from pathlib import Path
 
 from annotation.queries.scenarios import TAXONOMY
 from benchmarks import stack
-from benchmarks.figures import figure, setup_django
-from benchmarks.seed import PROFILE, texts_of_length
+from benchmarks.seed import PROFILE, setup_django, texts_of_length
 
 # Table 2: pairs of each half and tier.
 PAIRS = {
@@ -50,14 +49,9 @@ EMAIL = "administrator@bench.example.org"
 def main(share: float = 1.0) -> dict[str, dict]:
     """Measure with ``share`` of the paper's pairs; RuntimeError names what is beyond its bounds."""
     pairs = {key: max(1, round(share * count)) for key, count in PAIRS.items()}
-    spawn = multiprocessing.get_context("spawn")
-    with (
-        stack.running() as run,
-        tempfile.TemporaryDirectory() as folder,
-        concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool,
-    ):
+    with stack.running() as run, tempfile.TemporaryDirectory() as folder:
         seconds = _imported(run, Path(folder), pairs)
-        pages = pool.submit(_measure, run.database_url, str(run.data)).result()
+        pages = run.run("benchmarks.paper_size", "--child")
         begin = time.perf_counter()
         release = Path(folder, "release")
         run.call(
@@ -72,7 +66,10 @@ def main(share: float = 1.0) -> dict[str, dict]:
 def _figures(pages: dict, imported: float, released: float, pairs: int) -> dict[str, dict]:
     for name, (queries, spent, empty) in sorted(pages.items(), key=lambda page: -page[1][1])[:10]:
         print(f"  {name}: {queries} statements, {spent:.0f} ms, empty {empty:.0f} ms", flush=True)
-    wrong = [name for name, page in pages.items() if _exceeds(*page)]
+    wrong = [
+        name for name, (queries, spent, empty) in pages.items()
+        if queries > MOST_QUERIES or spent > MOST_TIMES * empty + ALLOWED
+    ]  # fmt: skip
     if wrong:
         raise RuntimeError("beyond the bounds: " + ", ".join(sorted(wrong)))
     slowest = max(pages, key=lambda name: pages[name][1])
@@ -80,11 +77,7 @@ def _figures(pages: dict, imported: float, released: float, pairs: int) -> dict[
     most = max(queries for queries, _spent, _empty in pages.values())
     more = {"pages": len(pages), "most_statements": most, "pairs": pairs}
     more |= {"import_s": imported, "release_s": released}
-    return figure("paper_size", spent, empty, "ms", **more)
-
-
-def _exceeds(queries: int, spent: float, empty: float) -> bool:
-    return queries > MOST_QUERIES or spent > MOST_TIMES * empty + ALLOWED
+    return stack.figure("paper_size", spent, empty, "ms", **more)
 
 
 # --- The bundle -----------------------------------------------------------------------------------
@@ -149,23 +142,18 @@ def _add_pair(tables: dict, n: int, half: str, scenario: str, answers: list, tex
 
 def _scenarios(number: int) -> list[str]:
     """The scenario of each of so many pairs, each as often as its share in Table 5 says."""
-    shares = [(name, share) for name, (share, _names) in TAXONOMY.items()]
-    total, ends = 0.0, []
-    for name, share in shares:
-        total += share
-        ends.append((name, total))
-    step = total / number
+    ends = list(accumulate(share for share, _names in TAXONOMY.values()))
     # Spread over halves and tiers: a number that has no divisor in common walks through all.
-    places = [(n * 4_801 % number + 0.5) * step for n in range(number)]
-    return [next(name for name, end in ends if place <= end) for place in places]
+    places = ((n * 4_801 % number + 0.5) * ends[-1] / number for n in range(number))
+    return [list(TAXONOMY)[bisect_left(ends, place)] for place in places]
 
 
 # --- The pages ------------------------------------------------------------------------------------
 
 
-def _measure(database_url: str, data: str) -> dict[str, tuple[int, float, float]]:
+def _child() -> dict[str, tuple[int, float, float]]:
     """{name of a page: (statements, milliseconds, those of its empty self)}."""
-    setup_django(DATABASE_URL=database_url, ATTUNE_DATA=data, ATTUNE_ENDPOINTS="[]")
+    setup_django()
     from django.test import Client
 
     from annotation.accounts.models import User
@@ -207,20 +195,18 @@ def _page(client, address: str) -> tuple[int, float] | None:
 
     from benchmarks.results import spent
 
-    statements = 0
-
-    def count(execute, *arguments):
-        nonlocal statements
-        statements += 1
-        return execute(*arguments)
-
     first = client.get(address)
     if first.status_code != 200 or not first["Content-Type"].startswith("text/html"):
         return None
-    with connection.execute_wrapper(count):
+    statements: list[str] = []
+
+    def note(execute, statement, *more):
+        statements.append(statement)
+        return execute(statement, *more)
+
+    with connection.execute_wrapper(note):
         client.get(address)
-    milliseconds, _longest = spent(lambda: client.get(address))
-    return statements, milliseconds
+    return len(statements), spent(lambda: client.get(address))[0]
 
 
 # --- The release ----------------------------------------------------------------------------------
@@ -243,7 +229,9 @@ def _check_release(release: Path, pairs: dict) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paper_size", description=__doc__)
     parser.add_argument("--share", type=float, default=1.0, help="of the paper's pairs")
+    parser.add_argument("--child", action="store_true", help="measure this installation's pages")
+    options = parser.parse_args()
     try:
-        main(parser.parse_args().share)
+        print(json.dumps(_child())) if options.child else main(options.share)
     except RuntimeError as error:
         sys.exit(str(error))

@@ -7,53 +7,44 @@ means that the page does not grow; `slowest` is the longest statement of the pag
 `judgment` is one over HTTP, submit and next, with `slowest` as the longest of them by the clock.
 """
 
-import argparse
-import concurrent.futures
 import itertools
 import json
-import multiprocessing
+import sys
 import time
 from pathlib import Path
 
 from benchmarks import stack
 from benchmarks.clients import Browser, seconds_of
-from benchmarks.figures import figure, setup_django
-from benchmarks.growth import LOCK
 from benchmarks.judge_loop import SERVER, judge
-from benchmarks.seed import TASK
+from benchmarks.seed import LOCK, TASK, setup_django
 
-OVERLAP = 9
+OVERLAP, SIZES = 9, (10_000, 100_000)
 # Items that are left to judge, and judgments of them that are measured after as many others.
 LEFT, MEASURED = 100, 300
-EMAIL, PASSWORD = "curator@bench.example.org", "a long password of a curator"
 
 
-def main(votes: tuple[int, ...] = (10_000, 100_000)) -> dict[str, dict]:
+def main(votes: tuple[int, ...] = SIZES) -> dict[str, dict]:
     """Milliseconds of each page at each number of `votes`, beside those at the number before."""
     figures, before = {}, {}
-    spawn = multiprocessing.get_context("spawn")
     for count in votes:
-        with (
-            stack.running() as run,
-            concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn) as pool,
-        ):
+        with stack.running() as run:
             items = count // OVERLAP + 1
             # As many answers a question in each size.
             sizes = ("--items", items + LEFT, "--items-judged", items, "--queries", items // 10)
-            made = json.loads(run.call("benchmarks.growth", *sizes, "--overlap", OVERLAP))
-            taken = pool.submit(_measure, run.database_url, str(run.data)).result()
+            made = run.run("benchmarks.seed", *sizes, "--overlap", OVERLAP)
+            taken = run.run("benchmarks.results", "--child")
             taken["judgment"] = _judgment(run, made["people"])
-        for name, (milliseconds, slowest) in taken.items():
-            floor = before.get(name, (milliseconds, 0))[0]
-            entry = figure(f"results_{name}_{count}", milliseconds, floor, "ms", slowest=slowest)
-            figures |= entry
+        for page, (milliseconds, slowest) in taken.items():
+            floor = before.get(page, (milliseconds, 0))[0]
+            name = f"results_{page}_{count}"
+            figures |= stack.figure(name, milliseconds, floor, "ms", slowest=slowest)
         before = taken
     return figures
 
 
-def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
+def _child() -> dict[str, tuple[float, float]]:
     """{page: (milliseconds of the second fetch, its slowest statement's)} of one installation."""
-    setup_django(DATABASE_URL=database_url, ATTUNE_DATA=data, ATTUNE_ENDPOINTS="[]")
+    setup_django()
     from django.db import connection
     from django.test import Client
 
@@ -87,9 +78,7 @@ def _measure(database_url: str, data: str) -> dict[str, tuple[float, float]]:
 def _judgment(run: stack.Stack, people: list[dict]) -> tuple[float, float]:
     """Processor milliseconds of one of MEASURED judgments, and the longest of them by the clock."""
     browsers = [Browser(run.port, person) for person in people]
-    for browser in browsers:
-        browser.cookies |= browser.person["cookies"]
-        assert browser.open() == 200
+    assert all(browser.open() == 200 for browser in browsers)
     with run.connect() as connection:  # no recomputation beside it
         connection.execute(LOCK, [TASK])
         _rounds(browsers)
@@ -110,7 +99,7 @@ def curator(study):
     from annotation.accounts.models import User
     from annotation.studies.models import Membership
 
-    user = User.objects.create_user(EMAIL, PASSWORD)
+    user = User.objects.create_user("curator@bench.example.org", None)
     Membership.objects.create(study=study, user=user, role="curator")
     return user
 
@@ -121,27 +110,28 @@ def spent(call) -> tuple[float, float]:
 
     longest = 0.0
 
-    def time_of(execute, sql, parameters, many, context):
+    def time_of(execute, *statement):
         nonlocal longest
-        begin = server_seconds(connection)
-        result = execute(sql, parameters, many, context)
-        longest = max(longest, server_seconds(connection) - begin)
+        begin = server_seconds(connection.connection)
+        result = execute(*statement)
+        longest = max(longest, server_seconds(connection.connection) - begin)
         return result
 
-    begin = time.process_time() + server_seconds(connection)
+    begin = time.process_time() + server_seconds(connection.connection)
     with connection.execute_wrapper(time_of):
         call()
-    seconds = time.process_time() + server_seconds(connection) - begin
+    seconds = time.process_time() + server_seconds(connection.connection) - begin
     return seconds * 1e3, longest * 1e3
 
 
 def server_seconds(connection) -> float:
     """Processor seconds that the connection's server process has used, to the nanosecond."""
-    process = Path(f"/proc/{connection.connection.info.backend_pid}/schedstat")
+    process = Path(f"/proc/{connection.info.backend_pid}/schedstat")
     return int(process.read_text().split()[0]) / 1e9
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.results", description=__doc__)
-    parser.add_argument("votes", type=int, nargs="*", default=[10_000, 100_000])
-    main(tuple(parser.parse_args().votes))
+    if sys.argv[1:2] == ["--child"]:
+        print(json.dumps(_child()))
+    else:
+        main(tuple(map(int, sys.argv[1:])) or SIZES)

@@ -1,18 +1,20 @@
 """Fills a running installation: `python -m benchmarks.seed --items N …` prints what was made.
 
 The first row of each table is made by the application's own models; SQL then copies it, because
-hundreds of thousands of rows through the ORM would take minutes.
+hundreds of thousands of rows through the ORM would take minutes. `--items-judged M` stores a
+judgment of each person for the first M items, too: every counter equals its rows; constraints and
+indexes of the tables with a row for each judgment are dropped before and made again after.
 """
 
 import argparse
+import contextlib
 import itertools
 import json
 import math
+import os
 import random
-import secrets
 import sys
-
-from benchmarks.figures import setup_django
+from collections.abc import Iterator
 
 SLUG = "bench"
 TASK = "better"
@@ -69,10 +71,73 @@ OPTIONS = """
          (VALUES (1, %(left)s::int[]), (2, %(right)s::int[])) o (number, place)
     WHERE i.study_id = %(study)s AND i.external_id <> 'template'"""
 
+# Keeps a worker from `recompute` as long as the connection lasts: it would read half of a study,
+# without indexes.
+LOCK = """
+    SELECT pg_advisory_lock(hashtextextended(format('recompute %%s %%s', id, %s::text), 0))
+    FROM studies_study"""
+FILLED = ("judging_slot", "judging_judgment", "judging_answer")
+# Those that refer to a table, or to which it refers, foreign keys first; checks cost little.
+CONSTRAINTS = """
+    SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid)
+    FROM pg_constraint
+    WHERE contype IN ('f', 'p', 'u') AND (conrelid = ANY(%(tables)s::regclass[])
+                                          OR confrelid = ANY(%(tables)s::regclass[]))
+    ORDER BY contype <> 'f', conname"""
+INDEXES = """
+    SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index
+    WHERE indrelid = ANY(%(tables)s::regclass[])"""
+
+# Person number n (from 0) judges the slot with the ordinal n.
+SLOTS = """
+    UPDATE judging_slot s
+    SET status = 'done', annotator_id = (%(people)s::bigint[])[1 + s.ordinal],
+        claimed_at = now() - interval '1 minute'
+    FROM judging_item i
+    WHERE i.id = s.item_id AND s.study_id = %(study)s AND i.position <= %(judged)s
+      AND s.ordinal < cardinality(%(people)s::bigint[])"""
+JUDGMENTS = """
+    INSERT INTO judging_judgment (slot_id, annotator_id, revision, key, digest, shown, reason,
+                                  flags, chips, marks, circumstances, seconds, submitted_at,
+                                  imported, dated)
+    SELECT s.id, s.annotator_id, 1, 'made-' || s.id, md5(s.id::text), '[1, 2]', '',
+           '[]', '[]', '[]', '{}', 5 + s.position %% 40,
+           now() - CASE WHEN s.position <= %(earlier)s THEN interval '7 days' ELSE '0' END, false,
+           true
+    FROM judging_slot s WHERE s.study_id = %(study)s AND s.status = 'done' ORDER BY s.position"""
+# Two of three people agree; which answer most of them choose differs from item to item.
+VOTES = """
+    INSERT INTO judging_answer (judgment_id, question, label, text, chips)
+    SELECT j.id, 'choice', 1 + (i.position + (s.ordinal %% 3 = 0)::int) %% 2, '', '[]'
+    FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
+    JOIN judging_item i ON i.id = s.item_id
+    WHERE s.study_id = %(study)s"""
+COUNTS = """
+    UPDATE judging_item i SET done = v.n,
+           counts = jsonb_build_object('1', v.first, '2', v.n - v.first), last_judgment = v.last
+    FROM (SELECT s.item_id, count(*) AS n, count(*) FILTER (WHERE v.label = '1') AS first,
+                 max(j.id) AS last
+          FROM judging_answer v JOIN judging_judgment j ON j.id = v.judgment_id
+          JOIN judging_slot s ON s.id = j.slot_id
+          WHERE s.study_id = %(study)s GROUP BY 1) v
+    WHERE i.id = v.item_id"""
+DESKS = """
+    INSERT INTO judging_desk (study_id, annotator_id, cursor, done, toured, stop_reason)
+    SELECT study_id, annotator_id, max(position), count(*), '["better"]', ''
+    FROM judging_slot WHERE study_id = %(study)s AND status = 'done' GROUP BY 1, 2"""
+
+
+def setup_django() -> None:
+    """Set Django up here, with the settings of the parts of ``stack``."""
+    os.environ["DJANGO_SETTINGS_MODULE"] = "benchmarks.settings"
+    import django
+
+    django.setup()
+
 
 def seed(items: int, *, overlap: int, people: int, queries: int = 0, length: int = 2_100) -> dict:
-    """Open `items` pairs for judging; {"slug", "people"}, people with "email", "password", "token"
-    and "cookies", those of a session in which they are signed in.
+    """Open `items` pairs for judging; {"slug", "people"}, people with "email", "token" and
+    "cookies", those of a session in which they are signed in.
 
     They compare the answers to `queries` questions (0: one question each), which have as many as
     that takes; the pairs of one question lie far apart, so that no text is met again soon. `length`
@@ -186,31 +251,92 @@ def _person(study, number: int) -> dict:
     from annotation.accounts.models import ApiToken, User
     from annotation.studies.models import Membership
 
-    email, password = f"annotator{number}@bench.example.org", secrets.token_urlsafe(12)
-    user = User.objects.create_user(email, password)
+    user = User.objects.create_user(f"annotator{number}@bench.example.org", None)
     Membership.objects.create(study=study, user=user, role="annotator")
     consent.grant(user, study.consent_text)
     signed_in = Client()
     signed_in.force_login(user)
     (cookie,) = signed_in.cookies.values()
     return {
-        "email": email,
-        "password": password,
+        "email": user.email,
         "token": ApiToken.issue(user)[1],
         "cookies": {cookie.key: cookie.value},
     }
 
 
+def judge(
+    study_id: int, people: list[int], judged: int, *, earlier: int = 0, analyze: bool = True
+) -> None:
+    """Store the judgments of `people` (ids, one an ordinal) for the first `judged` items.
+
+    Those of the first `earlier` items are a week old. Without `analyze` PostgreSQL's statistics
+    stay those of before.
+    """
+    from django.db import connection
+
+    values = {"study": study_id, "people": people, "judged": judged, "earlier": earlier}
+    with connection.cursor() as cursor:
+        for statement in (SLOTS, JUDGMENTS, VOTES, COUNTS, DESKS):
+            cursor.execute(statement, values)
+            if analyze:
+                cursor.execute("ANALYZE")
+
+
+@contextlib.contextmanager
+def loosened(tables: tuple[str, ...]) -> Iterator[None]:
+    """Let `tables` be filled without their indexes and keys, which are made again at the end."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SET work_mem = '256MB'")
+        cursor.execute("SET maintenance_work_mem = '512MB'")
+        cursor.execute(CONSTRAINTS, {"tables": list(tables)})
+        constraints = cursor.fetchall()
+        for table, name, _definition in constraints:
+            cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+        cursor.execute(INDEXES, {"tables": list(tables)})
+        indexes = cursor.fetchall()
+        for name, _definition in indexes:
+            cursor.execute(f"DROP INDEX {name}")
+        yield
+        for _name, definition in indexes:
+            cursor.execute(definition)
+        # A foreign key needs the primary key to which it refers.
+        for table, name, definition in reversed(constraints):
+            cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}")
+        cursor.execute("VACUUM (ANALYZE)")
+
+
 def _main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.seed", description=__doc__)
     parser.add_argument("--items", type=int, required=True)
-    parser.add_argument("--overlap", type=int, required=True)
-    parser.add_argument("--people", type=int, required=True)
-    parser.add_argument("--queries", type=int, default=0)
+    parser.add_argument("--overlap", type=int, default=9)
+    parser.add_argument("--people", type=int, help="as many as judgments an item")
+    parser.add_argument("--items-judged", type=int, default=0)
+    parser.add_argument("--queries", type=int, default=0, help="0: one an item")
     parser.add_argument("--length", type=int, default=2_100)
     arguments = vars(parser.parse_args())
+    arguments["people"] = arguments["people"] or arguments["overlap"]
+    judged = arguments.pop("items_judged")
     setup_django()
-    json.dump(seed(arguments.pop("items"), **arguments), sys.stdout)
+    with loosened(FILLED) if judged else contextlib.nullcontext():
+        made = seed(arguments.pop("items"), **arguments)
+        if judged:
+            _judge_first(judged)
+    json.dump(made, sys.stdout)
+
+
+def _judge_first(items: int) -> None:
+    """Store judgments of the first so many items, of one person an ordinal."""
+    from django.db import connection
+
+    from annotation.studies.models import Study
+
+    study = Study.objects.get(slug=SLUG)
+    people = study.memberships.order_by("user").values_list("user", flat=True)
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK, [TASK])
+    judge(study.pk, list(people), items)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,14 @@ def running(**environment: str) -> Iterator[Stack]:
         delete_data_folder(stack.data)
 
 
+def figure(name: str, ours: float, floor: float, unit: str, **more: float) -> dict[str, dict]:
+    """Print `NAME ours=… floor=… ratio=…` and what is `more`; return {name: entry}."""
+    entry = {"ours": ours, "floor": floor, "ratio": ours / floor, "unit": unit, **more}
+    words = f"{name} ours={ours:.1f}{unit} floor={floor:.1f}{unit} ratio={ours / floor:.3f}"
+    print(words + "".join(f" {key}={value:.2f}" for key, value in more.items()), flush=True)
+    return {name: entry}
+
+
 def delete_folder(folder: Path) -> None:
     """Delete `folder`, in which processes of a server just killed may write for another moment.
 

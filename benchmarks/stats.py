@@ -9,7 +9,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import time
 import warnings
 from functools import partial
 from pathlib import Path
@@ -26,7 +25,8 @@ from annotation.agreement.statistics.bootstrap import resampled, weighted_kappas
 from annotation.agreement.statistics.bradley_terry import bradley_terry
 from annotation.agreement.statistics.kappas import count_votes, patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
-from benchmarks.figures import setup_django
+from benchmarks.clients import seconds_of
+from benchmarks.seed import setup_django
 
 RESULTS = {}
 
@@ -34,12 +34,7 @@ RESULTS = {}
 def best(call, rounds=3):
     """Seconds of the fastest of some calls; the first, untimed, warms caches."""
     call()
-    times = []
-    for _ in range(rounds):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return min(seconds_of(call) for _ in range(rounds))
 
 
 def report(name, ours, floor, *, at_least=None, at_most=None):
@@ -98,15 +93,11 @@ def bench_alpha():
         keep = rng.random(len(item)) > 0.1
         counts = count_votes(item[keep], category[keep], items, 5)
         ours = best(lambda c=counts: alpha(patterns_of(c), "ordinal", resamples=0))
-        table = raters_by_items(item, worker, category, keep, items)
-        floor = best(lambda t=table: evalica.alpha(t, "ordinal"))
+        table = np.full((9, items), np.nan)
+        table[worker[keep], item[keep]] = category[keep]
+        frame = pd.DataFrame(table)
+        floor = best(lambda f=frame: evalica.alpha(f, "ordinal"))
         report(f"alpha_ordinal_{items // 1000}k", ours, floor, at_least=1.5)
-
-
-def raters_by_items(item, worker, category, keep, items):
-    table = np.full((9, items), np.nan)
-    table[worker[keep], item[keep]] = category[keep]
-    return pd.DataFrame(table)
 
 
 def bench_bradley_terry():

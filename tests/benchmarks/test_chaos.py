@@ -60,7 +60,7 @@ def test_kills_and_a_restart_lose_no_acknowledged_vote_and_no_requested_candidat
         *("--queries", 4),
     )
     end, journal = threading.Event(), chaos.Journal(tmp_path / "acknowledged.jsonl")
-    crowd = chaos.annotators(house, made["people"], journal, end, seed=1)
+    crowd = [chaos.Annotator(house.port, each, journal, end, seed=1) for each in made["people"]]
     asked = house.run("manage", "generate", "bench", "--endpoint", "fake", "--json")
     assert asked["requested"] == 12
     assert model.received.wait(SECONDS), "no worker has begun"

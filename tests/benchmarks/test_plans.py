@@ -20,7 +20,7 @@ from annotation.judging.models import Batch, ItemOption, Judgment, Slot
 from annotation.judging.work import present, queue, submit
 from annotation.studies.access import study_for
 from annotation.studies.models import Membership, Study
-from benchmarks import growth, seed
+from benchmarks import seed
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SMALL, LARGE = 100, 1_000
@@ -77,7 +77,7 @@ def study_of(items: int):
         cursor.execute("ANALYZE judging_slot")
     people = User.objects.filter(memberships__study=study).order_by("pk")
     judges, judged = [person.pk for person in people][:3], items // 2
-    growth.judge(study.pk, judges, judged, earlier=judged - TODAY, analyze=False)
+    seed.judge(study.pk, judges, judged, earlier=judged - TODAY, analyze=False)
     return study, people.first()
 
 

@@ -63,7 +63,6 @@ class Load:
         annotator = Annotator(0, person, self.journal, self.end, seed=1)
         for client in (annotator.browser, annotator.program):
             client.http = Encrypted(self.stack.url, self.stack.certificate)
-        annotator.browser.login()
         return annotator
 
     def connect(self) -> psycopg.Connection:
