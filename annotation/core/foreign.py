@@ -19,11 +19,10 @@ from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
-import django
+from django.apps import apps
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
 from django.utils import translation
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
@@ -31,6 +30,9 @@ from django.utils.translation import gettext as _
 from annotation.core import records
 from annotation.core.errors import DomainError
 from annotation.product import FILES
+
+if TYPE_CHECKING:
+    from django.core.files.uploadedfile import UploadedFile
 
 log = logging.getLogger(__name__)
 MB = 2**20
@@ -176,7 +178,7 @@ def read_foreign(reader: str, path: Path, scratch: Path, room: int = ROOM) -> Ge
             cast(IO[bytes], process.stdout).close()
 
 
-def read(reader: str, file: UploadedFile | Path, room: int = ROOM) -> Generator[Any]:
+def read(reader: str, file: "UploadedFile | Path", room: int = ROOM) -> Generator[Any]:
     """As ``read_foreign``, of a file that a form sent or that lies anywhere.
 
     OSError where it cannot be opened.
@@ -194,7 +196,7 @@ def read(reader: str, file: UploadedFile | Path, room: int = ROOM) -> Generator[
         yield from read_foreign(reader, path, folder, room)
 
 
-def rows(file: UploadedFile | Path, check_header: records.CheckHeader = None) -> records.Rows:
+def rows(file: "UploadedFile | Path", check_header: records.CheckHeader = None) -> records.Rows:
     """Line and record, or what is wrong with it, of a file of JSON lines or CSV.
 
     ``check_header(names)`` may refuse the columns of a CSV with ValueError. ForeignFileError and
@@ -279,7 +281,8 @@ def uncounted() -> Iterator[None]:
 def main(reader: str, path: str, scratch: str, limits: Limits, language: str) -> None:
     """Write what ``reader`` says of the file ``path`` to standard output."""
     settings.configure(USE_I18N=True, LOCALE_PATHS=[FILES / "locale"])
-    django.setup()
+    # What translations need of Django's setup: the rest would take as long as most files.
+    apps.populate([])
     translation.activate(language)
     module, name, *words = reader.split(":")
     read = getattr(import_module(module), name)

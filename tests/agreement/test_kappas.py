@@ -126,32 +126,42 @@ def test_the_standard_error_with_weights_of_two_categories_is_the_plain_one():
     assert (value, se) == pytest.approx((0.4, sqrt(0.016128)), rel=1e-12)
 
 
+@pytest.fixture(scope="module")
+def pairs_elsewhere():
+    """Votes, and of each pair of annotators what scikit-learn and statsmodels find."""
+    codes = long_form(make_counts(150, 9, 4))
+    votes = {(i, w): c for i, w, c in zip(*codes, strict=True)}
+    rows = []
+    for a, b in itertools.combinations(range(20), 2):
+        both = [i for i in range(150) if (i, a) in votes and (i, b) in votes]
+        if not both:
+            continue
+        one, other = ([votes[i, w] for i in both] for w in (a, b))
+        values = [
+            cohen_kappa_score(one, other, weights=weights, labels=range(4))
+            for weights in (None, "linear", "quadratic")
+        ]
+        matrix = np.zeros((4, 4))
+        np.add.at(matrix, (one, other), 1)
+        rows.append((a, b, len(both), cohens_kappa(matrix).std_kappa, *values))
+    return codes, pd.DataFrame(
+        rows, columns=["a", "b", "n", "se", "value", "linear", "quadratic"]
+    ).to_dict("list")
+
+
 @pytest.mark.parametrize("cells", [kappas.FULL_CELLS, 0])
 @pytest.mark.parametrize("grouped", [True, False])
-def test_cohen_plain_and_weighted_for_all_pairs(monkeypatch, cells, grouped):
+def test_cohen_plain_and_weighted_for_all_pairs(monkeypatch, pairs_elsewhere, cells, grouped):
     monkeypatch.setattr(kappas, "FULL_CELLS", cells)
     monkeypatch.setattr(kappas, "KEYS_AT_ONCE", 500)
-    item, worker, category = long_form(make_counts(150, 9, 4))
+    (item, worker, category), expected = pairs_elsewhere
     order = np.random.default_rng(1).permutation(len(item)) if not grouped else slice(None)
     tables = kappas.confusions(item[order], worker[order], category[order], 20, 4)
     table = kappas.cohen_table(tables, [1, 2, 3, 4])
-    votes = {(i, w): c for i, w, c in zip(item, worker, category, strict=True)}
-    expected_pairs = [
-        (a, b)
-        for a, b in itertools.combinations(range(20), 2)
-        if any((i, a) in votes and (i, b) in votes for i in range(150))
-    ]
-    assert list(zip(table["a"], table["b"], strict=True)) == expected_pairs
-    for row, (a, b) in enumerate(expected_pairs):
-        both = [i for i in range(150) if (i, a) in votes and (i, b) in votes]
-        one, other = ([votes[i, w] for i in both] for w in (a, b))
-        assert table["n"][row] == len(both)
-        for name, weights in (("value", None), ("linear", "linear"), ("quadratic", "quadratic")):
-            expected = cohen_kappa_score(one, other, weights=weights, labels=range(4))
-            assert table[name][row] == pytest.approx(expected, abs=1e-12)
-        matrix = np.zeros((4, 4))
-        np.add.at(matrix, (one, other), 1)
-        assert table["se"][row] == pytest.approx(cohens_kappa(matrix).std_kappa, abs=1e-12)
+    for name in ("a", "b", "n"):
+        assert list(table[name]) == list(expected[name])
+    for name in ("value", "linear", "quadratic", "se"):
+        assert table[name] == pytest.approx(np.array(expected[name]), abs=1e-12)
 
 
 def test_both_annotators_constant_have_no_cohen():
