@@ -118,8 +118,9 @@ def main(folder: Path) -> None:
     keys = {person: session(person) for person, _address in [*pages.values(), *FRONT.values()]}
     (folder / "screens").mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
+        names = ("chromium-headless-shell", "chromium", "chromium-browser")
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium") or shutil.which("chromium-browser"),
+            executable_path=next(filter(None, map(shutil.which, names)), None),
             args=OPTIONS,
         )
         for name, (person, address) in FRONT.items():

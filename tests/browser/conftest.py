@@ -59,7 +59,8 @@ def browser():
     """The machine's Chromium, or Playwright's own where the machine has none."""
     # Playwright's own event loop runs in the tests' thread; the ORM is used there without it.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    names = ("chromium-headless-shell", "chromium", "chromium-browser")
+    path = next(filter(None, map(shutil.which, names)), None)
     expect.set_options(timeout=20_000)
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=path, args=QUIET)
