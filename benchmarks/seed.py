@@ -319,24 +319,18 @@ def _main() -> None:
     arguments["people"] = arguments["people"] or arguments["overlap"]
     judged = arguments.pop("items_judged")
     setup_django()
+    from django.db import connection
+
+    from annotation.studies.models import Membership
+
     with loosened(FILLED) if judged else contextlib.nullcontext():
         made = seed(arguments.pop("items"), **arguments)
         if judged:
-            _judge_first(judged)
+            people = Membership.objects.filter(study__slug=SLUG).order_by("user")
+            studies, users = zip(*people.values_list("study", "user"), strict=True)
+            connection.cursor().execute(LOCK, [TASK])
+            judge(studies[0], list(users), judged)
     json.dump(made, sys.stdout)
-
-
-def _judge_first(items: int) -> None:
-    """Store judgments of the first so many items, of one person an ordinal."""
-    from django.db import connection
-
-    from annotation.studies.models import Study
-
-    study = Study.objects.get(slug=SLUG)
-    people = study.memberships.order_by("user").values_list("user", flat=True)
-    with connection.cursor() as cursor:
-        cursor.execute(LOCK, [TASK])
-    judge(study.pk, list(people), items)
 
 
 if __name__ == "__main__":
