@@ -193,7 +193,7 @@ _NAMES = {
     "model_a": "modela model1 systema",
     "model_b": "modelb model2 systemb",
     "strategy": "method arm",
-    "persona": "profile personaid inputpersona user1personas statements",
+    "persona": "profile personaid inputpersona statements",
     "memory": "memories",
     "attribute": "trait",
     "need": "goldinformationneed informationneed",
@@ -473,6 +473,8 @@ def _target(place: str, value: object) -> str | None:
         return "candidate"
     if re.search(r"\[\]\.(system|model)$", place):
         return "model"
+    if "[]." in place and _BY_NAME.get(name) == "key":
+        return "key"
     if "[" in place:
         return None
     target = _BY_NAME.get(name)
@@ -514,6 +516,11 @@ def _tidy(columns: dict[str, tuple[str, ...]], places: dict[str, object]) -> Non
     messages = columns.get("answer_a") or columns.get("answer")
     if "prompt" not in columns and messages and is_messages(places.get(messages[0])):
         columns["prompt"] = messages
+    # Keys of what is listed are those of the answers.
+    listed = columns.get("answer", ("",))[0].partition("[].")[0]
+    keys = (name for name in columns.pop("key", ()) if name.partition("[].")[0] in (name, listed))
+    if kept := tuple(keys):
+        columns["key"] = kept
     if "label" in columns:
         columns.pop("score", None)
     if "worker" not in columns:

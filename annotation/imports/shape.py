@@ -419,12 +419,17 @@ class _Reading:
         return votes
 
     def keys(self, row: Row) -> dict:
-        """{column: its label, or number}; of answers to choose from, the place of the one named."""
-        found = {}
+        """{column: its label, or number}; of answers to choose from, the place of the one named, or
+        of the one that has the highest of their numbers.
+        """
+        found: dict[str, str | float] = {}
         for column, value in zip(
             self.mapping.columns.get("key", ()), self.cells("key"), strict=True
         ):
             if value in (None, "", [], {}):
+                continue
+            if isinstance(value, list) and len(value) == len(row.answers):
+                found[re.split(r"[.\]]", column)[-1][:60]] = _best(value)
                 continue
             number = number_of(value) if choice_in(str(value), row) is None else None
             found[column[:60]] = self.label(value, row)[:60] if number is None else number
@@ -526,6 +531,15 @@ class _Reading:
             words = {"score": str(value)[:60], "criterion": criterion}
             raise RowError(_("the score “%(score)s” of “%(criterion)s” is no number") % words)
         scores[f"{number}/{criterion}"] = int(score) if score.is_integer() else score
+
+
+def _best(scores: list) -> str:
+    """The place of the highest of the scores of several answers, "tie" where two have it."""
+    numbers = [number_of(score) for score in scores]
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        raise RowError(_("not every answer has a number: %s") % str(scores)[:60])
+    return "tie" if known.count(max(known)) > 1 else str(known.index(max(known)) + 1)
 
 
 def _place(name: str, names: list[str]) -> int | str:

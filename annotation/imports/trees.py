@@ -6,7 +6,8 @@ that turn, and the answers to it, with what else is said of a PRISM conversation
 gets its depth: later turns say nothing of what came before. PersonaMem has options as one text, and
 conversations by their name, of which questions say where they were asked; PrefEval numbers the
 turns of a conversation. Chatbot Arena's 55k battles have lists of turns and a column for each
-outcome, PandaLM both models in one name, Nectar a rank in each answer.
+outcome, PandaLM both models in one name, Nectar a rank in each answer, Synthetic-Persona-Chat both
+people of a conversation.
 """
 
 import ast
@@ -25,6 +26,8 @@ OPTIONS_LIMIT, LONGEST_NUMBER = 100_000, 9
 JOINED = "shared_context_id.conversation"
 _LETTER = re.compile(r"(\([a-z]\))\s*(.+)", re.DOTALL)
 _ROLES = {"prompter": "user", "model": "assistant"}
+# Both people of a conversation in Synthetic-Persona-Chat.
+_PAIR = ("user 1 personas", "user 2 personas")
 # Columns of a battle, and the outcome that each of three columns stands for.
 _TURNS = {"response_a": "conversation_a", "response_b": "conversation_b"}
 _WINNERS = {"winner_model_a": "model_a", "winner_model_b": "model_b", "winner_tie": "tie"}
@@ -39,6 +42,9 @@ def tree_rows(record: dict) -> Iterator[dict | str]:
         yield from _turns(prompt, [])
     elif isinstance(history, list) and all(isinstance(turn, dict) for turn in history):
         yield from _rounds(record, history)
+    elif all(name in record for name in _PAIR):
+        rest = {name: value for name, value in record.items() if name not in _PAIR}
+        yield from (rest | {"persona": record[name]} for name in _PAIR)
     elif "user_prompt" in record and type(record.get("turn")) is int:
         yield record | {"depth": record["turn"] + 1}
     elif isinstance(record.get("all_options"), str):

@@ -447,29 +447,6 @@ def test_columns_with_chinese_and_korean_names_are_recognised(bring, header, lab
     assert labels("tea") == [("i0", "choice", "x"), ("i1", "tie", None)]
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not on this machine")
-@pytest.mark.parametrize(
-    ("file", "args", "expected"),
-    [
-        ("chat-exports/chatbot-arena-10.jsonl", ["--recipe", "arena"], [0, 9, 20, 10, 10, 0, 1]),
-        ("mt-bench-questions/question.jsonl", ["--recipe", "prompts"], [0, 80, 0, 0, 0, 0, 0]),
-        ("llmbar-natural/items.jsonl", [], [0, 100, 200, 100, 0, 0, 0]),
-        ("wmt23-zh-en/items.jsonl", [], [0, 150, 450, 150, 0, 0, 0]),
-        ("prefeval/explicit_preference.jsonl", ["--recipe", "prompts"], [0, 1000, 0, 0, 0, 0, 0]),
-        ("prefeval/mcq_options.jsonl", ["--recipe", "prefeval"], [500, 505, 2020, 0, 0, 0, 0]),
-        (
-            "prefeval/persona_conversations.jsonl",
-            ["--recipe", "prefeval-conversations"],
-            [29, 109, 0, 0, 0, 0, 0],
-        ),
-    ],
-)
-def test_real_files_come_in_whole(file, args, expected, capsys):
-    call_command("import_data", str(DATA / file), *args, "--json")
-    report = json.loads(capsys.readouterr().out)
-    assert (counts(report), report["rejected"]) == (expected, [])
-
-
 def zipped(**files: str) -> bytes:
     """A zip of a folder with ``files``, their names with _ for a dot."""
     data = io.BytesIO()
@@ -1018,3 +995,28 @@ def test_two_languages_of_a_question_that_had_none_are_refused(bring, capsys):
     words = "the language of the question is “fr” here and “en” in line 1"
     assert (fault["line"], fault["reason"]) == (2, words)
     assert Query.objects.get().language == ""
+
+
+def test_the_answer_with_the_highest_human_score_is_a_key_and_shown_to_nobody(bring):
+    rows = [
+        {"source": f"s{n}", "candidates": [
+            {"system": name, "text": f"{name}{n}", "human_score": score}
+            for name, score in zip("abc", scores, strict=True)
+        ]}
+        for n, scores in enumerate([(84.5, 86, 80), (70, 90, 90)])
+    ]  # fmt: skip
+    report = bring(rows, "--study", "tea")
+    assert (counts(report), report["unknown_columns"]) == ([0, 2, 6, 2, 0, 0, 0], [])
+    keys = Item.objects.order_by("position").values_list("keys", flat=True)
+    assert list(keys) == [{"human_score": "2"}, {"human_score": "tie"}]
+    rows[0]["candidates"][1]["human_score"] = None
+    with pytest.raises(CommandError, match="1 line is faulty"):
+        bring(rows, "--study", "again")
+
+
+def test_both_people_of_a_conversation_are_personas(bring):
+    pair = {"user 1 personas": "I bake.\nI knit.", "user 2 personas": "I run."}
+    report = bring([pair | {"Best Generated Conversation": "User 1: Hi!"}], "--study", "tea")
+    profiles = {each.current.profile["Description"] for each in Persona.objects.all()}
+    assert profiles == {"I bake.\nI knit.", "I run."}
+    assert report["unknown_columns"] == ["Best Generated Conversation"]

@@ -15,9 +15,12 @@ from annotation.agreement import recompute
 from annotation.agreement.models import AgreementResult
 from annotation.candidates.models import Candidate
 from annotation.imports import run
+from annotation.imports.bring import COUNTS
 from annotation.imports.models import DataImport
 from annotation.judging.models import Answer, Item, ItemOption
 from annotation.queries.models import Query
+from tests.corpora import DATA
+from tests.imports.conftest import counts
 
 pytestmark = pytest.mark.django_db
 PANDALM = Path(__file__).parents[1] / "data" / "pandalm" / "testset-v1.json.gz"
@@ -68,25 +71,31 @@ RANKED = [
 
 
 @pytest.fixture(params=["command", "page"])
-def take(request, tmp_path, carol, tea):
-    """A function that imports text or rows into the study "tea" as they are proposed."""
+def take(request, tmp_path, carol, tea, capsys):
+    """A function that imports text or rows into the study "tea", and returns the counts.
 
-    def imported(content, name="mine.csv"):
+    Without a ``recipe`` as they are proposed; faulty lines are left out.
+    """
+
+    def imported(content, name="mine.csv", recipe=""):
         if isinstance(content, list):
             content = "\n".join(json.dumps(row) for row in content)
         data = content if isinstance(content, bytes) else content.encode()
         if request.param == "command":
             (tmp_path / name).write_bytes(data)
-            call_command("import_data", str(tmp_path / name), "--study", "tea", "--json")
-            return
+            more = ["--recipe", recipe] if recipe else []
+            more += ["--study", "tea", "--skip-faulty", "--json"]
+            call_command("import_data", str(tmp_path / name), *more)
+            return counts(json.loads(capsys.readouterr().out))
         address = carol.post("/studies/tea/data/", {"file": SimpleUploadedFile(name, data)}).url
         run.run(DataImport.objects.latest("created_at").pk)
-        form = carol.get(address).context["form"]
+        form = carol.get(address, {"recipe": recipe}).context["form"]
         sent = {field.html_name: field.value() for field in form if field.value()}
-        body = sent | {"action": "import", "leave": "1", "task": ""}
+        body = sent | {"action": "import", "leave": "1", "task": "", "skip_faults": "on"}
         assert carol.post(address, body).status_code == 302
         done = run.run(DataImport.objects.latest("created_at").pk)
         assert done is not None and (done.status, done.error) == ("done", "")
+        return counts(dict.fromkeys(COUNTS, 0) | done.counts)
 
     return imported
 
@@ -180,3 +189,45 @@ def test_the_page_names_the_recipe_that_the_columns_tell_and_what_it_knows_of_th
     page = carol.get(address)
     assert '<option value="arena-55k" selected>' in page.content.decode()
     assert page.context["asked"].initial["citation"] == "Chiang et al. 2024, arXiv:2403.04132"
+
+
+SHARED = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not on this machine")
+
+
+@SHARED
+@pytest.mark.parametrize(
+    ("file", "recipe", "expected"),
+    [
+        ("chat-exports/chatbot-arena-10.jsonl", "arena", [0, 9, 20, 10, 10, 0, 1]),
+        ("mt-bench-questions/question.jsonl", "prompts", [0, 80, 0, 0, 0, 0, 0]),
+        ("llmbar-natural/items.jsonl", "", [0, 100, 200, 100, 0, 0, 0]),
+        ("wmt23-zh-en/items.jsonl", "", [0, 150, 450, 150, 0, 0, 0]),
+        ("prefeval/explicit_preference.jsonl", "prompts", [0, 1000, 0, 0, 0, 0, 0]),
+        ("prefeval/mcq_options.jsonl", "prefeval", [500, 505, 2020, 0, 0, 0, 0]),
+        (
+            "prefeval/persona_conversations.jsonl",
+            "prefeval-conversations",
+            [29, 109, 0, 0, 0, 0, 0],
+        ),
+        ("persona-hub-personas/personas.jsonl", "", [2500, 0, 0, 0, 0, 0, 0]),
+        (
+            "synthetic-persona-chat/Synthetic-Persona-Chat_valid.csv",
+            "personas",
+            [1905, 0, 0, 0, 0, 0, 0],
+        ),
+        ("synthetic-persona-chat/personas.jsonl", "", [1905, 0, 0, 0, 0, 0, 0]),
+    ],
+)
+def test_unchanged_files_come_in_whole(take, file, recipe, expected):
+    path = DATA / file
+    assert take(path.read_bytes(), path.name, recipe) == expected
+
+
+@SHARED
+def test_conversations_of_two_people_keep_their_turns(take, tea):
+    """One of 1,000 conversations has no turns, as the set's README has it."""
+    path = DATA / "synthetic-persona-chat" / "conversations.jsonl"
+    assert take(path.read_bytes(), path.name)[1] == 999
+    turns = [query.messages for query in tea.queries.all()]
+    assert sum(map(len, turns)) == 27_734
+    assert {turn["role"] for messages in turns for turn in messages} == {"user1", "user2"}
