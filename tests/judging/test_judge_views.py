@@ -302,7 +302,7 @@ def test_tasks_of_one_guideline_stand_together_above_it(cast, tea, ann):
         tea.tasks.create(name=name, version=1, kind="selection", guideline=words, config={})
     page = ann.get("/studies/tea/guideline/").content.decode()
     assert page.count("Read both.") == page.count("Read all.") == 1
-    assert page.index("<h2>a</h2>") < page.index("<h2>b</h2>") < page.index("Read both.")
+    assert page.index("<h2>A</h2>") < page.index("<h2>B</h2>") < page.index("Read both.")
 
 
 def test_the_page_is_compressed_for_who_can_read_it(cast, tea, ann):
