@@ -178,6 +178,9 @@ def steps_of(study: Study, figures: Figures, agreement: list[str], user: User) -
             step = replace(step, url=reverse(step.page, args=[study.slug]))
             if step.other:
                 step = replace(step, other_url=reverse(step.other[1], args=[study.slug]))
+        elif step.name == "invited" and step.state != "done":
+            words = _("An administrator of the study invites people.")
+            step = replace(step, figures=[*step.figures, words])
         shown.append(step)
     return shown
 

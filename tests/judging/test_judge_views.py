@@ -398,3 +398,16 @@ def test_a_conversation_is_shown_turn_by_turn_the_earlier_ones_folded(cast, tea,
     folded = text.partition("<details>")[2].partition("</details>")[0]
     assert ("turn 2" in folded, "turn 3" in folded) == (True, False)
     assert folded.count(">User<") == 2
+
+
+def test_whoever_reads_too_few_languages_to_get_items_is_told_so(cast, tea, login):
+    cast.open(tea)
+    tea.match_languages = True
+    tea.save()
+    tea.queries.update(language="ko")
+    ann = cast.person("Ann")
+    type(ann).objects.filter(pk=ann.pk).update(reads=["es"])
+    page = login(ann).get("/studies/tea/judge/").content.decode()
+    assert "You get items in the languages that you read:" in page
+    assert '<bdi lang="es">español</bdi>' in page.lower()
+    assert 'href="/reading/?next=/studies/tea/judge/"' in page

@@ -364,7 +364,8 @@ def test_who_runs_a_study_reads_how_many_judgments_of_work_there_are_of_those_wa
     ("counts", "page"),
     [
         ({"wanted": 0, "done": 0, "people": 0}, "overview"),
-        ({"wanted": 9, "done": 0, "people": 0}, "people"),
+        ({"wanted": 9, "done": 0, "people": 0, "invites": True}, "people"),
+        ({"wanted": 9, "done": 0, "people": 0, "invites": False}, "overview"),
         ({"wanted": 9, "done": 8, "people": 3}, None),
         ({"wanted": 9, "done": 9, "people": 0}, "study"),
     ],

@@ -205,3 +205,13 @@ def test_a_study_of_imported_votes_is_ready_for_its_release(cast, tea):
 def test_describing_people_is_called_optional_in_an_empty_study(cast, tea):
     people = step(tea, cast.person("Carol"), "people")
     assert people.figures == ["0 personas", "Optional: for answers to people who are described."]
+
+
+def test_who_may_not_invite_reads_who_does(cast, tea):
+    cast.task(tea)
+    rui = cast.member("Rui", tea, "researcher")
+    adam = cast.member("Adam", tea, "administrator")
+    tea.memberships.filter(role="annotator").delete()
+    words = "An administrator of the study invites people."
+    assert (step(tea, rui, "invited").url, step(tea, rui, "invited").figures[-1]) == ("", words)
+    assert words not in step(tea, adam, "invited").figures

@@ -200,17 +200,24 @@ class DeskRow:
             return _("See what comes next"), "overview"
         if self.counts["done"] >= self.counts["wanted"]:
             return _("Look at the results"), "study"
-        return None if self.counts["people"] else (_("Invite people"), "people")
+        if self.counts["people"]:
+            return None
+        # Members are an administrator's; whoever may not invite looks at what there is.
+        invites = self.counts["invites"]
+        return (_("Invite people"), "people") if invites else (_("See what comes next"), "overview")
 
 
 def tell(user: User, studies: list[Study]) -> list[Study]:
     """``studies`` (with_membership) with ``opens``: whether ``user`` may see how far one is, and
-    then with ``counts``."""
+    then with ``counts``, in which ``invites`` is whether they may invite people."""
+    members = {study.pk: member_of(user, study) for study in studies}
     for study in studies:
-        study.opens = policies.study.may_read(member_of(user, study))
+        study.opens = policies.study.may_read(members[study.pk])
     counted = counts([study for study in studies if study.opens])
     for study in studies:
         study.counts = counted.get(study.pk)
+        if study.counts:
+            study.counts["invites"] = policies.member.may_manage(members[study.pk])
     return studies
 
 
