@@ -160,7 +160,8 @@ def reading(request: UserRequest) -> HttpResponse:
         ahead = ""
     if request.method == "POST" and form.is_valid():
         User.objects.filter(pk=request.user.pk).update(reads=form.cleaned_data["reads"])
-        messages.success(request, gettext("Your languages are saved."))
+        if not ahead:  # there it would take the room of what is judged
+            messages.success(request, gettext("Your languages are saved."))
         return redirect(ahead or "reading")
     context = {"form": form, "next": ahead}
     return show(request, "accounts/reading.html", context)

@@ -25,13 +25,26 @@ from annotation.webhooks.models import Delivery, Webhook
 MESSAGES_A_PAGE = 50
 
 
+WORDS = {
+    "judgment.stored": gettext_lazy("a judgment is stored"),
+    "item.complete": gettext_lazy("an item has all its judgments"),
+    "batch.complete": gettext_lazy("a batch has all its judgments"),
+    "import.finished": gettext_lazy("an import is finished"),
+    "answers.finished": gettext_lazy("answers are written"),
+    "review.finished": gettext_lazy("everything is reviewed"),
+    "model.finished": gettext_lazy("a model's run is finished"),
+    "release.ready": gettext_lazy("a release is ready"),
+    "release.revised": gettext_lazy("a release is written again"),
+}
+
+
 class WebhookForm(forms.Form):
     url = forms.CharField(
         label=gettext_lazy("Address"), max_length=URL_LIMIT, widget=forms.URLInput
     )
     events = forms.MultipleChoiceField(
         label=gettext_lazy("Events"),
-        choices=[(name, name) for name in EVENTS],
+        choices=lambda: [(name, f"{words} ({name})") for name, words in WORDS.items()],
         initial=list(EVENTS),
         widget=forms.CheckboxSelectMultiple,
     )
