@@ -85,6 +85,19 @@ def test_a_task_of_every_kind_is_defined_with_its_settings(carol, kind):
     assert {name: task.config[name] for name in expected} == expected
 
 
+def test_a_question_that_is_added_is_empty_and_those_before_it_stay_as_typed(carol):
+    data = {**COMMON, **OWN["questions"], "kind": "questions"}
+    answer = carol.post(URL, data | {"press": "add"})
+    form = answer.context["form"]
+    typed = [(each["title"].value(), each["classes"].value()) for each in form.questions]
+    assert typed == [
+        ("Is it safe?", "no = No, it is not\nyes"), ("What is wrong?", "Fact"), (None, None)
+    ]  # fmt: skip
+    assert form["name"].value() == COMMON["name"] and not TaskDefinition.objects.exists()
+    moved = carol.post(URL, data | {"press": "up-1"}).context["form"].questions
+    assert [each["title"].value() for each in moved] == ["What is wrong?", "Is it safe?"]
+
+
 def test_an_edit_begins_with_what_is_there_and_keeps_what_has_no_field(carol, tea):
     data = {**COMMON, **OWN["feedback"], "kind": "feedback"}
     carol.post(URL, data)

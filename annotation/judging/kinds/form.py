@@ -60,7 +60,8 @@ Fields = list[tuple[BoundField, str]]
 def field_of(setting: FieldInfo) -> forms.Field:
     """A form's field for one setting, with the setting's own bounds; empty is the default."""
     words: dict[str, Any] = {"label": setting.title, "required": False}
-    words |= {"help_text": setting.description or "", "initial": setting.default}
+    initial = None if setting.is_required() else setting.default
+    words |= {"help_text": setting.description or "", "initial": initial}
     choices = get_args(setting.annotation)
     bounds = {type(rule): rule for rule in setting.metadata}
     if setting.annotation is bool:
