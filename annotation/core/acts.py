@@ -24,6 +24,7 @@ WORDS = {
     "batch.delete": _("batch deleted"),
     "batch.open": _("batch opened"),
     "batch.reopen": _("batch opened again"),
+    "candidates.add": _("answers added"),
     "candidates.cancel": _("writing of answers cancelled"),
     "candidates.request": _("answers asked of a model"),
     "candidates.retry": _("failed answers tried again"),
@@ -66,6 +67,7 @@ WORDS = {
     "history.forgotten": _("history erased everywhere"),
     "history.upload": _("history uploaded"),
     "import.begin": _("file uploaded"),
+    "import.cancel": _("import cancelled"),
     "import.start": _("import started"),
     "invitation.accept": _("invitation accepted"),
     "invitation.issue": _("invitation made"),
@@ -82,6 +84,7 @@ WORDS = {
     "live.save": _("live comparison set"),
     "member.add": _("member added"),
     "member.change": _("member's role changed"),
+    "memories.add": _("memories added"),
     "memory.add": _("memory added"),
     "memory.remove": _("memory removed"),
     "message.write": _("message sent"),
@@ -136,6 +139,7 @@ WORDS = {
     "webhook.add": _("webhook added"),
     "webhook.pause": _("webhook paused"),
     "webhook.remove": _("webhook removed"),
+    "webhook.replay": _("webhook's message sent again"),
 }
 
 

@@ -241,8 +241,7 @@ def start(wanted: Wanted, *, by: User | None = None, background: bool = False) -
         benchmark=benchmark, kind=plan.kind, prompt=plan.prompt, background=background,
         created_by=by, **{"group": GROUPS.get(Run.Kind(plan.kind), "")} | fields,
     )  # fmt: skip
-    if study := study_of(run):
-        audit.record(by, "evaluation.request", study, run=str(run.public_id))
+    audit.record(by, "evaluation.request", study_of(run) or run, run=str(run.public_id))
     run.refresh_from_db()
     return run
 
@@ -494,5 +493,4 @@ def repeat_run(run: Run, *, by: User) -> None:
     if not jobs.retry_jobs(Run.objects.filter(pk=run.pk, status=FAILED, background=True)):
         raise DomainError(_("Only a run that stopped can go on."))
     run.replies.exclude(code="").delete()
-    if study := study_of(run):
-        audit.record(by, "evaluation.again", study, run=str(run.public_id))
+    audit.record(by, "evaluation.again", study_of(run) or run, run=str(run.public_id))

@@ -77,11 +77,13 @@ def from_hub(study: Study, by: User, wanted: HubTable) -> DataImport:
 def cancel(study: Study, pk: UUID, by: User | None = None) -> None:
     """Give up an import that is not done; its file is deleted, its work in progress undone."""
     rows = DataImport.objects.filter(study=study, pk=pk, status__in=UNDER_WAY)
-    stored = rows.values_list("stored", flat=True).first()
+    row = rows.first()
     ended = {"status": Status.CANCELLED, "stored": "", "sample": "", "lease_expires_at": None}
-    if not rows.update(**ended, finished_at=Now()):
-        raise NotFound(_("There is no such import under way."))
-    transaction.on_commit(lambda: UPLOADS.delete(stored or ""))
+    with transaction.atomic():
+        if row is None or not rows.update(**ended, finished_at=Now()):
+            raise NotFound(_("There is no such import under way."))
+        audit.record(by, "import.cancel", row)
+        transaction.on_commit(lambda: UPLOADS.delete(row.stored))
 
 
 def _under_way(study: Study) -> QuerySet[DataImport]:

@@ -205,8 +205,10 @@ def test(webhook: Webhook) -> Delivery:
     return Delivery.objects.create(webhook=webhook, event=TEST, subject=subject, body=body)
 
 
-def replay(delivery: Delivery) -> None:
+@transaction.atomic
+def replay(delivery: Delivery, *, by: User) -> None:
     """Ask for the message once more, under the same id; its address waits no longer."""
+    audit.record(by, "webhook.replay", delivery.webhook, message=str(delivery.pk))
     Webhook.objects.filter(pk=delivery.webhook_id).update(waits_until=None)
     jobs.retry_jobs(Delivery.objects.filter(pk=delivery.pk).exclude(status=Delivery.Status.RUNNING))
 

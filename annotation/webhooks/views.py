@@ -103,6 +103,6 @@ def _question(webhook: Webhook) -> dict:
 def replay(request: UserRequest, study: Study, pk: UUID) -> HttpResponse:
     """Send a message once more."""
     delivery = get_object_or_404(Delivery, webhook__study=study, pk=pk)
-    deliver.replay(delivery)
+    deliver.replay(delivery, by=request.user)
     jobs.enqueue(tasks.send, delivery.pk)
     return redirect("webhooks", study.slug)

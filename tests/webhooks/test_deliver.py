@@ -53,7 +53,7 @@ def test_after_the_last_wait_a_message_is_given_up_and_can_be_sent_again(tea, ho
         deliver.send(message.pk)
     message.refresh_from_db()
     assert (message.status, message.attempts) == ("failed", len(deliver.DELAYS) + 1)
-    deliver.replay(message)
+    deliver.replay(message, by=hook.created_by)
     send_all()
     message.refresh_from_db()
     assert message.status == "done"
@@ -244,7 +244,7 @@ def test_an_address_that_waits_is_not_called_and_others_are(cast, tea, hook, rec
     client.force_login(cast.person("Carol"))
     page = client.get(f"/studies/{tea.slug}/webhooks/").content.decode()
     assert "the last 11 calls failed" in page
-    deliver.replay(late)
+    deliver.replay(late, by=hook.created_by)
     deliver.send(late.pk)
     assert len(receiver.requests) == 1
 

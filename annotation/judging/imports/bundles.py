@@ -242,11 +242,11 @@ def _store_chunk(study: Study, name: str, chunk: Chunk, report: Report, by: User
     if name == "personas":
         curate.save_all(study, rows, by=by)
     elif name == "memories":
-        _store_memories(study, rows)
+        _store_memories(study, rows, by)
     elif name == "queries":
         author.save_all(study, rows, by=by)
     elif name == "candidates":
-        faults = _store_candidates(study, chunk)
+        faults = _store_candidates(study, chunk, by)
     elif name == "scores":
         faults = scores.store_scores(study, chunk)
     else:
@@ -256,7 +256,7 @@ def _store_chunk(study: Study, name: str, chunk: Chunk, report: Report, by: User
         report.fault(f"{name}.jsonl, line {line}", reason)
 
 
-def _store_memories(study: Study, rows: Sequence[dict]) -> None:
+def _store_memories(study: Study, rows: Sequence[dict], by: User | None) -> None:
     personas = dict(study.personas.values_list("external_id", "pk"))
     # Of two lines of one memory that with dates counts.
     rows = sorted(rows, key=lambda row: bool(row.get("since") or row.get("until")))
@@ -271,14 +271,16 @@ def _store_memories(study: Study, rows: Sequence[dict]) -> None:
         if any(days) and days != [memory.since, memory.until]:
             memory.since, memory.until = days
             memory.save(update_fields=["since", "until"])
-    Memory.objects.bulk_create(
+    new = Memory.objects.bulk_create(
         Memory(persona_id=persona, text=text, since=row.get("since"), until=row.get("until"))
         for (persona, text), row in wanted.items()
         if (persona, text) not in stored
     )
+    if new:
+        audit.record(by, "memories.add", study, memories=len(new))
 
 
-def _store_candidates(study: Study, chunk: Chunk) -> list[tuple[int, str]]:
+def _store_candidates(study: Study, chunk: Chunk, by: User | None) -> list[tuple[int, str]]:
     """Add the new ones; line and reason of those that the study has with another content."""
     asked = {row["query"] for _line, row in chunk}
     current = study.queries.filter(external_id__in=asked, replaced_at=None)
@@ -297,6 +299,8 @@ def _store_candidates(study: Study, chunk: Chunk) -> list[tuple[int, str]]:
             words = f"the study has another candidate “{key}”, and answers are never edited: "
             faults.append((line, words + "give the new one an id of its own"))
     Candidate.objects.bulk_create(new)
+    if new:
+        audit.record(by, "candidates.add", study, candidates=len(new))
     return faults
 
 
