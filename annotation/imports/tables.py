@@ -179,6 +179,14 @@ class Beginning:
         """As JSON in ASCII: a row may hold what PostgreSQL stores neither as text nor as JSON."""
         return json.dumps(asdict(self))
 
+    def is_text(self) -> bool:
+        """Whether every row is a record of text: another encoding leaves surrogates, or none."""
+        try:
+            json.dumps(self.rows, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            return False
+        return len(self.records()) == len(self.rows)
+
     def records(self) -> list[dict]:
         """The rows that can be read."""
         return [record for _line, record in self.rows if isinstance(record, dict)]

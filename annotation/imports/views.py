@@ -24,6 +24,7 @@ from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.pages import show, whole_or_part
+from annotation.core.records import clean
 from annotation.core.schema import built, form_of, taken
 from annotation.core.uploads import PIECE
 from annotation.imports import bring, recipes, run, shape, tasks
@@ -249,7 +250,10 @@ def _uses(columns: dict[str, tuple[str, ...]], place: str) -> tuple[list[str], s
 def _values_at(sample: list[dict], place: str) -> list[str]:
     """The first values of a place that differ, cut to a length for the page."""
     values = (value_at(record, place) if place else record for record in sample)
-    texts = (str(value)[:VALUE_LENGTH] for value in values if value not in (None, "", [], {}))
+    # Bytes that are no text are seen as such: a page cannot hold them.
+    texts = (
+        clean(str(value))[:VALUE_LENGTH] for value in values if value not in (None, "", [], {})
+    )
     return list(islice(dict.fromkeys(texts), VALUES))
 
 
@@ -269,7 +273,7 @@ def _labels_in(sample: list[dict], mapping: Mapping | None) -> list[str]:
         return []
     places = mapping.columns["label"]
     values = (value_at(record, place) for record in sample for place in places)
-    return list(dict.fromkeys(str(value) for value in values if value not in (None, "")))[:20]
+    return list(dict.fromkeys(clean(str(v)) for v in values if v not in (None, "")))[:20]
 
 
 def _chosen(row: DataImport, tasks: list[str]) -> dict[str, str]:
@@ -433,7 +437,7 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         "preview": _preview(begin.rows, mapping and bring.classed(mapping, records)),
         "joining": JoinForm(None, run.joinable(row), form.places),
         "text": TextForm(None, initial={"encoding": row.encoding}),
-        "broken": any(isinstance(record, str) for _line, record in begin.rows),
+        "broken": not begin.is_text(),
         "named": named,
         "left": left and valid,
     }
@@ -523,7 +527,7 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
             if mapping:
                 entry["row"] = shape.shape(record, mapping)
         except shape.RowError as fault:
-            entry["fault"] = fault.sentence
+            entry["fault"] = clean(fault.sentence)
         rows.append(entry)
     return [entry for entry in rows if mapping or "fault" in entry]
 

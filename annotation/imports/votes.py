@@ -17,7 +17,7 @@ from django.utils.translation import ngettext
 from psycopg.types.json import Jsonb
 
 from annotation.core.errors import DomainError
-from annotation.core.records import number_of
+from annotation.core.records import clean, number_of
 from annotation.imports import shape
 from annotation.imports.mapping import Mapping
 from annotation.imports.shape import Row, Vote
@@ -43,7 +43,7 @@ class Faults:
     def add(self, line: int, reason: str) -> None:
         self.count += 1
         if len(self.rows) < FAULTS_LIMIT:
-            self.rows.append((line, reason))
+            self.rows.append((line, clean(reason)))
 
     def add_all(self, others: "Faults") -> None:
         """Add those of ``others`` that are not among them."""

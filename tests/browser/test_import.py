@@ -33,12 +33,19 @@ def test_a_file_becomes_items(page, cast, tea, let_in, tmp_path):
     page.goto("/studies/tea/data/")
     clean(page)
     path = tmp_path / "pairs.csv"
-    path.write_text("\n".join(",".join(row) for row in ROWS))
+    path.write_text("\n".join(",".join(row) for row in ROWS), encoding="cp1252")
     page.set_input_files("#id_file", path)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_text("A worker reads what the file begins with.")).to_be_visible()
     assert run.run(DataImport.objects.get().pk).status == "waiting"
     expect(page.get_by_role("heading", name="What the columns hold")).to_be_visible()
+    expect(page.get_by_text("holds bytes that are no text in UTF-8")).to_be_visible()
+    clean(page)
+    page.get_by_label("Encoding").select_option("Windows-1252")
+    page.get_by_role("button", name="Read it so").click()
+    expect(page.get_by_text("A worker reads what the file begins with.")).to_be_visible()
+    assert run.run(DataImport.objects.get().pk).status == "waiting"
+    expect(page.get_by_text("Two minutes at 80 °C.").first).to_be_visible()
     expect(page.get_by_text("did you mean “need”?")).to_be_visible()
     expect(page.get_by_text("“sideways” is none of its answers")).to_be_visible()
     clean(page)

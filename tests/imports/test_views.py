@@ -434,6 +434,21 @@ def test_the_page_names_the_way_out_of_another_encoding_and_reads_the_file_so(ca
     assert (tea.queries.get().text, tea.candidates.get().text) == ("Zoë – 5 €?", "Où")
 
 
+def test_bytes_that_are_no_text_in_a_cell_are_a_fault_on_the_page_and_of_the_import(carol, tea):
+    content = "prompt,answer,rater,tone\nWhy?,a,ann,très\n80 °C?,b,ann,4\n".encode("cp1252")
+    address = send(carol, content).url
+    page = carol.get(address).content.decode()
+    assert "tr\ufffds" in page and "holds bytes that are no text in UTF-8" in page
+    chosen = {"becomes-answer": "answer", "becomes-tone": "score"}
+    assert carol.post(address, fields(**chosen)).status_code == 302
+    row = run.run(DataImport.objects.get().pk)
+    assert (row.status, row.rejected) == ("failed", 2)
+    assert list(row.faults.values_list("line", "reason")) == [
+        (2, "the score “tr\ufffds” of “tone” is no number"),
+        (3, "“prompt” holds bytes that are no text in UTF-8: choose the file's encoding"),
+    ]
+
+
 def test_a_program_and_the_command_name_the_encoding(carol, tea, tmp_path, capsys):
     send(carol, WESTERN)
     row = DataImport.objects.get()
