@@ -55,12 +55,19 @@ WITH_ANSWERS = ("query", "answer", "attribute", "study")
 
 @dataclass(frozen=True)
 class Removal:
-    """``deletes`` or puts aside; ``sentences`` list what is removed with it, or why it stays."""
+    """``deletes`` or puts aside; ``sentences`` list what is removed with it, or why it stays.
+
+    Programs and the audit log have its ``name``, people its ``title``.
+    """
 
     what: str
     name: str
     deletes: bool
     sentences: list[str]
+
+    @property
+    def title(self) -> str:
+        return titled(self.name) if self.what == "task" else self.name
 
 
 def rows_of(study: Study, what: str) -> QuerySet:
@@ -94,7 +101,7 @@ def look(study: Study, what: str, thing: Any) -> Removal:
     judgments += (
         Judgment.objects.filter(slot__item__repeats__in=items).exclude(slot__item__in=items).count()
     )
-    name = titled(thing.name) if what == "task" else str(getattr(thing, "external_id", "") or thing)
+    name = thing.name if what == "task" else str(getattr(thing, "external_id", "") or thing)
     if judgments or (what == "study" and study.releases.exists()):
         return Removal(what, name, False, _stays(what, judgments))
     return Removal(what, name, True, _goes(study, what, thing, items))
@@ -251,7 +258,7 @@ def remove_page(request: UserRequest, slug: str, what: str, key: str) -> HttpRes
         return render(request, "judging/remove.html", context)
     removed = remove(study, what, thing, by=request.user)
     words = _("“%(name)s” is deleted.") if removed.deletes else _("“%(name)s” is put aside.")
-    sentence = words % {"name": removed.name[:80]}
+    sentence = words % {"name": removed.title[:80]}
     if what == "study" and removed.deletes:
         return done(request, sentence, "home")
     return done(request, sentence, BACK.get(what, "settings"), slug)
