@@ -185,6 +185,11 @@ def test_alpha_of_four_items():
     assert krippendorff.alpha(PATTERNS).value == pytest.approx(1 - (4 / 8) / (32 / 56))
 
 
+def test_a_category_of_items_with_one_vote_is_none_to_disagree_about():
+    found = krippendorff.alpha(patterns_of([[2, 0], [3, 0], [0, 1]]))
+    assert (found.value, found.reason) == (None, kappas.ONE_CATEGORY)
+
+
 def test_the_standard_error_is_that_of_the_resamples():
     drawn = np.array([0.0, 0.5, 0.25, 0.25, np.nan])
     found = krippendorff.with_draws(PATTERNS, "nominal", None, drawn)
