@@ -156,6 +156,13 @@ class Cast:
         defaults = {"title": slug.title(), "consent_text": text, "languages": ["en"], **fields}
         return Study.objects.get_or_create(slug=slug, defaults=defaults)[0]
 
+    def tea(self):
+        """The study "tea" with its people; nothing is open yet."""
+        study = self.study("tea")
+        annotators = dict.fromkeys(("Ann", "Bo", "Chen"), "annotator")
+        self.members(study, {"Carol": "curator", "Rui": "researcher", **annotators})
+        return study
+
     def task(self, study, name: str = "best", *, options: int = 3, overlap: int = 9, **config):
         from annotation.judging.kinds import kind_of
         from annotation.studies.models import TaskDefinition
@@ -237,10 +244,7 @@ def kept(make):
 @pytest.fixture
 def tea(cast):
     """The study "tea" with its people; nothing is open yet."""
-    study = cast.study("tea")
-    annotators = dict.fromkeys(("Ann", "Bo", "Chen"), "annotator")
-    cast.members(study, {"Carol": "curator", "Rui": "researcher", **annotators})
-    return study
+    return cast.tea()
 
 
 @pytest.fixture

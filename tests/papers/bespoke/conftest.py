@@ -4,12 +4,15 @@ Ann keeps a session about trains with a canary in it and one of Bo's tells of bo
 question whose need holds a canary, too.
 """
 
+import json
+
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from annotation.candidates import documents, generate, writing
 from annotation.candidates.models import Retrieval
-from annotation.datasets import folders
+from annotation.datasets import folders, freeze
 from annotation.histories import consent, search
 from annotation.histories.models import HistoryConsent, Message, Session, Upload
 from annotation.judging.batches.open import open_batch
@@ -17,7 +20,8 @@ from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.queries import owner_queries
 from annotation.studies.models import TaskDefinition
-from tests.candidates.conftest import Reply, fake  # noqa: F401 - a fixture
+from tests.candidates.conftest import Fake, Reply, fake  # noqa: F401 - a fixture
+from tests.conftest import Cast
 from tests.evaluation.conftest import server, write_manifest  # noqa: F401 - a fixture
 from tests.papers.bespoke.test_judge import make, row_of
 
@@ -49,8 +53,7 @@ def ask(study, owner, text="Which train goes to the sea?", want=NEED):
     return owner_queries.finish(query, owner)
 
 
-@pytest.fixture
-def bespoke(cast, tea, fake):  # noqa: F811
+def begin(cast, tea):
     """The study with a task for owners, sources, and Ann's consent that "fake" sees her history."""
     for name, kind in (("score", "feedback"), ("claims", "claims")):
         config = {"owner_only": True, "tags": True}
@@ -67,6 +70,11 @@ def bespoke(cast, tea, fake):  # noqa: F811
     keep(bo, "Boats", "I love the sea and boats. BO-CANARY", "Take a ferry.")
     consent.grant(ann, tea, SEND, "fake")
     return tea
+
+
+@pytest.fixture
+def bespoke(cast, tea, fake):  # noqa: F811
+    return begin(cast, tea)
 
 
 def checked(kind, config):
@@ -94,8 +102,7 @@ def scores(slot, score, words="Because it fits."):
     return {"answers": {name: dict.fromkeys(ids, answer) for name, answer in answers.items()}}
 
 
-@pytest.fixture
-def judged(cast, bespoke, fake):  # noqa: F811
+def judge(cast, bespoke, fake):  # noqa: F811
     """Ann's query with two answers, the second scored better than the first."""
     ann = cast.person("Ann")
     query = ask(bespoke, ann)
@@ -105,6 +112,18 @@ def judged(cast, bespoke, fake):  # noqa: F811
         slot = queue.claim(bespoke, ann)
         submit.submit(bespoke, slot, ann, scores(slot, score), key=f"s{score}")
     return query
+
+
+@pytest.fixture
+def judged(cast, bespoke, fake):  # noqa: F811
+    return judge(cast, bespoke, fake)
+
+
+def judged_once(folder):
+    """Begin the study and judge in it, for all tests of a file: ``kept(judged_once)``."""
+    cast = Cast()
+    with Fake() as model, override_settings(ENDPOINTS=[model.config()]):
+        judge(cast, begin(cast, cast.tea()), model)
 
 
 @pytest.fixture
@@ -119,3 +138,28 @@ def published(tea, tmp_path, settings):
     row = row_of(tea)
     write_manifest(make(folders.folder_of(row)), row)
     return row
+
+
+SHOTS = "evaluation_shot/evaluation_shot"
+
+
+@pytest.fixture
+def released(tmp_path, bespoke):
+    """A function that freezes the study and writes the release; its folder."""
+
+    def go(format="jsonl"):
+        release = freeze.request_release(bespoke, "bespoke", format, None)
+        folder = tmp_path / str(release.version)
+        folder.mkdir()
+        freeze.write(release, folder)
+        return folder
+
+    return go
+
+
+def lines(folder, name):
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+
+
+def text_of(folder):
+    return "".join(path.read_text() for path in sorted(folder.rglob("*")) if path.is_file())

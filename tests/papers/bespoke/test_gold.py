@@ -12,8 +12,23 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
 from annotation.queries import author
-from annotation.queries.models import GoldClaim, Rubric
+from annotation.queries.models import GoldClaim, Query, Rubric
+from annotation.studies.models import Study
 from tests.candidates.conftest import Reply
+from tests.conftest import kept
+from tests.papers.bespoke.conftest import judged_once
+
+once = kept(judged_once)
+
+
+@pytest.fixture
+def bespoke(once, db, fake):
+    return Study.objects.get(slug="tea")
+
+
+@pytest.fixture
+def judged(bespoke):
+    return Query.objects.get()
 
 
 def test_only_the_owner_is_handed_the_answers(cast, bespoke, judged):
