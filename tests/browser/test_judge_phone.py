@@ -126,6 +126,10 @@ def test_two_fifths_of_a_low_window_are_text_and_the_choice_stands_beside_it(pho
         assert page.evaluate("document.documentElement.scrollWidth") == width
         button = page.get_by_role("button", name="Submit and next").bounding_box()
         assert button["y"] + button["height"] <= height
+        bar = page.locator(".decide")
+        assert bar.evaluate("one => one.scrollWidth <= one.clientWidth")
+        left = bar.locator("[data-act=skip]").bounding_box()["x"]
+        assert left >= bar.bounding_box()["x"]
     page.set_viewport_size({"width": 844, "height": 390})
     if kind in ("feedback", "ranking"):
         page.locator(".score-open").tap()
