@@ -13,10 +13,25 @@ from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
+from annotation.queries.models import Query
+from annotation.studies.models import Study
+from tests.conftest import kept
 from tests.judging.test_queue import judge
-from tests.papers.bespoke.conftest import scores
+from tests.papers.bespoke.conftest import judged_once, scores
 
 REPEAT = Batch.Purpose.REPEAT
+
+once = kept(judged_once)
+
+
+@pytest.fixture
+def bespoke(once, db, fake):
+    return Study.objects.get(slug="tea")
+
+
+@pytest.fixture
+def judged(bespoke):
+    return Query.objects.get()
 
 
 def board_of(study, name):
