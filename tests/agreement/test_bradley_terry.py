@@ -6,6 +6,7 @@ import choix
 import evalica
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from annotation.agreement.statistics.bradley_terry import bradley_terry
@@ -45,6 +46,13 @@ def test_a_virtual_opponent_enters_the_standard_error():
     assert fit.regularised
     # Information 1/4 of each; centred, half of the difference's variance 8 halves again.
     assert fit.se == pytest.approx([sqrt(2)] * 2, rel=1e-9)
+
+
+def test_a_virtual_opponent_gives_half_a_win_and_half_a_loss():
+    """Model 0 wins three of three: 3 (1 - σ(2θ)) + ½ - σ(θ) is 0 at its strength θ."""
+    fit = bradley_terry(FIRST[:3], SECOND[:3], [1, 1, 1], 2)
+    at = brentq(lambda theta: 3 * (1 - expit(2 * theta)) + 0.5 - expit(theta), 0, 10)
+    assert fit.strength == pytest.approx([at, -at], rel=1e-8)
 
 
 def duels(models=6, votes=2000, order=0.0, seed=0):

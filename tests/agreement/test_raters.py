@@ -31,6 +31,15 @@ def test_a_random_clicker_is_flagged_from_fifty_votes_on():
     assert not rater_signs.agreement_flags(*clickers(49))["flagged"].any()
 
 
+@pytest.mark.parametrize("votes", [49, 50])
+def test_who_never_agrees_is_flagged_at_the_fiftieth_vote(votes):
+    item, worker = np.repeat(np.arange(votes), 4), np.tile(np.arange(4), votes)
+    found = rater_signs.agreement_flags(item, worker, (worker == 3).astype(int), (votes, 4, 2))
+    assert found["votes"].tolist() == [votes] * 4
+    assert found["pool_rate"] == 0.75
+    assert found["flagged"].tolist() == [False, False, False, votes == 50]
+
+
 def test_agreement_is_with_the_others_and_ties_among_them_say_nothing():
     item, worker = np.array([0, 0, 0, 1, 1, 2]), np.array([0, 1, 2, 0, 1, 0])
     category = np.array([0, 0, 1, 0, 1, 0])
@@ -174,6 +183,25 @@ def test_dawid_skene_runs_to_the_maximum_and_its_likelihood_never_falls():
         for rounds in range(1, 60)
     ]
     assert np.all(np.diff(reached) >= -1e-9)
+
+
+def test_dawid_skene_stops_where_more_rounds_change_nothing():
+    item, worker = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
+    category = (np.random.default_rng(1).random(200) < 0.4).astype(int)
+    usual = dawid_skene(item, worker, category, (40, 5, 2))
+    _posterior, likelihood = plain_dawid_skene(item, worker, category, (40, 5, 2), 2000)
+    assert usual.converged and usual.iterations < 1000
+    assert usual.log_likelihood == pytest.approx(likelihood, abs=1e-4)
+
+
+@pytest.mark.parametrize("votes", [19, 20])
+def test_from_twenty_votes_on_an_annotator_needs_no_pseudo_counts(votes):
+    item, worker = np.repeat(np.arange(votes), 3), np.tile(np.arange(3), votes)
+    category = (np.random.default_rng(2).random(3 * votes) < 0.4).astype(int)
+    shape = (votes, 3, 2)
+    ours = dawid_skene(item, worker, category, shape, most=5)
+    posterior, _likelihood = plain_dawid_skene(item, worker, category, shape, 5)
+    assert np.allclose(ours.posterior, posterior, atol=1e-9) is (votes == 20)
 
 
 def test_single_votes_are_not_taken_for_perfect_knowledge():

@@ -367,6 +367,21 @@ def test_the_easy_tier_is_accepted_above_a_kappa_of_exactly_four_fifths():
     assert above["chose_truth"]["value"] == pytest.approx(1 - 0.44 / 9)
 
 
+@pytest.mark.parametrize(("against", "accepted"), [(5, True), (6, False)])
+def test_the_easy_tier_is_accepted_from_a_lower_bound_of_nine_tenths(against, accepted):
+    """All agree on each pair, so that kappa is 1: the bound alone decides (0.907 and 0.896)."""
+    votes = {f"t{n}": (0, 9) if n < against else (9, 0) for n in range(103)}
+    found = audit_easy(votes, 500)
+    assert (found["kappa"], found["accepted"]) == (1.0, accepted)
+    assert (found["chose_truth"]["low"] >= 0.9) is accepted
+    assert len(found["drop"]) == against
+
+
+def test_an_audit_is_of_a_tenth_rounded_up_of_a_hundred_at_least_or_of_all():
+    sizes = {50: 50, 100: 100, 500: 100, 1000: 100, 1001: 101, 2010: 201}
+    assert {size: audit_size(size) for size in sizes} == sizes
+
+
 def test_the_audit_of_too_few_pairs_decides_nothing_but_what_to_drop():
     assert audit_easy({"good": (8, 1), "bad": (8, 2)}, 500) == {
         "accepted": None,
