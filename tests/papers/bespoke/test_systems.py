@@ -176,14 +176,14 @@ def test_systems_stand_beside_people_and_only_like_is_compared(capsys, tmp_path,
 
     rows = list(csv.DictReader(io.StringIO(table("csv"))))
     assert [(row["name"], row["answers"].split(", ")[0], row["n"]) for row in rows] == [
-        ("b", "queries: 2 of 2", "2"),
-        ("a, none", "queries: 2 of 2", "2"),
-        ("few", "queries: 1 of 2", "1"),
+        ("b", "2 of 2 queries", "2"),
+        ("a, none", "2 of 2 queries", "2"),
+        ("few", "1 of 2 queries", "1"),
         ("their own scores", "4 responses of the release", "4"),
         ("their own scores", "2 responses of the release", "2"),
         ("shots: feedback", "4 responses of the release", "4"),
     ]
-    assert rows[0]["answers"] == "queries: 2 of 2, scripted-1, shots: feedback"
+    assert rows[0]["answers"] == "2 of 2 queries, scripted-1, shots: feedback"
     assert (rows[1]["Need"], rows[1]["Need low"], rows[1]["Need high"]) == ("60.0", "20.0", "100.0")
     assert (rows[2]["Need"], rows[2]["Need low"]) == ("100.0", "")
     assert rows[3]["Content"] == "55.0"

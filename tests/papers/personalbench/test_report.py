@@ -140,7 +140,7 @@ def test_a_models_shares_count_each_item_as_often_as_people_do(bench):
 def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
     client = login(cast.person("Rui"))
     for address, items, words in (
-        ("relevance/units/?who=people&show=differ", 5, "relevance: people do not agree"),
+        ("relevance/units/?who=people&show=differ", 5, "Relevance: people do not agree"),
         ("relevance/units/?who=models&show=differ", 4, "models do not agree"),
         # Of 14 times yes, people both agree with 6; with all 6 times no.
         ("relevance/units/?who=m-1&show=differ", 8, "m-1 and a person do not agree"),
@@ -149,7 +149,7 @@ def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
         ("relevance/units/?who=people&show=no-better", 0, "No item fits"),
         ("preference/units/?mention=yes", 5, "mentions the attribute outright"),
         ("preference/units/?mention=no&who=m-1", 15, "does not mention the attribute"),
-        ("attribute/units/?cause=overgeneralised", 12, "attribute: overgeneralised"),
+        ("attribute/units/?cause=overgeneralised", 12, "Attribute: overgeneralised"),
         ("attribute/units/?cause=none", 0, "No item fits"),
         ("relevance/units/?who=nobody&show=differ", 0, "No item fits"),
     ):
