@@ -246,6 +246,8 @@ class Board:
     @cached_property
     def last(self) -> int | None:
         """Place of the last item whose single votes are read; None for all of them."""
+        if self.totals["votes"] <= CAP:
+            return None
         return counting.last_position(self.study, self.task, CAP, self.definition.kind)
 
     @cached_property
