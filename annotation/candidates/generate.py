@@ -6,7 +6,7 @@
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
-from datetime import timedelta
+from datetime import UTC, timedelta
 from itertools import islice
 from typing import Any
 
@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.candidates import calls, endpoints, retrieve, wording
 from annotation.candidates.endpoints import Endpoint
-from annotation.candidates.models import Candidate, Proposal, Retrieval, Run
+from annotation.candidates.models import Budget, Candidate, Proposal, Retrieval, Run
 from annotation.candidates.review import PENDING, rules_of
 from annotation.candidates.steps import STEPS, Step
 from annotation.candidates.steps.base import as_json, checked
@@ -175,7 +175,8 @@ def request_text(
     """Ask ``endpoint`` for a text about ``query`` that is no answer (claims, rubric); its row.
 
     ``name`` tells it from others of this query and purpose: asked for again, the row that is there
-    is returned, and tried again where it failed. ``parameters`` are kept with it.
+    is returned, and tried again where it failed. ``parameters`` are kept with it. DomainError where
+    ``by`` has asked for as many today as one person may.
     """
     server = endpoints.get(endpoint)
     row = _row(query, f"{purpose}-{name}", server, None)
@@ -189,10 +190,23 @@ def request_text(
             if stored.status == FAILED:
                 calls.retry_calls(Candidate.every.filter(pk=stored.pk))
             return stored
+        _check_room(query.study, by)
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
         transaction.on_commit(calls.notify_of_calls)
     return row
+
+
+def _check_room(study: Study, owner: User | None) -> None:
+    most = (Budget.objects.filter(study=study).first() or Budget()).owner_texts
+    if owner is None or most is None:
+        return
+    today = timezone.now().astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    purposes = Candidate.Purpose.CLAIMS, Candidate.Purpose.RUBRIC, Candidate.Purpose.REFINED
+    texts = Candidate.every.filter(study=study, query__owner=owner, purpose__in=purposes)
+    if texts.filter(created_at__gte=today).count() >= most:
+        words = _("You have asked models for %(n)d texts today. You can ask for more tomorrow.")
+        raise DomainError(words % {"n": most}, code="owner_texts")
 
 
 def request_personalised(

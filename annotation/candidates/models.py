@@ -424,13 +424,18 @@ class DocumentPassage(models.Model):
 
 
 class Budget(models.Model):
-    """What a study's models may cost: altogether and a day (UTC); an empty limit is none."""
+    """What a study's models may cost: altogether and a day (UTC); an empty limit is none.
+
+    ``owner_texts`` are those that one person may ask for a day: whoever presses a button again and
+    again spends what is meant for all.
+    """
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="budget")
     cost = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
     daily_cost = models.DecimalField(max_digits=12, decimal_places=4, null=True, blank=True)
     tokens = models.PositiveBigIntegerField(null=True, blank=True)
     daily_tokens = models.PositiveBigIntegerField(null=True, blank=True)
+    owner_texts = models.PositiveIntegerField(null=True, blank=True, default=60, db_default=60)
 
 
 class Spending(models.Model):

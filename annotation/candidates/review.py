@@ -46,12 +46,21 @@ MOST_TOKENS = 2**63 - 1
 
 @schema(frozen=True)
 class Limits:
-    """What a study's models may cost, altogether and a day (UTC); None is no limit."""
+    """What a study's models may cost, altogether and a day (UTC), and what one person may ask
+    them for; None is no limit.
+    """
 
     cost: Decimal | None = asked(gettext_lazy("Cost, altogether"), None, ge=0)
     daily_cost: Decimal | None = asked(gettext_lazy("Cost, a day"), None, ge=0)
     tokens: int | None = asked(gettext_lazy("Tokens, altogether"), None, ge=0, le=MOST_TOKENS)
     daily_tokens: int | None = asked(gettext_lazy("Tokens, a day"), None, ge=0, le=MOST_TOKENS)
+    owner_texts: int | None = asked(
+        gettext_lazy("Texts that one person may ask for, a day"),
+        None,
+        gettext_lazy("Rewritten gold responses, claims and rubrics of their own queries."),
+        ge=0,
+        le=10_000,
+    )
 
 
 @schema(frozen=True)

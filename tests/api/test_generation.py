@@ -68,6 +68,7 @@ def test_an_undo_without_rows_is_refused(tea, carol, body):
 
 def test_budget_and_rules_are_read_and_set_in_parts(tea, carol):
     no_limits = dict.fromkeys(("cost", "daily_cost", "tokens", "daily_tokens"))
+    no_limits["owner_texts"] = 60
     rules = {"reviewers": 1, "review_answers": False, "similarity": 0.85, "length_tolerance": 0.1}
     assert carol("GET", RULES).json() == {"budget": no_limits, "rules": rules}
     wanted = {"budget": {"cost": "12.5", "daily_tokens": 9000}, "rules": {"reviewers": 2}}

@@ -1,11 +1,14 @@
 """From scored answers to gold information and a rubric."""
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from annotation.candidates import writing
-from annotation.candidates.models import Candidate
+from annotation.candidates.models import Budget, Candidate
+from annotation.core.errors import DomainError
 from annotation.judging import claims as work
 from annotation.judging.annotator import leaving
 from annotation.judging.batches.open import open_batch
@@ -88,6 +91,18 @@ def test_a_model_refines_a_gold_response_in_rounds_that_are_all_kept(
     api = f"/api/v1/studies/{bespoke.slug}/own-queries/{judged.external_id}/gold/"
     answer = page.post(api, body, content_type="application/json")
     assert (answer.status_code, answer.json()["job"]["status"]) == (202, "requested")
+
+
+def test_nobody_asks_for_more_texts_a_day_than_one_person_may(bespoke, judged, fake, ann):
+    Budget.objects.create(study=bespoke, owner_texts=2)
+    author.save_response(judged, ann, "Take the night train.")
+    wishes = ("Short.", "Long.")
+    rows = [work.request_refined(judged, ann, wish, endpoint="fake") for wish in wishes]
+    assert work.request_refined(judged, ann, "Short.", endpoint="fake") == rows[0]
+    with pytest.raises(DomainError, match="You have asked models for 2 texts today"):
+        work.request_refined(judged, ann, "Kind.", endpoint="fake")
+    Candidate.every.filter(pk=rows[0].pk).update(created_at=timezone.now() - timedelta(days=1))
+    assert work.request_refined(judged, ann, "Kind.", endpoint="fake").status == "requested"
 
 
 @pytest.fixture
