@@ -1,9 +1,10 @@
 """Which items and judgments of a study count, and which labels could be given."""
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
 
-import numpy as np
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, Length
@@ -327,9 +328,9 @@ def last_position(study: Study, task: str, most: int, kind: str = "") -> int | N
     rows = items(study, task, kind).filter(judged__gt=0)
     # So many items of one vote or more have all the votes that may be read.
     rows = rows.order_by("position").values_list("position", "judged")[: most + 1]
-    places, votes = np.array(list(rows)).T
-    within = places[np.cumsum(votes) <= most]
-    return int(within[-1]) if len(within) else 0
+    places, votes = zip(*rows, strict=True)
+    within = bisect_right(list(accumulate(votes)), most)
+    return places[within - 1] if within else 0
 
 
 def worker_name(user: int, worker: str | None) -> str:
