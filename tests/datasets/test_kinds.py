@@ -212,6 +212,27 @@ def test_only_what_stands_is_released(cast, mix, release_of):
     assert [(said[row["judgment"]], row["revision"]) for row in rows] == [("yes", 1), ("yes", 2)]
 
 
+def test_an_answer_changed_there_and_back_is_released_once_and_all_three_are_kept(
+    cast, mix, release_of
+):
+    slot = Item.objects.get(external_id="i-m1").slots.get(annotator__name="Chen")
+    before = slot.judgments.get().answers.get().label
+    other = {"yes": "no", "no": "yes"}[before]
+    for key, label in (("there", other), ("back", before)):
+        revise(mix, slot.pk, cast.person("Chen"), {"relevant": label}, key=key)
+    kept_all = slot.judgments.order_by("revision").values_list("revision", "answers__label")
+    assert list(kept_all) == [(1, before), (2, other), (3, before)]
+    release = release_of("long")
+    rows = by_item(lines(release, "judgments.jsonl"))["i-m1"]
+    (row,) = (row for row in rows if row["revision"] > 1)
+    said = [
+        one["label"]
+        for one in lines(release, "answers.jsonl")
+        if one["judgment"] == row["judgment"]
+    ]
+    assert (row["revision"], said) == (3, [before])
+
+
 def test_a_revision_an_exclusion_or_a_ruling_after_the_freeze_changes_nothing(
     cast, mix, release_of, tmp_path
 ):
