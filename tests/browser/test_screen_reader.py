@@ -126,8 +126,8 @@ TASKS = """
 main
 navigation Judging
 article
-heading best
-button Open a batch of best
+heading Best
+button Open a batch of Best
 region Batches
 table
 columnheader Task
