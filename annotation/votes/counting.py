@@ -304,7 +304,11 @@ def titles_of(definition: TaskDefinition) -> dict[str, str]:
         if each.of_class:
             words = classes[each.question].get(each.of_class, each.of_class)
             titles[each.name] = f"{titles[each.question]}: {words}"
-    return titles
+    often = Counter(titles.values())
+    # Two questions may be asked in the same words: figures by title would join them.
+    return {
+        name: words if often[words] == 1 else f"{words} ({name})" for name, words in titles.items()
+    }
 
 
 def votes_of(

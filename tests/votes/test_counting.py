@@ -122,3 +122,16 @@ def test_nine_votes_name_the_tier_but_no_answer_that_won(asked, tea, tmp_path):
     assert tiers == {"i1": "medium", "i2": "borderline"}
     assert set(ItemTier.objects.values_list("winner", flat=True)) == {None}
     assert counting.voted_tasks(tea) == {"own": 18}
+
+
+def test_two_questions_in_the_same_words_are_told_apart_by_their_names():
+    asked = [
+        {"type": "label", "name": name, "title": title, "classes": ["no", "yes"]}
+        for name, title in (("first", "Is it clear?"), ("second", "Is it clear?"), ("why", "Why?"))
+    ]
+    config = kind_of("questions").check_config({"questions": asked})
+    assert counting.titles_of(TaskDefinition(kind="questions", config=config)) == {
+        "first": "Is it clear? (first)",
+        "second": "Is it clear? (second)",
+        "why": "Why?",
+    }
