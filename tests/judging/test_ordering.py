@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -19,6 +19,12 @@ def test_places_differ_by_at_most_one_within_an_item(item, options, overlap):
         seen = Counter(order[place] for order in orders)
         counts = [seen[option] for option in range(1, options + 1)]
         assert max(counts) - min(counts) <= 1
+
+
+def test_the_orders_of_an_open_item_are_those_of_every_version():
+    # Another order after an upgrade would show people answers elsewhere than they were.
+    orders = [ordering.shown_order(UUID(int=7), n, 3) for n in range(1, 7)]
+    assert orders == [(1, 3, 2), (3, 2, 1), (1, 2, 3), (2, 3, 1), (3, 1, 2), (2, 1, 3)]
 
 
 @given(st.uuids(), st.integers(0, 30), st.sampled_from([2, 3]))
