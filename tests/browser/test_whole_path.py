@@ -139,6 +139,7 @@ def enter(walk: Walk, link: str) -> None:
     for field in page.locator("input[type=password]").all():
         keyboard.write(field, PASSWORD)
     walk.activate(page.locator("main button").first)
+    page.wait_for_url(lambda address: "password" not in address)
 
 
 def compare_models(walk: Walk) -> None:
