@@ -55,10 +55,8 @@ class AgreementResult(models.Model):
     @cached_property
     def titles(self) -> dict[str, str]:
         """What is asked by the names of what is compared (``counting.titles_of``)."""
-        if "criteria" not in self.agreement:
-            return {}
-        newest = self.study.tasks.filter(name=self.task).order_by("-version").first()
-        return counting.titles_of(newest) if newest else {}
+        several = "criteria" in self.agreement
+        return counting.titles_of_task(self.study, self.task) if several else {}
 
 
 class TopUp(models.Model):

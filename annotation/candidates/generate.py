@@ -190,14 +190,14 @@ def request_text(
             if stored.status == FAILED:
                 calls.retry_calls(Candidate.every.filter(pk=stored.pk))
             return stored
-        _check_room(query.study, by)
+        _check_daily_texts(query.study, by)
         row.save(force_insert=True)
         audit.record(by, f"{purpose}.request", query, endpoint=server.name)
         transaction.on_commit(calls.notify_of_calls)
     return row
 
 
-def _check_room(study: Study, owner: User | None) -> None:
+def _check_daily_texts(study: Study, owner: User | None) -> None:
     most = (Budget.objects.filter(study=study).first() or Budget()).owner_texts
     if owner is None or most is None:
         return

@@ -249,7 +249,7 @@ class _Import:
 def _imported(place: Place, row: dict) -> Imported:
     """A judgment of a layout's rows; DomainError with a sentence."""
     worker = judgments.name(row.get("worker"), "worker")
-    answer, detail, said = row.get("answer"), str(row.get("detail") or ""), row.get("answers")
+    answer, detail, rows = row.get("answer"), str(row.get("detail") or ""), row.get("answers")
     lists = {name: row.get(name) or [] for name in ("flags", "chips", "marks", "shown")}
     if not all(isinstance(value, list) for value in lists.values()):
         raise DomainError("flags, chips, marks or shown is no list")
@@ -257,13 +257,13 @@ def _imported(place: Place, row: dict) -> Imported:
 
     def body(target: Target) -> dict:
         about = target.candidates(), target.gold, target.config
-        if said is not None:
-            return target.kind.body_of_rows(said, *about)
+        if rows is not None:
+            return target.kind.body_of_rows(rows, *about)
         return target.kind.released_body(ReleasedAnswer(answer, detail, *about))
 
     def off(target: Target) -> list[str]:
         """How much better was not asked where no answer says it."""
-        says = detail or any(each["value"] for each in said or ())
+        says = detail or any(each["value"] for each in rows or ())
         return ["strength"] if target.config.get("strength") and not says else []
 
     return Imported(
@@ -271,7 +271,7 @@ def _imported(place: Place, row: dict) -> Imported:
         str(row["item_id"]),
         worker,
         body,
-        [answer, detail] if said is None else said,
+        [answer, detail] if rows is None else rows,
         reason=judgments.reason(row.get("reason")),
         submitted_at=judgments.moment(row.get("submitted_at")),
         seconds=read_seconds(row.get("seconds")),

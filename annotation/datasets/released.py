@@ -367,10 +367,10 @@ class Long(Layout):
         return bool(release_files.parts(self.folder, "answers"))
 
     def judgments(self) -> Rows:
-        said = _Said(self.read("answers", None))
-        answers = said.of if self.has_rows else _in_one_cell
+        by_judgment = _AnswersByJudgment(self.read("answers", None))
+        answers = by_judgment.of if self.has_rows else _in_one_cell
         yield from self.convert(self.read("judgments", None), partial(self._judgment, answers))
-        if left := said.left():
+        if left := by_judgment.left():
             words = f"{left:,} answers are of no judgment, or more than it has"
             self.faults.add("answers", None, words)
 
@@ -379,7 +379,7 @@ class Long(Layout):
         yield row | answers(row) | lists | {"revision": revision_of(row.get("revision"))}
 
 
-class _Said:
+class _AnswersByJudgment:
     """The rows of ``answers`` by their judgment.
 
     They are read on until a judgment has as many as it says: in our order none is held back.
@@ -396,10 +396,10 @@ class _Said:
             raise DomainError("“answers” is not how many answers the judgment has")
         while len(self.held[judgment]) < number and self._read():
             pass
-        said = self.held.pop(judgment)
-        if len(said) != number:
-            raise DomainError(f"{len(said):,} of its {number:,} answers are there")
-        return {"answers": [_said(each) for each in said]}
+        answers = self.held.pop(judgment)
+        if len(answers) != number:
+            raise DomainError(f"{len(answers):,} of its {number:,} answers are there")
+        return {"answers": [_answer_row(each) for each in answers]}
 
     def left(self) -> int:
         """How many rows are of no judgment that was asked for."""
@@ -414,7 +414,7 @@ class _Said:
         return row is not None
 
 
-def _said(row: dict) -> dict:
+def _answer_row(row: dict) -> dict:
     """A row of ``answers`` with whole numbers as such, and None for what it does not say."""
     texts = {name: row.get(name) for name in ("question", "option", "label", "text")}
     for name, text in texts.items():

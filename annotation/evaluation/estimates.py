@@ -217,12 +217,6 @@ def questions_of(study: Study, task: str) -> list[str]:
     return _questions(definition) if definition else []
 
 
-def titles_of(study: Study, task: str) -> dict[str, str]:
-    """{what is asked in a task: its words in the reader's language}; none without the task."""
-    definition = study.tasks.filter(name=task).order_by("-version").first()
-    return counting.titles_of(definition) if definition else {}
-
-
 # What is estimated, by the beginning of a quantity's name.
 QUANTITIES = {
     "share": gettext_lazy("Share of %(of)s"),

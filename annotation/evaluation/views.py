@@ -88,7 +88,7 @@ def _start(wanted: runs.Wanted, request: UserRequest, words: str) -> None:
 @study_page(policies.run.may_read, "GET", "POST", post=policies.batch.may_change)
 def estimated(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """What a task's votes say, with and without each model's verdicts; a POST draws items."""
-    titles = estimates.titles_of(study, task)
+    titles = counting.titles_of_task(study, task)
     asked = {name: titles.get(name, name) for name in estimates.questions_of(study, task)}
     form = DrawForm(request.POST if request.method == "POST" else None, questions=asked)
     if form.is_valid():

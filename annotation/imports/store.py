@@ -798,7 +798,8 @@ class _Storing:
 
 def _ends(question: Question) -> tuple[str, str] | None:
     """The lowest and highest score that a question takes; None where it asks for none."""
-    labels = question.labels(0) if question.type in ("rating", "number") else []
+    scores = (question.NUMBERS or question.TYPED) and not question.COMPARES
+    labels = question.labels(0) if scores else []
     return (labels[0], labels[-1]) if labels else None
 
 

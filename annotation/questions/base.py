@@ -27,7 +27,7 @@ SCALES = ("ordinal", "interval")
 FIELD = "answer-"
 # What a row of a release says of an answer, empty: words that were ticked beside a score are its
 # chips; a passage has a start and an end.
-SAID: Mapping[str, Any] = {
+EMPTY_ROW: Mapping[str, Any] = {
     **dict.fromkeys(("label", "value", "text")),
     "chips": [],
     **dict.fromkeys(("start", "end")),
@@ -403,9 +403,9 @@ class Question(BaseModel):
     # From rows to those of a release, and back
 
     def released(self, row: Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
-        """What the rows of a release say that stand for a stored one: ``SAID``, one an answer."""
-        said = {"label": row.label or None, "value": row.value, "text": row.text or None}
-        yield {**SAID, **said, "chips": list(row.chips)}
+        """The rows of a release that stand for a stored one, with the columns of ``EMPTY_ROW``."""
+        cells = {"label": row.label or None, "value": row.value, "text": row.text or None}
+        yield {**EMPTY_ROW, **cells, "chips": list(row.chips)}
 
     def sent_by_release(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
         """What an API body has under this question for such ``rows``, the inverse of ``released``.
@@ -414,17 +414,17 @@ class Question(BaseModel):
         body}. DomainError where one answer stands twice.
         """
         if self.about == "item":
-            return self.said(rows, ids)
+            return self.value_of_rows(rows, ids)
         by_about = defaultdict(list)
         for row in rows:
             by_about[row[self.about]].append(row)
-        return {about: self.said(group, ids) for about, group in by_about.items()}
+        return {about: self.value_of_rows(group, ids) for about, group in by_about.items()}
 
-    def said(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+    def value_of_rows(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
         """The value of one answer about the item, an option or a part."""
-        return self.value_said(self.only(rows), ids)
+        return self.value_of_row(self.only(rows), ids)
 
-    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+    def value_of_row(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
         return row["value"] if row["label"] is None else row["label"]
 
     def only(self, rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:

@@ -311,6 +311,12 @@ def titles_of(definition: TaskDefinition) -> dict[str, str]:
     }
 
 
+def titles_of_task(study: Study, task: str) -> dict[str, str]:
+    """``titles_of`` the newest version of the task of this name; none without one."""
+    newest = study.tasks.filter(name=task).order_by("-version").first()
+    return titles_of(newest) if newest else {}
+
+
 def votes_of(
     definition: TaskDefinition, last: int | None = None, withdrawn: list[int] | None = None
 ) -> QuerySet:

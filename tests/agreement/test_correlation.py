@@ -145,7 +145,8 @@ def test_means_of_items_that_differ_by_rounding_alone_are_equal():
 def test_every_table_of_two_raters_and_two_numbers_is_told_in_json(items):
     for labels in product("01", repeat=2 * items):
         rows = [(f"t{n // 2}", "ab"[n % 2], label) for n, label in enumerate(labels)]
-        json.dumps(agreement_report(votes_of(rows), "ratio", resamples=5), allow_nan=False)
+        report = agreement_report(votes_of(rows), "ratio", resamples=5)
+        assert json.loads(json.dumps(report, allow_nan=False))["votes"] == 2 * items
 
 
 def test_items_with_different_raters_have_the_one_way_forms_only():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import DomainError
 from annotation.questions import QUESTIONS_LIMIT, TYPES, questions_of, stored
-from annotation.questions.base import SAID, Measure, Options, Row
+from annotation.questions.base import EMPTY_ROW, Measure, Options, Row
 
 TEXTS = {1: "Walk 🚶 along\nthe river.", 2: "the end, the end", 3: "**No**."}
 ANSWERS = Options({1: "own", 2: "other", 3: "third"}, order=(3, 1, 2), texts=TEXTS)
@@ -133,7 +133,7 @@ def test_an_answer_comes_back_from_the_rows_of_a_release(configured):
 
 
 def test_one_answer_a_release_has_twice_is_refused():
-    row = {"option": "own", "part": None, **SAID, "value": 1}
+    row = {"option": "own", "part": None, **EMPTY_ROW, "value": 1}
     for question in (one(type="rating", name="depth"), one(type="ranking", name="order")):
         with pytest.raises(DomainError, match="has two answers"):
             question.sent_by_release([row, row], {})

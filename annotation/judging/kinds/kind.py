@@ -511,8 +511,8 @@ class Kind:
         return {q.name: q.exported(rows, ids) for q, rows in by_question if rows}
 
     def released(self, answer: Answer, ids: dict[int, str], config: Config) -> list[dict[str, Any]]:
-        """The rows of a release that stand for an answer: what the questions say (``base.SAID``),
-        each with its ``question``, the id of its ``option`` and the number of its ``part``.
+        """The rows of a release that stand for an answer: the cells of each question's answer,
+        with its ``question``, the id of its ``option`` and the number of its ``part``.
         """
         numbers = {part: claim.number for part, claim in answer.claims.items()}
         return [
@@ -520,11 +520,11 @@ class Kind:
                 "question": question.name,
                 "option": ids[row.option] if row.option else None,
                 "part": numbers.get(row.part) if row.part else None,
-                **said,
+                **cells,
             }
             for question, rows in self._by_question(answer, config)
             for row in rows
-            for said in question.released(row, ids)
+            for cells in question.released(row, ids)
         ]
 
     def body_of_rows(

@@ -84,9 +84,9 @@ class ChoiceQuestion(base.Question):
     def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
         """The label is an option's id, ``tie`` or ``none``; the value how much better, 1 to 3."""
         chosen = ids.get(int(row.label), row.label) if row.label.isdigit() else row.label
-        yield {**base.SAID, "label": chosen, "value": row.value}
+        yield {**base.EMPTY_ROW, "label": chosen, "value": row.value}
 
-    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+    def value_of_row(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
         choice, degree = ids.get(row["label"], row["label"]), row["value"]
         if degree is None:
             return choice

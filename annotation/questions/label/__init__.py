@@ -69,10 +69,10 @@ class LabelQuestion(base.Question):
 
     def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
         """Of several classes, one row each."""
-        yield from ({**base.SAID, "label": name} for name in row.chips or (row.label,))
+        yield from ({**base.EMPTY_ROW, "label": name} for name in row.chips or (row.label,))
 
-    def said(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
-        return [row["label"] for row in rows] if self.several else super().said(rows, ids)
+    def value_of_rows(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
+        return [row["label"] for row in rows] if self.several else super().value_of_rows(rows, ids)
 
     def label_words(self, label: str) -> str:
         titles = dict(base.class_words(self.classes))

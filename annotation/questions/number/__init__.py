@@ -117,7 +117,7 @@ class NumberQuestion(base.Question):
         return int(number) if number == number.to_integral_value() else float(number)
 
     def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
-        yield {**base.SAID, "value": self.value(row, ids)}
+        yield {**base.EMPTY_ROW, "value": self.value(row, ids)}
 
     def row_of(self, label: str | float, about: int | None = None) -> base.Row:
         number = _number(label, None)

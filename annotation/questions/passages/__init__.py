@@ -160,8 +160,8 @@ class PassagesQuestion(base.Question):
     def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
         """A row each passage: its class is the label, its remark the text."""
         for each in row.passages:
-            place = {"start": each.start, "end": each.end}
-            yield {**base.SAID, "label": each.label or None, "text": each.text or None, **place}
+            cells = {"label": each.label or None, "text": each.text or None}
+            yield {**base.EMPTY_ROW, **cells, "start": each.start, "end": each.end}
 
     def sent_by_release(self, rows: Sequence[Mapping[str, Any]], ids: Mapping[str, str]) -> Any:
         names = {"option": "option", "start": "start", "end": "end", "label": "class"}

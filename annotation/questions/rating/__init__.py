@@ -103,7 +103,7 @@ class RatingQuestion(base.Question):
             return row.value
         return {"score": row.value, "text": row.text, "chips": list(row.chips)}
 
-    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+    def value_of_row(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
         return {"score": row["value"], "text": row["text"], "chips": row["chips"]}
 
     def label_words(self, label: str) -> str:

@@ -35,5 +35,5 @@ class TextQuestion(base.Question):
     def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
         return row.text
 
-    def value_said(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
+    def value_of_row(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
         return row["text"]
