@@ -21,7 +21,7 @@ from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role, Study, TaskDefinition
 from annotation.votes import counting
-from annotation.votes.stored import QuestionVotes, read, read_judgments
+from annotation.votes.stored import QuestionVotes, read_judgments
 
 Purpose = Batch.Purpose
 # The newest judgments of a study that the pages read.
@@ -181,7 +181,7 @@ def _people(study: Study, imported: list[int]) -> dict[int, Rater]:
 
 
 def _votes(study: Study, also: User | None = None) -> Votes:
-    since, tasks = _since(study), _tasks(study)
+    since, tasks = _since(study), counting.newest(study)
     parts: dict[str, list] = {name: [np.zeros(0, dtype=np.int64)] for name in _COLUMNS}
     for number, task in enumerate(tasks):
         votes, codes, numbers = _of_task(task, also)
@@ -217,12 +217,6 @@ def _votes(study: Study, also: User | None = None) -> Votes:
         places=columns["places"],
         pace=1000 * np.where(time > 0, time, np.nan) / shown,
     )
-
-
-def _tasks(study: Study) -> list[TaskDefinition]:
-    """The newest definition with votes of each task, or the newest of those with tiers."""
-    tiered = counting.newest(study, counting.voted_tasks(study))
-    return [*tiered, *counting.newest_judged(study)]
 
 
 def _since(study: Study) -> int:
@@ -327,7 +321,7 @@ def _vectors(study: Study, people: dict) -> None:
     since, scores_of = _since(study), defaultdict(list)
     for task in counting.scored_tasks(study):
         for measure in sorted(counting.measures_of(task), key=lambda each: each.name):
-            votes = read(task, measure, since=since)
+            votes = read_judgments(counting.votes_of(task).filter(pk__gte=since), measure)
             rows = zip(votes.judgment, votes.rater, votes.option, votes.label, strict=True)
             for judgment, user, option, label in rows:
                 scores_of[judgment, user, option].append((measure.name, float(votes.labels[label])))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 from django.apps import apps
@@ -77,78 +77,50 @@ def results_due() -> list[tuple[Study, str]]:
     return due
 
 
-class _State:
-    """What results of a study depend on beside single votes; each part is read once a run."""
+@dataclass(frozen=True)
+class _Voted:
+    """A task with votes and the ``digest`` of all that its result depends on.
 
-    def __init__(self, study: Study) -> None:
-        self.study = study
-
-    @cached_property
-    def withdrawn(self) -> list[int]:
-        return counting.withdrawn_from(self.study)
-
-    @cached_property
-    def closed(self) -> list[int]:
-        return counting.closed_batches(self.study)
-
-    @cached_property
-    def votes(self) -> dict[str, int]:
-        """{name: votes} of the tasks of every kind."""
-        return counting.voted_tasks(self.study, self.withdrawn, with_tiers=False)
-
-    @cached_property
-    def tiered(self) -> dict[str, TaskDefinition]:
-        """{name: newest definition} of the tasks with tiers that have votes."""
-        return {task.name: task for task in counting.newest(self.study, self.votes)}
-
-    @cached_property
-    def others(self) -> dict[str, TaskDefinition]:
-        """{name: newest definition with votes} of the tasks without tiers."""
-        tasks = counting.newest_judged(self.study, withdrawn=self.withdrawn)
-        return {task.name: task for task in tasks}
-
-    @cached_property
-    def labels(self) -> dict[str, list[str]]:
-        """{name: labels that could be given} of the tasks with tiers."""
-        return {
-            name: counting.declared(task, measure)
-            for name, task in self.tiered.items()
-            if (measure := counting.counted_measure(task))
-        }
-
-    @cached_property
-    def rules(self) -> dict[str, TierRule]:
-        """{name: tier rule} of the tasks with tiers."""
-        changed = collection.rules_of(self.study)
-        return {name: changed.get(name, DEFAULT) for name in self.tiered}
-
-
-def digests(study: Study, state: _State | None = None) -> dict[str, str]:
-    """{task: digest of all that its result depends on} of the tasks that have votes.
-
-    That is the votes, the labels that could be given, the rule, what is closed or topped up, and
-    who withdrew or was excluded.
+    ``rule`` and ``labels`` (those that could be given) are of a task with tiers.
     """
-    state = state or _State(study)
+
+    definition: TaskDefinition
+    rule: TierRule | None
+    labels: list[str]
+    digest: str
+
+
+def digests(study: Study) -> dict[str, str]:
+    """{task: digest of all that its result depends on} of the tasks that have votes."""
+    withdrawn, closed = counting.withdrawn_from(study), counting.closed_batches(study)
+    return {name: task.digest for name, task in _voted(study, withdrawn, closed).items()}
+
+
+def _voted(study: Study, withdrawn: list[int], closed: list[int]) -> dict[str, _Voted]:
+    """The tasks that have votes, by name.
+
+    Their results depend on the votes, the labels that could be given, the rule, what is ``closed``
+    or topped up, and who is ``withdrawn`` or was excluded.
+    """
     excluded = study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)
-    shared = [state.closed, state.withdrawn, sorted(excluded)]
+    shared = [closed, withdrawn, sorted(excluded)]
+    votes, changed = counting.voted_tasks(study, withdrawn), collection.rules_of(study)
     changes, topped = counting.changes(study), collection.counts(study)
-    bases = {name: _basis(definition) for name, definition in state.others.items()}
-    for name, rule in state.rules.items():
-        bases[name] = [rule.as_json(), state.labels[name], CONTENTS, topped[name]]
-        if not kind_of(state.tiered[name].kind).chooses:
-            bases[name] += _basis(state.tiered[name])
-    digests = {}
-    for task, basis in bases.items():
-        text = json.dumps([state.votes[task], changes[task], *basis, *shared])
-        digests[task] = hashlib.sha256(text.encode()).hexdigest()
-    return digests
-
-
-def _basis(definition: TaskDefinition) -> list:
-    """The values that the report of a task without tiers depends on, apart from its judgments."""
-    measures = [[each.name, each.level, each.labels] for each in counting.measures_of(definition)]
-    return [RULE, CONTENTS, definition.kind, measures]
+    voted = {}
+    for definition in counting.newest(study, withdrawn=withdrawn):
+        name, rule, labels, basis = definition.name, None, [], []
+        measure = counting.counted_measure(definition)
+        if measure and counting.has_tiers(definition):
+            rule, labels = changed.get(name, DEFAULT), counting.declared(definition, measure)
+            basis = [rule.as_json(), labels, CONTENTS, topped[name]]
+        if not kind_of(definition.kind).chooses:
+            compared = counting.measures_of(definition)
+            measures = [[each.name, each.level, each.labels] for each in compared]
+            basis += [RULE, CONTENTS, definition.kind, measures]
+        text = json.dumps([votes[name], changes[name], *basis, *shared])
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        voted[name] = _Voted(definition, rule, labels, digest)
+    return voted
 
 
 @transaction.atomic
@@ -161,46 +133,47 @@ def recompute(study: Study, task: str) -> AgreementResult | None:
     """
     if not _alone(study, task):
         return None
-    state = _State(study)
+    withdrawn, closed = counting.withdrawn_from(study), counting.closed_batches(study)
     # Before the votes: one that comes meanwhile makes the result due again.
-    digest = digests(study, state).get(task)
-    if digest is None:
+    voted = _voted(study, withdrawn, closed).get(task)
+    if voted is None:
         study.agreement_results.filter(task=task).delete()
         _store_tiers(study, task, [])
         return None
-    if task in state.others:
-        report = _report(state.others[task], state.withdrawn)
-        closed = not collection.collecting(study, task, state.closed)
-        report |= _proposals(state.others[task], state.withdrawn)
-        values = {"votes": report["votes"], "closed": closed, "agreement": report, "tiers": {}}
+    collecting = collection.collecting(study, task, closed)
+    values: dict[str, Any] = {"digest": voted.digest, "closed": not collecting}
+    if voted.rule:
+        values |= _with_tiers(voted.definition, voted.rule, voted.labels, withdrawn, collecting)
+    else:
+        agreement = _report(voted.definition, withdrawn)
+        values |= {"agreement": agreement, "tiers": {}, "votes": agreement["votes"]}
         _store_tiers(study, task, [])
-        return _store(study, task, digest=digest, **values)
-    return _with_tiers(state, task, digest)
+    values["agreement"] |= _proposals(voted.definition, withdrawn)
+    return AgreementResult.objects.update_or_create(study=study, task=task, defaults=values)[0]
 
 
-def _with_tiers(state: _State, task: str, digest: str) -> AgreementResult:
-    """Agreement of a task, and tiers by its counted question, from its votes."""
-    study, definition, rule = state.study, state.tiered[task], state.rules[task]
-    collecting, topped = (
-        collection.collecting(study, task, state.closed),
-        collection.topped(study, task),
-    )
-    board = Board(study, definition, afresh=True, withdrawn=state.withdrawn)
-    board.counted_labels = labels = state.labels[task]
-    measure, k = board.counted, len(labels)
-    read = stored.task_votes(definition, measure.name, columns=board.votes, declared=labels)
-    votes = read.votes
+def _with_tiers(
+    definition: TaskDefinition,
+    rule: TierRule,
+    labels: list[str],
+    withdrawn: list[int],
+    collecting: frozenset[str],
+) -> dict[str, Any]:
+    """Agreement and tiers of a task from its votes, as its result keeps them; stores the tiers."""
+    study, k = definition.study, len(labels)
+    board = Board(study, definition, afresh=True, withdrawn=withdrawn)
+    board.counted_labels, measure = labels, board.counted
+    votes = stored.task_votes(definition, measure.name, columns=board.votes, declared=labels).votes
     if measure.chooses:
         agreement = _agreement(votes, "nominal", labels)
     else:
-        agreement = _report(definition, state.withdrawn)
-    agreement |= _proposals(definition, state.withdrawn)
+        agreement = _report(definition, withdrawn)
+    topped = collection.topped(study, definition.name)
     judged = rules.judge(votes, k, rule, collecting=collecting, topped=topped)
     tiers = report_of(judged, votes.labels, k, rule, rules.pool_kappa(votes, k, rule))
-    collection.stop(study, task, judged, k, rule)
-    _store_tiers(study, task, judged, options=measure.chooses)
-    values = {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
-    return _store(study, task, digest=digest, closed=not collecting, **values)
+    collection.stop(study, definition.name, judged, k, rule)
+    _store_tiers(study, definition.name, judged, options=measure.chooses)
+    return {"agreement": agreement, "tiers": tiers, "votes": len(votes)} | board.columns()
 
 
 def _agreement(votes: Votes, level: str, labels: list[str]) -> dict:
@@ -268,11 +241,6 @@ def _of_measure(definition: TaskDefinition, measure: Measure, withdrawn: list[in
     votes = stored.task_votes(definition, measure.name, columns=columns)
     report = _agreement(votes.votes, votes.level, votes.declared)
     return report if counting.is_numbered(measure) else report | {"classes": list(measure.labels)}
-
-
-def _store(study: Study, task: str, **values: Any) -> AgreementResult:
-    result, _ = AgreementResult.objects.update_or_create(study=study, task=task, defaults=values)
-    return result
 
 
 def _alone(study: Study, task: str) -> bool:

@@ -34,12 +34,13 @@ from annotation.agreement.wording import tier_name, translated
 from annotation.candidates.models import AspectScore
 from annotation.core import charts
 from annotation.core.charts import Dot
+from annotation.core.sql import among
 from annotation.core.words import titled
 from annotation.judging.models import Item, ItemOption
 from annotation.questions.base import Measure
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
-from annotation.votes.stored import candidates_of, read
+from annotation.votes.stored import candidates_of, read, read_judgments
 
 MAX_CELLS = 50_000_000
 CHUNK_CELLS = 1_000_000
@@ -339,7 +340,8 @@ def compared(study: Study, task: str) -> list[Compared]:
     newest = study.tasks.filter(name=task).order_by("-version").first()
     primary = next(iter(counting.measures_of(newest)), None) if newest else None
     if newest and primary and primary.level != "ranks":
-        votes = read(newest, primary, only=keys)
+        asked = counting.votes_of(newest).filter(among("slot__item", keys))
+        votes = read_judgments(asked, primary)
         ids = dict(study.items.filter(pk__in=keys).values_list("position", "pk"))
         # Of what is about single answers an item has no one label.
         rows_of = zip(votes.item, votes.option, votes.rater, votes.label, strict=True)

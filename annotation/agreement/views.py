@@ -170,7 +170,7 @@ def _figure_of(study: Study, board: Board, name: str) -> Figure | None:
 @study_page(policies.batch.may_change, "POST")
 def top_up(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Ask more people about every borderline item of the task."""
-    _definition(study, task)
+    _tiered(study, task)
     with refusals.as_message(request):
         n = collection.top_up(study, task, by=request.user)
         words = ngettext(
@@ -183,7 +183,7 @@ def top_up(request: UserRequest, study: Study, task: str) -> HttpResponse:
 @study_page(policies.task.may_change, "POST")
 def stop_early(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Choose whether items that can no longer reach a tier get no more votes."""
-    _definition(study, task)
+    _tiered(study, task)
     with refusals.as_message(request):
         collection.choose_stop(study, task, request.POST.get("below", ""), by=request.user)
         messages.success(request, _("Saved."))
@@ -193,7 +193,7 @@ def stop_early(request: UserRequest, study: Study, task: str) -> HttpResponse:
 @study_page(policies.result.may_read, "GET")
 def ratings(request: UserRequest, study: Study, task: str) -> HttpResponse:
     """Scores of answers against the choices of a task."""
-    figures = rating_figures(scoring.rated(study, _definition(study, task).name))
+    figures = rating_figures(scoring.rated(study, _tiered(study, task).task))
     context = {"study": study, "task": task, "figures": figures}
     return render(request, "agreement/ratings.html", context)
 
@@ -331,11 +331,12 @@ def planner(request: UserRequest, study: Study) -> HttpResponse:
     # A link names the pilot alone: the rest is still to be filled in.
     asked = request.GET if "goal" in request.GET else None
     initial = {"pilot": request.GET.get("pilot")}
-    form = PlanForm(asked, initial=initial, tasks=counting.voted_tasks(study))
+    tasks = [each.name for each in counting.newest(study) if counting.has_tiers(each)]
+    form = PlanForm(asked, initial=initial, tasks=tasks)
     context = {"study": study, "form": form}
     if form.is_valid():
         pilot = form.cleaned_data["pilot"]
-        board = Board(study, _definition(study, pilot)) if pilot else None
+        board = _tiered(study, pilot) if pilot else None
         try:
             context["plan"] = _plan(form.cleaned_data, board)
         except ValueError as error:
@@ -386,19 +387,18 @@ def _board(study: Study, task: str) -> Board:
     newest = study.tasks.filter(name=task).select_related("study").order_by("-version").first()
     if newest is None:
         raise Http404
-    if kind_of(newest.kind).chooses:
-        return Board(study, newest)
-    # A version on another scale that nobody has judged yet shows nothing.
-    judged = [*counting.newest(study, [task]), *counting.newest_judged(study, task), newest]
-    return Board(study, judged[0])
+    if not kind_of(newest.kind).chooses:
+        # A version on another scale that nobody has judged yet shows nothing.
+        newest = next(iter(counting.newest(study, task)), newest)
+    return Board(study, newest)
 
 
-def _definition(study: Study, task: str) -> TaskDefinition:
-    """The task of this name whose items get tiers; 404 where there is none."""
-    definitions = counting.newest(study, [task])
-    if not definitions:
+def _tiered(study: Study, task: str) -> Board:
+    """The figures of a task whose items get tiers; 404 where there is none of this name."""
+    board = _board(study, task)
+    if not board.has_tiers:
         raise Http404
-    return definitions[0]
+    return board
 
 
 @study_page(policies.rater.may_read, "GET")

@@ -163,7 +163,7 @@ class ChecksOfStudy(StudyView):
 def _tiered_task(user: User, slug: str, task: str) -> tuple[Study, str]:
     """The study, and the name of its task whose items have tiers; NotFound for any other."""
     study = study_for(user, slug, policies.task.may_change)
-    if not counting.tiered(study, [task]):
+    if not counting.tiered(study, task):
         raise NotFound(f"There is no task “{task[:60]}” whose items have tiers.")
     return study, task
 

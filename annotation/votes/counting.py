@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery, Sum
@@ -74,8 +74,8 @@ def proposals(study: Study, task: str, *, left_out: bool) -> dict | None:
     """
     if not proposes(study, task):
         return None
-    tasks = newest(study, [task]) or newest_judged(study, task)
-    judgments = sum(votes_of(each).exclude(proposal__isnull=True).count() for each in tasks[:1])
+    tasks = newest(study, task)
+    judgments = sum(votes_of(each).exclude(proposal__isnull=True).count() for each in tasks)
     return {"judgments": judgments, "left_out": left_out}
 
 
@@ -95,12 +95,10 @@ def counted_measure(task: TaskDefinition) -> Measure | None:
     return next((each for each in measures_of(task) if each.question == name), None)
 
 
-def tiered(study: Study, names: Iterable[str] | None = None) -> list[TaskDefinition]:
-    """All versions with tiers of the study's tasks, or of those named, the newest first."""
-    tasks = study.tasks.order_by("name", "-version")
-    if names is not None:
-        tasks = tasks.filter(name__in=names)
-    return [task for task in tasks if has_tiers(task)]
+def tiered(study: Study, task: str) -> list[TaskDefinition]:
+    """All versions with tiers of a task, the newest first."""
+    versions = study.tasks.filter(name=task).order_by("-version")
+    return [version for version in versions if has_tiers(version)]
 
 
 def _leave_votes(study: Study, gone: list[int]) -> bool:
@@ -155,17 +153,12 @@ def progress(study: Study) -> dict[str, int]:
     return {name: n + sum(each[name] for each in kept.values()) for name, n in live.items()}
 
 
-def voted_tasks(
-    study: Study, withdrawn: list[int] | None = None, *, with_tiers: bool = True
-) -> dict[str, int]:
+def voted_tasks(study: Study, withdrawn: list[int] | None = None) -> dict[str, int]:
     """Names of the study's tasks that have votes, with their number, by name.
 
-    Only of tasks whose items have tiers, unless not ``with_tiers``. Votes of people who left do not
-    count.
+    Votes of people who left do not count.
     """
     rows = items(study, withdrawn=withdrawn).order_by("batch__task__name")
-    if with_tiers:
-        rows = rows.filter(batch__task__in=[task.pk for task in tiered(study)])
     voted = rows.values_list("batch__task__name").annotate(n=Sum("judged"))
     return {name: n for name, n in voted if n}
 
@@ -185,31 +178,20 @@ def closed_batches(study: Study) -> list[int]:
     return list(batches.values_list("pk", flat=True))
 
 
-def newest(study: Study, names: Iterable[str]) -> list[TaskDefinition]:
-    """The newest definition of each task with tiers of these names, in order of name.
-
-    Where versions ask for other classes, the newest with votes.
-    """
-    tasks = tiered(study, names)
-    others = [task.pk for task in tasks if not kind_of(task.kind).chooses]
-    voted = study.items.work().filter(batch__task__in=others, done__gt=0)
-    unvoted = set(others).difference(voted.values_list("batch__task", flat=True) if others else [])
-    newest: dict[str, TaskDefinition] = {}
-    for task in sorted(tasks, key=lambda task: (task.name, task.pk in unvoted, -task.version)):
-        newest.setdefault(task.name, task)
-    return list(newest.values())
-
-
-def newest_judged(
+def newest(
     study: Study, task: str = "", withdrawn: list[int] | None = None
 ) -> list[TaskDefinition]:
-    """The newest definition that has votes, of each task without tiers (of ``task`` alone)."""
+    """The newest definition that has votes of each task (of ``task`` alone), in order of name.
+
+    Choices of all versions are counted together, so theirs is the newest, with votes or without.
+    """
     judged = items(study, task, withdrawn=withdrawn).filter(judged__gt=0)
-    tasks = study.tasks.filter(pk__in=judged.order_by().values("batch__task"))
+    voted = list(study.tasks.filter(pk__in=judged.order_by().values("batch__task")))
+    names = {version.name for version in voted}
     newest: dict[str, TaskDefinition] = {}
-    for definition in tasks.order_by("name", "-version"):
-        if not has_tiers(definition):
-            newest.setdefault(definition.name, definition)
+    for version in study.tasks.filter(name__in=names).order_by("name", "-version"):
+        if version in voted or kind_of(version.kind).chooses:
+            newest.setdefault(version.name, version)
     return list(newest.values())
 
 

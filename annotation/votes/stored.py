@@ -8,7 +8,6 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, cast
-from uuid import UUID
 
 import numpy as np
 from django.db.models import QuerySet, TextField, Value
@@ -98,23 +97,16 @@ def read(
     *,
     last: int | None = None,
     withdrawn: list[int] | None = None,
-    only: Collection[UUID] | None = None,
-    since: int = 0,
     proposed: bool = True,
 ) -> QuestionVotes:
     """The votes of a task on one measure, of all versions that ask the same (``versions``).
 
-    Of items up to the place ``last``, of the items ``only``, of judgments from ``since`` on.
-    ``withdrawn`` people are left out: by default those who took their consent back. Without
-    ``proposed`` those are, too, that began from a proposal.
+    Of items up to the place ``last``. ``withdrawn`` people are left out: by default those who took
+    their consent back. Without ``proposed`` judgments are, too, that began from a proposal.
     """
     judgments = counting.votes_of(definition, last, withdrawn)
     if not proposed:
         judgments = judgments.filter(proposal__isnull=True)
-    if only is not None:
-        judgments = judgments.filter(among("slot__item", only))
-    if since:
-        judgments = judgments.filter(pk__gte=since)
     return read_judgments(judgments, measure)
 
 
@@ -187,45 +179,41 @@ def study_votes(
 ) -> StudyVotes:
     """The votes of a study's task; by default of its pairs, or of the first task with votes.
 
-    ``task`` may be ``NAME:QUESTION``; ``tiered`` reads tasks with tiers alone, ``proposed`` also
-    judgments that began from a proposal. Raises VotesError
-    with a sentence where there is no such study, task or vote, and where the question of a task
-    with several is missing or unknown.
+    ``task`` may be ``NAME:QUESTION``; ``tiered`` reads the counted question of tasks with tiers
+    alone, ``proposed`` also judgments that began from a proposal. Raises VotesError with a sentence
+    where there is no such study, task or vote, and where the question of a task with several is
+    missing or unknown.
     """
     study = Study.objects.filter(slug=slug).first()
     if study is None:
         raise VotesError(f"There is no study “{slug}”.")
     name, _, question = (task, "", "") if tiered else task.partition(":")
-    voted = counting.voted_tasks(study)
-    if (not name and voted) or name in voted:
-        definitions = counting.newest(study, [name] if name else voted)
-        # The audit of the easy tier is about pairs that were made from other votes.
-        chosen = min(
-            definitions,
-            key=lambda each: (
-                each.name == counting.AUDIT_TASK,
-                not kind_of(each.kind).chooses,
-                each.config["options"],
-                each.name,
-            ),
-        )
-        counted = counting.counted_measure(chosen)
-        name = counted.name if tiered and counted else question
-        return task_votes(chosen, name, proposed=proposed)
-    others = [] if tiered else counting.newest_judged(study, name)
-    compared = [each for each in others if counting.measures_of(each)]
-    if compared:
-        return task_votes(compared[0], question, proposed=proposed)
-    if name:
-        raise VotesError(f"Study “{slug}” has no votes in a task “{task}”.")
-    raise VotesError(f"Study “{slug}” has no votes yet.")
+    compared = [each for each in counting.newest(study, name) if counting.measures_of(each)]
+    if tiered:
+        compared = [each for each in compared if counting.has_tiers(each)]
+    if not compared:
+        votes = f"votes in a task “{task}”." if name else "votes yet."
+        raise VotesError(f"Study “{slug}” has no {votes}")
+    chosen = min(compared, key=_last_read)
+    if tiered and (counted := counting.counted_measure(chosen)):
+        question = counted.name
+    return task_votes(chosen, question, proposed=proposed)
+
+
+def _last_read(definition: TaskDefinition) -> tuple:
+    """The larger, the later a task is read where none is named: choices of two answers come first.
+
+    The audit of the easy tier is about pairs that were made from other votes.
+    """
+    tiered, chooses = counting.has_tiers(definition), kind_of(definition.kind).chooses
+    audits = definition.name == counting.AUDIT_TASK
+    return not tiered, audits, not chooses, definition.config.get("options", 0), definition.name
 
 
 def task_votes(
     definition: TaskDefinition,
     name: str = "",
     *,
-    last: int | None = None,
     columns: QuestionVotes | None = None,
     declared: list[str] | None = None,
     proposed: bool = True,
@@ -240,7 +228,7 @@ def task_votes(
     if measure.level == "ranks":
         raise VotesError("Rankings have no single labels: their agreement is on the results page.")
     if columns is None:
-        columns = read(definition, measure, last=last, proposed=proposed)
+        columns = read(definition, measure, proposed=proposed)
     if not len(columns):
         raise VotesError(
             f"Study “{definition.study.slug}” has no votes in a task “{definition.name}”."
@@ -284,10 +272,8 @@ def _table(study: Study, columns: QuestionVotes) -> Votes:
 
 def _in_order(names: list[str], code: np.ndarray) -> tuple[list[str], np.ndarray]:
     """Names that occur once each in alphabetical order, and the codes of the same rows."""
-    order = sorted(range(len(names)), key=names.__getitem__)
-    rank = np.empty(len(names), dtype=np.int32)
-    rank[order] = np.arange(len(names), dtype=np.int32)
-    return [names[place] for place in order], rank[code]
+    place = {name: rank for rank, name in enumerate(sorted(names))}
+    return list(place), np.array([place[name] for name in names], dtype=np.int32)[code]
 
 
 def rankings_of(votes: QuestionVotes) -> list[tuple[int, np.ndarray]]:

@@ -24,7 +24,7 @@ from annotation.judging.models import Batch, Judgment, Slot
 from annotation.judging.work import comments, queue, submit
 from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import stored
-from annotation.votes.counting import newest_judged
+from annotation.votes.counting import newest
 from annotation.votes.table import VotesError
 from tests import everykind
 from tests.browser.kinds import open_kind
@@ -64,7 +64,7 @@ def page(login, cast):
 
 
 def board(study, task):
-    return Board(study, newest_judged(study, task)[0])
+    return Board(study, newest(study, task)[0])
 
 
 def disputed(study, task):

@@ -192,8 +192,7 @@ def easy_tier(study: Study) -> dict:
 
 def _triples(study: Study) -> list[TaskDefinition]:
     """The newest definition of each task with three options that has votes."""
-    voted = counting.newest(study, counting.voted_tasks(study))
-    choices = (task for task in voted if kind_of(task.kind).chooses)
+    choices = (task for task in counting.newest(study) if kind_of(task.kind).chooses)
     return [task for task in choices if task.config["options"] == 3]
 
 
