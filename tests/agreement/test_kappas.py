@@ -149,14 +149,13 @@ def pairs_elsewhere():
     ).to_dict("list")
 
 
-@pytest.mark.parametrize("cells", [kappas.FULL_CELLS, 0])
+@pytest.mark.parametrize("workers", [20, 300])
 @pytest.mark.parametrize("grouped", [True, False])
-def test_cohen_plain_and_weighted_for_all_pairs(monkeypatch, pairs_elsewhere, cells, grouped):
-    monkeypatch.setattr(kappas, "FULL_CELLS", cells)
-    monkeypatch.setattr(kappas, "KEYS_AT_ONCE", 500)
+def test_cohen_plain_and_weighted_for_all_pairs(pairs_elsewhere, workers, grouped):
+    """Of many possible pairs those that occur are sorted, of few all are counted."""
     (item, worker, category), expected = pairs_elsewhere
     order = np.random.default_rng(1).permutation(len(item)) if not grouped else slice(None)
-    tables = kappas.confusions(item[order], worker[order], category[order], 20, 4)
+    tables = kappas.confusions(item[order], worker[order], category[order], workers, 4)
     table = kappas.cohen_table(tables, [1, 2, 3, 4])
     for name in ("a", "b", "n"):
         assert list(table[name]) == list(expected[name])

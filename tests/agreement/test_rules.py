@@ -8,7 +8,6 @@ from annotation.agreement.statistics.tiers import (
     TierRule,
     audit_easy,
     audit_size,
-    band_check,
     fill_hard,
     group_kappa,
     is_topped_up,
@@ -16,6 +15,7 @@ from annotation.agreement.statistics.tiers import (
     may_stop,
     new_panel_kappa,
     tier_of,
+    tier_report,
     unbiased_votes,
 )
 from annotation.agreement.tiers.rules import (
@@ -30,6 +30,7 @@ from tests.agreement.conftest import make_votes
 from .conftest import panel
 
 HARD = {"stop_below": "hard"}
+ONE_PATTERN = "all items have one pattern of votes: the interval has no width"
 
 
 @pytest.mark.parametrize(
@@ -40,16 +41,6 @@ HARD = {"stop_below": "hard"}
         ((7, 2), 0.222, "borderline"),
         ((6, 3), 0.0, "ambiguous"),
         ((5, 4), -0.111, "ambiguous"),
-    ],
-)
-def test_nine_votes_on_two_options(counts, kappa, tier):
-    assert round(float(item_kappa(counts, 2)), 3) == kappa
-    assert tier_of(counts, 2) == tier_of(counts[::-1], 2) == tier
-
-
-@pytest.mark.parametrize(
-    ("counts", "kappa", "tier"),
-    [
         ((9, 0, 0), 1.0, "medium"),
         ((8, 1, 0), 0.667, "medium"),
         ((7, 2, 0), 0.417, "hard"),
@@ -60,9 +51,10 @@ def test_nine_votes_on_two_options(counts, kappa, tier):
         ((4, 4, 1), 0.0, "ambiguous_tie"),
     ],
 )
-def test_nine_votes_on_three_options(counts, kappa, tier):
-    assert round(float(item_kappa(counts, 3)), 3) == kappa
-    assert tier_of(counts, 3) == tier
+def test_nine_votes(counts, kappa, tier):
+    options = len(counts)
+    assert round(float(item_kappa(counts, options)), 3) == kappa
+    assert tier_of(counts, options) == tier_of(counts[::-1], options) == tier
 
 
 def test_only_some_panel_sizes_have_a_hard_pattern():
@@ -87,19 +79,6 @@ def test_an_edge_is_exact():
     assert tier_of((9, 1), 2, TierRule(panel=10)) == "hard"
     tier = judge(panel({f"t{i}": (9, 0) if i < 1 else (8, 1) for i in range(10)}))
     assert group_kappa(tier, 2) == Fraction(3, 5)
-
-
-def test_shares_at_which_a_mixed_hard_tier_leaves_its_band():
-    def mixed(eight, seven):
-        votes = panel(
-            {f"e{i}": (8, 1) for i in range(eight)} | {f"s{i}": (7, 2) for i in range(seven)}
-        )
-        return judge(votes)
-
-    assert not band_check("hard", mixed(8, 7), 2)["in_band"]
-    assert band_check("hard", mixed(32, 28), 2)["in_band"] is False
-    assert band_check("hard", mixed(33, 28), 2)["in_band"] is True
-    assert group_kappa(mixed(60, 40), 2) == Fraction(19, 45)
 
 
 @pytest.mark.parametrize(
@@ -266,14 +245,6 @@ def test_three_options_are_never_filled():
     assert joined == []
 
 
-def test_a_tier_of_few_items_is_not_checked():
-    check = band_check("hard", hard_and_borderline(29, 0), 2)
-    assert check["in_band"] is None
-    assert check["note"] == "29 items are too few to check"
-    alone = band_check("hard", hard_and_borderline(1, 0), 2)
-    assert alone["note"] == "1 item is too few to check"
-
-
 def test_the_report_of_a_pool():
     votes = panel(
         {f"m{i:02}": (9, 0) for i in range(40)}
@@ -328,6 +299,7 @@ def test_one_label_alone_is_full_agreement_between_two_options():
     "parameters",
     [
         {"minimum": 10},
+        {"medium_above": Fraction(1)},
         {"hard_above": Fraction(7, 10)},
         {"hard_fill": Fraction(1, 2)},
         {"stop_below": "medium"},
@@ -338,16 +310,9 @@ def test_a_rule_that_makes_no_sense_is_refused(parameters):
         TierRule(**parameters)
 
 
-def test_the_easy_tier_is_audited_not_voted():
-    assert [audit_size(n) for n in (60, 500, 3000)] == [60, 100, 300]
-    sample = {f"t{i}": (9, 0) for i in range(96)} | {f"u{i}": (8, 1) for i in range(3)}
-    assert audit_easy(sample, 500)["accepted"] is None
-    clear = audit_easy(sample | {"bad": (7, 2)}, 500)
-    assert clear["accepted"] is True
-    assert clear["drop"] == ["bad"]
-    unclear = audit_easy({t: (7, 2) if i % 2 else (9, 0) for i, t in enumerate(sample)}, 99)
-    assert unclear["accepted"] is False
-    assert len(unclear["drop"]) == 49
+def test_a_rules_thresholds_may_meet():
+    TierRule(hard_above=Fraction(3, 5), minimum=9, hard_fill=Fraction(2, 5))
+    TierRule(borderline_above=Fraction(2, 5))
 
 
 def audited_pairs(nearly: int, pairs: int = 100) -> dict:
@@ -357,8 +322,9 @@ def audited_pairs(nearly: int, pairs: int = 100) -> dict:
 
 def test_the_easy_tier_is_accepted_above_a_kappa_of_exactly_four_fifths():
     """45 of 100 pairs at 5/9 and the others at 1 have a kappa of 4/5."""
+    assert audit_easy(audited_pairs(0, 99), 500)["accepted"] is None
     at = audit_easy(audited_pairs(45), 500)
-    assert (at["kappa"], at["accepted"]) == (0.8, False)
+    assert (at["kappa"], at["accepted"], at["drop"]) == (0.8, False, [])
     assert at["note"] == "the ground truth is not chosen clearly enough"
     above = audit_easy(audited_pairs(44), 500)
     assert above["accepted"] is True
@@ -392,6 +358,11 @@ def test_the_audit_of_too_few_pairs_decides_nothing_but_what_to_drop():
     }
 
 
+def checked(items, pool=None):
+    report = tier_report("hard", items, 2, pool)
+    return tuple(report[name] for name in ("in_band", "new_panel_in_band", "note"))
+
+
 @pytest.mark.parametrize(
     ("counts", "kappa", "in_band"),
     [
@@ -405,20 +376,22 @@ def test_the_hard_band_begins_above_two_fifths_and_ends_with_three(counts, kappa
     votes = [row for row, times in counts.items() for _ in range(times)]
     items = judge(panel({f"i{n:02}": row for n, row in enumerate(votes)}))
     assert group_kappa(items, 2) == kappa
-    checked = band_check("hard", items, 2)
     note = "" if in_band else f"kappa {float(kappa):.3f} is outside the band"
-    assert checked == {"in_band": in_band, "new_panel_in_band": None, "note": note}
+    assert checked(items) == (in_band, None, note)
+
+
+@pytest.mark.parametrize(("hard", "note"), [(1, "1 item is"), (29, "29 items are")])
+def test_a_tier_of_few_items_is_not_checked(hard, note):
+    note = f"{note} too few to check; {ONE_PATTERN}"
+    assert checked(hard_and_borderline(hard, 0)) == (None, None, note)
 
 
 def test_a_band_names_both_kappas_that_lie_outside():
     items = judge(panel({f"i{n:02}": (7, 2) for n in range(30)}))
     fresh = new_panel_kappa(items, 2, Fraction(1, 2))
-    assert band_check("hard", items, 2, Fraction(1, 2)) == {
-        "in_band": False,
-        "new_panel_in_band": False,
-        "note": f"kappa 0.222 is outside the band; a new panel's kappa of {fresh:.3f} would be "
-        "outside the band",
-    }
+    words = "kappa 0.222 is outside the band; a new panel's kappa of"
+    note = f"{words} {fresh:.3f} would be outside the band; {ONE_PATTERN}"
+    assert checked(items, Fraction(1, 2)) == (False, False, note)
 
 
 def test_two_items_of_two_votes_have_a_kappa():
@@ -438,36 +411,10 @@ def test_the_fill_takes_the_most_agreed_items_first():
     assert [item.task for item in joined + reserve] == ["more", "less"]
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"hard_above": Fraction(3, 5)},
-        {"borderline_above": Fraction(2, 5)},
-        {"minimum": 9},
-        {"hard_fill": Fraction(2, 5)},
-    ],
-)
-def test_thresholds_may_meet(parameters):
-    assert TierRule(**parameters).as_json()["name"] == "kappa-bands"
-
-
-def test_no_item_can_agree_more_than_wholly():
-    with pytest.raises(ValueError, match="must rise"):
-        TierRule(medium_above=Fraction(1))
-
-
 def test_a_rule_names_all_its_parameters():
-    assert TierRule(**HARD).as_json() == {
-        "name": "kappa-bands",
-        "version": "1",
-        "parameters": {
-            "panel": 9,
-            "minimum": 7,
-            "medium_above": "3/5",
-            "hard_above": "2/5",
-            "borderline_above": "1/5",
-            "top_up": 13,
-            "hard_fill": "0",
-            "stop_below": "hard",
-        },
-    }
+    rule = TierRule(**HARD).as_json()
+    assert (rule["name"], rule["version"]) == ("kappa-bands", "1")
+    assert rule["parameters"] == {
+        "panel": 9, "minimum": 7, "medium_above": "3/5", "hard_above": "2/5",
+        "borderline_above": "1/5", "top_up": 13, "hard_fill": "0", "stop_below": "hard",
+    }  # fmt: skip

@@ -6,7 +6,6 @@ there are. Patterns come out in one order whatever the order of the votes, so ev
 same bit for bit in any order of arrival.
 """
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,8 +20,6 @@ NO_PAIR = "no item has two votes"
 ONE_CATEGORY = "only one category was voted for"
 ONE_OPTION = "one category: agreement by chance is certain"
 MAX_PAIRS = 100_000_000
-FULL_CELLS = 1 << 23
-KEYS_AT_ONCE = 1 << 19
 TWICE = "an annotator voted twice on one item"
 
 
@@ -97,35 +94,21 @@ def patterns_of(counts: ArrayLike) -> Patterns:
     size = radix ** counts.shape[1]
     if size >= 2**62:
         rows, weight = np.unique(counts, axis=0, return_counts=True)
-        return _without_empty(rows, weight)
-    powers = radix ** np.arange(counts.shape[1] - 1, -1, -1)
-    key = counts @ powers
-    if size <= max(4 * len(counts), 1 << 16):
-        tally = np.bincount(key, minlength=size)
-        keys = np.flatnonzero(tally)
-        weight = tally[keys]
     else:
-        keys, weight = np.unique(key, return_counts=True)
-    return _without_empty(keys[:, None] // powers % radix, weight)
-
-
-def _without_empty(rows: np.ndarray, weight: np.ndarray) -> Patterns:
+        powers = radix ** np.arange(counts.shape[1] - 1, -1, -1)
+        keys, weight = _counted(counts @ powers, size)
+        rows = keys[:, None] // powers % radix
     voted = rows.any(axis=1)
     return Patterns(rows[voted], weight[voted])
 
 
-def quadratic_weights(values: ArrayLike) -> np.ndarray:
-    """Agreement weights 1 - (distance / range)² of the categories' values, (K, K)."""
+def agreement_weights(values: ArrayLike, power: int) -> np.ndarray:
+    """Weights 1 - (distance / range)^power of the categories' values, (K, K): linear of 1,
+    quadratic of 2.
+    """
     values = np.asarray(values, dtype=float)
     spread = np.ptp(values) or 1.0
-    return 1 - ((values[:, None] - values[None, :]) / spread) ** 2
-
-
-def linear_weights(values: ArrayLike) -> np.ndarray:
-    """Agreement weights 1 - distance / range of the categories' values, (K, K)."""
-    values = np.asarray(values, dtype=float)
-    spread = np.ptp(values) or 1.0
-    return 1 - np.abs(values[:, None] - values[None, :]) / spread
+    return 1 - np.abs((values[:, None] - values[None, :]) / spread) ** power
 
 
 def item_agreement(patterns: Patterns, weights: np.ndarray | None = None) -> np.ndarray:
@@ -206,7 +189,7 @@ def gwet_ac1(patterns: Patterns) -> Coefficient:
 
 def gwet_ac2(patterns: Patterns, values: ArrayLike) -> Coefficient:
     """Gwet's AC2 (2014) with quadratic weights on the categories' numeric ``values``."""
-    return _gwet(patterns, quadratic_weights(values))
+    return _gwet(patterns, agreement_weights(values, 2))
 
 
 def _gwet(patterns: Patterns, weights: np.ndarray | None) -> Coefficient:
@@ -282,17 +265,14 @@ def confusions(
     Raises ValueError where the votes make more than MAX_PAIRS pairs within items: there the
     pairs would not fit in memory; and for an annotator twice on one item.
     """
-    code = np.multiply(worker, categories, dtype=np.int64)
-    code += category
     size = np.bincount(item)
-    if np.any(item[1:] < item[:-1]):
-        code = _grouped(item, code)
     if (size * (size - 1) // 2).sum() > MAX_PAIRS:
         raise ValueError(f"more than {MAX_PAIRS:,} pairs of votes on the same items")
-    keys, votes = _counted_pairs(code, size, workers * categories)
-    left, right = _split(keys, workers * categories)
-    a, row = _split(left, categories)
-    b, column = _split(right, categories)
+    code = np.multiply(worker, categories, dtype=np.int64) + category
+    keys, votes = _counted_pairs(item, code, workers * categories)
+    (a, row), (b, column) = (
+        np.divmod(code, categories) for code in np.divmod(keys, workers * categories)
+    )
     if np.any(a == b):
         raise ValueError(TWICE)
     names, pair = np.unique(a * workers + b, return_inverse=True)
@@ -304,11 +284,32 @@ def confusions(
     return Confusions(names // workers, names % workers, n, votes, pair, row, column, categories)
 
 
-def _grouped(item: np.ndarray, code: np.ndarray) -> np.ndarray:
-    """The codes in order of their items: SciPy counts them there, ten times as fast as sorting."""
-    from scipy.sparse import coo_array
+def _counted_pairs(item: np.ndarray, code: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
+    """Keys lower * base + higher of two codes on one item, rising, and how many items have them."""
+    if np.any(item[1:] < item[:-1]):
+        order = np.argsort(item, kind="stable")
+        item, code = item[order], code[order]
+    # Each vote with the next one, then with the one after it, while they are on the same item.
+    vote, distance = np.arange(len(item)), 1
+    parts = [(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))]
+    while len(vote):
+        vote = vote[: np.searchsorted(vote, len(item) - distance)]
+        vote = vote[item[vote] == item[vote + distance]]
+        one, other = code[vote], code[vote + distance]
+        parts.append(_counted(np.minimum(one, other) * base + np.maximum(one, other), base**2))
+        distance += 1
+    seen, counts = map(np.concatenate, zip(*parts, strict=True))
+    keys, place = np.unique(seen, return_inverse=True)
+    return keys, np.bincount(place, weights=counts, minlength=len(keys)).astype(np.int64)
 
-    return coo_array((code, (item, np.arange(len(item), dtype=item.dtype)))).tocsr().data
+
+def _counted(keys: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Those of ``keys`` from 0 to below ``size``, rising, and how often each occurs."""
+    if size > max(4 * len(keys), 1 << 16):
+        return np.unique(keys, return_counts=True)
+    tally = np.bincount(keys, minlength=size)
+    seen = np.flatnonzero(tally)
+    return seen, tally[seen]
 
 
 def confusion_of_two(first: ArrayLike, second: ArrayLike, categories: int) -> Confusions:
@@ -320,55 +321,6 @@ def confusion_of_two(first: ArrayLike, second: ArrayLike, categories: int) -> Co
     a, b, n = (np.array([number]) for number in (0, 1, len(cell)))
     pair = np.zeros(len(row), dtype=np.int64)
     return Confusions(a, b, n, votes[votes > 0], pair, row, column, categories)
-
-
-def _counted_pairs(code: np.ndarray, size: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
-    """Keys lower * base + higher of two codes on one item, and how many items have them."""
-    counts = np.zeros(base**2 if base**2 <= FULL_CELLS else 0, dtype=np.int64)
-    keys = [np.zeros(0, dtype=np.int64)]
-    for begin, n in _begins(size):
-        # In parts: the keys of all pairs at once would take most of the memory, and more time.
-        for part in np.array_split(begin, math.ceil(len(begin) * n**2 / KEYS_AT_ONCE)):
-            of_part = _pair_keys(code[part + np.arange(n)[:, None]], base)
-            if len(counts):
-                np.add.at(counts, of_part, 1)
-            else:
-                keys.append(of_part)
-    seen, votes = np.unique(np.concatenate(keys), return_counts=True)
-    if len(counts):
-        seen = np.flatnonzero(counts)
-        votes = counts[seen]
-    # A pair of votes was counted in the order that they stand in.
-    low, high = _split(seen, base)
-    keys_of, place = np.unique(
-        np.minimum(low, high) * base + np.maximum(low, high), return_inverse=True
-    )
-    return keys_of, np.bincount(place, weights=votes, minlength=len(keys_of)).astype(np.int64)
-
-
-def _begins(size: np.ndarray) -> list[tuple[np.ndarray, int]]:
-    """Where the rows of the items with n votes begin, and n, for every n from two on."""
-    begin = np.cumsum(size) - size
-    sizes = np.flatnonzero(np.bincount(size)).tolist()
-    return [(begin[size == n], n) for n in sizes if n > 1]
-
-
-def _pair_keys(votes: np.ndarray, base: int) -> np.ndarray:
-    """Keys one * base + other of every two of the ``votes`` (n, items) on one item."""
-    n, items = votes.shape
-    scaled = votes * base
-    keys = np.empty((n * (n - 1) // 2, items), dtype=np.int64)
-    done = 0
-    for distance in range(1, n):
-        np.add(scaled[:-distance], votes[distance:], out=keys[done : done + n - distance])
-        done += n - distance
-    return keys.ravel()
-
-
-def _split(keys: np.ndarray, base: int) -> tuple[np.ndarray, np.ndarray]:
-    """Quotient and remainder; NumPy divides by one number much faster than its divmod."""
-    high = keys // base
-    return high, keys - high * base
 
 
 def cohen(tables: Confusions, weights: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -412,14 +364,6 @@ def cohen_table(
     value, se = cohen(tables)
     linear, quadratic = None, None
     if values is not None:
-        linear = cohen(tables, linear_weights(values))[0]
-        quadratic = cohen(tables, quadratic_weights(values))[0]
-    return {
-        "a": tables.a,
-        "b": tables.b,
-        "n": tables.n,
-        "value": value,
-        "se": se,
-        "linear": linear,
-        "quadratic": quadratic,
-    }
+        linear, quadratic = (cohen(tables, agreement_weights(values, k))[0] for k in (1, 2))
+    columns = {"a": tables.a, "b": tables.b, "n": tables.n, "value": value, "se": se}
+    return columns | {"linear": linear, "quadratic": quadratic}

@@ -186,7 +186,9 @@ def dawid_skene(
     single votes from being taken for perfect knowledge. Every item needs a vote.
     """
     items, workers, k = shape
-    votes = _matrix(item, np.multiply(worker, k, dtype=np.int32) + category, (items, workers * k))
+    code = np.multiply(worker, k, dtype=np.int32) + category
+    cells = np.ones(len(code)), (item, code)
+    votes = scipy.sparse.coo_array(cells, shape=(items, workers * k)).tocsr()
     by_worker = votes.T
     of_category = np.multiply(item, k, dtype=np.int64) + category
     posterior = np.bincount(of_category, minlength=items * k).reshape(items, k).astype(float)
@@ -207,22 +209,6 @@ def dawid_skene(
     return DawidSkene(posterior, float(reached), iteration, bool(done))
 
 
-def _matrix(
-    item: np.ndarray, column: np.ndarray, shape: tuple[int, int]
-) -> "scipy.sparse.csr_array":
-    """How often each ``item`` (row) has each ``column``, in 12 bytes a vote.
-
-    SciPy makes the same of coordinates, in several times as much memory.
-    """
-    if np.any(item[1:] < item[:-1]):
-        order = np.argsort(item, kind="stable")
-        item, column = item[order], column[order]
-    starts = np.searchsorted(item, np.arange(shape[0] + 1)).astype(np.int32)
-    votes = scipy.sparse.csr_array((np.ones(len(item)), column.astype(np.int32), starts), shape)
-    votes.sum_duplicates()
-    return votes
-
-
 def _expect(
     votes: "scipy.sparse.csr_array", prior: np.ndarray, confusion: np.ndarray
 ) -> tuple[np.ndarray, float]:
@@ -231,17 +217,10 @@ def _expect(
     workers, k, _ = confusion.shape
     log = votes @ np.log(np.maximum(confusion, least)).reshape(workers * k, k)
     log += np.log(np.maximum(prior, least))
-    # Column by column: NumPy's reductions over a short last axis cost more than the products.
-    top = log[:, 0].copy()
-    for column in range(1, k):
-        np.maximum(top, log[:, column], out=top)
-    log -= top[:, None]
-    np.exp(log, out=log)
-    total = log[:, 0].copy()
-    for column in range(1, k):
-        total += log[:, column]
-    log /= total[:, None]
-    return log, float(top.sum() + np.log(total).sum())
+    top = log.max(axis=1, keepdims=True)
+    joint = np.exp(log - top)
+    total = joint.sum(axis=1, keepdims=True)
+    return joint / total, float(top.sum() + np.log(total).sum())
 
 
 @dataclass(frozen=True)

@@ -275,36 +275,6 @@ def fill_hard(
 BANDS = {"medium": (Fraction(3, 5), Fraction(1)), "hard": (Fraction(2, 5), Fraction(3, 5))}
 
 
-def band_check(
-    tier: str, items: Collection[Judged], options: int, pool: Fraction | None = None
-) -> dict[str, Any]:
-    """Whether a tier holds: {"in_band", "new_panel_in_band", "note"}, None where not decided.
-
-    ``in_band`` is exact and speaks of the votes themselves; ``new_panel_in_band`` of the kappa that
-    new annotators would show, given the ``pool``'s. A release needs both not to be False.
-    """
-    out: dict[str, Any] = {"in_band": None, "new_panel_in_band": None, "note": ""}
-    band = BANDS.get(tier)
-    if band is None:
-        return out
-    kappa = group_kappa(items, options)
-    size = size_of(items)
-    if size < TOO_FEW or kappa is None:
-        note = "1 item is too few to check" if size == 1 else f"{size} items are too few to check"
-        return {**out, "note": note}
-    above, most = band
-    fresh = new_panel_kappa(items, options, pool)
-    notes = []
-    out["in_band"] = above < kappa <= most
-    if not out["in_band"]:
-        notes.append(f"kappa {float(kappa):.3f} is outside the band")
-    if fresh is not None:
-        out["new_panel_in_band"] = bool(above < fresh <= most)
-        if not out["new_panel_in_band"]:
-            notes.append(f"a new panel's kappa of {fresh:.3f} would be outside the band")
-    return {**out, "note": "; ".join(notes)}
-
-
 def report_of(
     items: list[Judged], labels: Sequence[str], options: int, rule: TierRule, pool: Fraction | None
 ) -> dict[str, Any]:
@@ -335,23 +305,35 @@ def tier_report(
 ) -> dict[str, Any]:
     """One tier's entry: items, their agreement, band, whether it holds, and a note.
 
-    ``table`` (items, options) holds the counts by stored label for raw Fleiss, AC1 and alpha; None
-    where the labels are not categories the tasks share.
+    ``in_band`` is exact and speaks of the votes themselves; ``new_panel_in_band`` of the kappa that
+    new annotators would show, given the ``pool``'s; None where not decided. A release needs both
+    not to be False. ``table`` (items, options) holds the counts by stored label for raw Fleiss, AC1
+    and alpha; None where the labels are not categories the tasks share.
     """
-    band = BANDS.get(name)
-    check = band_check(name, items, options, pool)
-    agreement = group_report(items, options, table)
-    fresh = new_panel_kappa(items, options, pool) if band else None
-    notes = [check["note"]] if check["note"] else []
+    band, notes, n = BANDS.get(name), [], size_of(items)
+    fresh, in_band, fresh_in_band = None, None, None
+    if band:
+        above, most = band
+        kappa, fresh = group_kappa(items, options), new_panel_kappa(items, options, pool)
+        if n < TOO_FEW or kappa is None:
+            note = "1 item is too few to check" if n == 1 else f"{n} items are too few to check"
+            notes.append(note)
+        else:
+            in_band = above < kappa <= most
+            if not in_band:
+                notes.append(f"kappa {float(kappa):.3f} is outside the band")
+            fresh_in_band = None if fresh is None else bool(above < fresh <= most)
+            if fresh_in_band is False:
+                notes.append(f"a new panel's kappa of {fresh:.3f} would be outside the band")
     if len(_shapes(items)) == 1:
         notes.append("all items have one pattern of votes: the interval has no width")
     return {
-        "items": size_of(items),
-        **agreement,
+        "items": n,
+        **group_report(items, options, table),
         "new_panel_kappa": fresh,
         "band": None if band is None else [float(edge) for edge in band],
-        "in_band": check["in_band"],
-        "new_panel_in_band": check["new_panel_in_band"],
+        "in_band": in_band,
+        "new_panel_in_band": fresh_in_band,
         "note": "; ".join(notes),
     }
 
