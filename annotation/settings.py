@@ -208,12 +208,15 @@ ENDPOINTS = _endpoints(SERVICES.get("ATTUNE_ENDPOINTS", []))
 FORM_RENDERER = "django.forms.renderers.TemplatesSetting"
 # Each has a folder, which may hold commands, too.
 PAPERS = sorted(path.parent.name for path in PACKAGE.glob("papers/*/paper.py"))
+OIDC = _log_in_server()
 INSTALLED_APPS = [
     "django.forms",
     *(f"django.contrib.{name}" for name in ("auth", "contenttypes", "sessions", "messages")),
     *(f"django.contrib.{name}" for name in ("staticfiles", "postgres")),
     *("allauth", "allauth.account", "allauth.mfa", "allauth.usersessions"),
-    *("allauth.socialaccount", "allauth.socialaccount.providers.openid_connect"),
+    "allauth.socialaccount",
+    # It imports requests: five megabytes of each process.
+    *(["allauth.socialaccount.providers.openid_connect"] if OIDC else []),
     "csp",
     "django_htmx",
     "template_partials",
@@ -342,7 +345,6 @@ MFA_TOTP_TOLERANCE = 0
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 # A log-in server of the organisation's. It opens the account of an address that it confirmed;
 # others come by invitation as anybody does, unless its people are all let in.
-OIDC = _log_in_server()
 OIDC_OPENS_ACCOUNTS = env.bool("ATTUNE_OIDC_OPENS_ACCOUNTS", False)
 SOCIALACCOUNT_PROVIDERS: dict[str, dict] = {
     "openid_connect": {"APPS": [OIDC] if OIDC else [], "OAUTH_PKCE_ENABLED": True}

@@ -18,9 +18,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.accounts.models import User
+from annotation.api.bodies import serializer_of
 from annotation.api.models import IdempotentCall
 from annotation.core.errors import Conflict, DomainError
-from annotation.core.schema import built, serializer_of
+from annotation.core.schema import built
 from annotation.policies import Policy
 from annotation.studies.access import study_for
 

@@ -12,11 +12,11 @@ from annotation.accounts.models import User
 from annotation.agreement.statistics.tiers import STOPS
 from annotation.agreement.tiers import collection
 from annotation.api.base import StudyView, call, validated
+from annotation.api.bodies import Number, serializer_of
 from annotation.candidates import attributes, documents, retrieve, review
 from annotation.candidates.attributes import Thresholds
 from annotation.candidates.models import DocumentFile
 from annotation.core.errors import DomainError, NotFound
-from annotation.core.schema import Number, serializer_of
 from annotation.judging.curator import checks
 from annotation.judging.models import Checks
 from annotation.judging.work.hidden_checks import Rates

@@ -15,8 +15,8 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.agreement.board import CAP
 from annotation.api.base import AddressField, StudyView, call
+from annotation.api.bodies import serializer_of
 from annotation.api.releases import release_for
-from annotation.core.schema import serializer_of
 from annotation.datasets.models import Release
 from annotation.evaluation import draws, estimates, raters, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run

@@ -12,11 +12,11 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import StudyView, call
+from annotation.api.bodies import serializer_of
 from annotation.candidates import calls, generate, review, wording
 from annotation.candidates.models import Budget, Run
 from annotation.candidates.steps import STEPS
 from annotation.core.errors import DomainError, NotFound
-from annotation.core.schema import serializer_of
 from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER

@@ -13,9 +13,10 @@ from rest_framework.request import Request
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import AddressField, StudyView, call, validated
+from annotation.api.bodies import serializer_of
 from annotation.api.histories import OFFSET, PieceParser, piece_of
 from annotation.api.http import StrictJSONParser
-from annotation.core.schema import built, serializer_of, taken
+from annotation.core.schema import built, taken
 from annotation.core.uploads import FINGERPRINT_LIMIT
 from annotation.imports import recipes, run, tasks
 from annotation.imports.bring import Classes, Known, Options

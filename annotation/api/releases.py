@@ -16,11 +16,11 @@ from rest_framework.response import Response
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import AddressField, StudyView, call
+from annotation.api.bodies import serializer_of
 from annotation.api.http import page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core import jobs
 from annotation.core.errors import Conflict
-from annotation.core.schema import serializer_of
 from annotation.datasets import freeze, release_import, tasks, withdrawals
 from annotation.datasets.choices import ReleaseRequest
 from annotation.datasets.models import Release, ReleaseImport

@@ -16,12 +16,12 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.api.base import StudyView, call, validated
+from annotation.api.bodies import serializer_of
 from annotation.api.http import page_since
 from annotation.api.judging import KIND_NAMES
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core import audit
 from annotation.core.errors import DomainError
-from annotation.core.schema import serializer_of
 from annotation.judging.batches.open import (
     Opening,
     close_batch,

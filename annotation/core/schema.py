@@ -1,5 +1,5 @@
 """One schema an act: a pydantic dataclass says what it takes, and the page's form, the API's body
-and a command's arguments are derived of it.
+(``annotation.api.bodies``) and a command's arguments are derived of it.
 """
 
 import argparse
@@ -10,7 +10,6 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from math import isnan
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -20,7 +19,6 @@ from django.utils.translation import gettext_lazy as _
 from pydantic import Field
 from pydantic import ValidationError as PydanticError
 from pydantic.fields import FieldInfo
-from rest_framework import serializers
 
 from annotation.core.errors import DomainError
 from annotation.core.words import StrOrPromise
@@ -131,7 +129,8 @@ def _field_of(name: str, info: FieldInfo) -> Asked:
     )
 
 
-def _chosen(model: Any, names: Iterable[str]) -> list[Asked]:
+def chosen(model: Any, names: Iterable[str]) -> list[Asked]:
+    """The fields ``names`` of a model, without any all of them."""
     fields = fields_of(model)
     return [fields[name] for name in (names or fields)]
 
@@ -239,7 +238,7 @@ class SchemaForm(forms.Form):
 
 def form_of(model: Any, *names: str) -> type[SchemaForm]:
     """A form of the fields ``names`` of ``model``, without any of all."""
-    fields = {field.name: _form_field(field) for field in _chosen(model, names)}
+    fields = {field.name: _form_field(field) for field in chosen(model, names)}
     return type(model.__name__, (SchemaForm,), {**fields, "model": model})
 
 
@@ -276,87 +275,12 @@ def _form_field(field: Asked) -> forms.Field:
     return forms.CharField(max_length=field.longest, **options)
 
 
-# --- Bodies --------------------------------------------------------------------------------------
-
-
-class Number(serializers.FloatField):
-    """A finite number: NaN would pass every bound."""
-
-    def to_internal_value(self, data: Any) -> float:
-        value = super().to_internal_value(data)
-        if isnan(value):
-            self.fail("invalid")
-        return value
-
-
-class ExactNumber(serializers.CharField):
-    """An exact number, written 2/3 or 0.5."""
-
-    def to_internal_value(self, data: Any) -> Fraction | None:
-        try:
-            return FractionField(required=False).clean(super().to_internal_value(data))
-        except ValidationError as error:
-            raise serializers.ValidationError("write a number such as 2/3 or 0.5") from error
-
-
-class Choice(serializers.ChoiceField):
-    """One of the values that are known when the request comes."""
-
-    def __init__(self, field: Asked, **options: Any) -> None:
-        super().__init__(choices=[value for value, _words in field.choices], **options)
-
-    def __deepcopy__(self, memo: dict) -> "Choice":
-        # A copy asks for the values again.
-        return type(self)(*self._args, **self._kwargs)
-
-
-def serializer_of(model: Any, *names: str, title: str = "") -> type[serializers.Serializer]:
-    """The body of the fields ``names`` of ``model`` (all of them without any)."""
-    fields: dict[str, Any] = {field.name: _body(field) for field in _chosen(model, names)}
-    doc = model.__doc__ if not (model.__doc__ or "").startswith(f"{model.__name__}(") else ""
-    return type(title or model.__name__, (serializers.Serializer,), fields | {"__doc__": doc})
-
-
-def _body(field: Asked) -> serializers.Field:
-    options: Any = {"help_text": field.words}
-    if not field.required and field.default is not None:
-        options["default"] = list if field.many else field.default
-    elif not field.required:
-        options |= {"required": False, "allow_null": True}
-    if not field.many:
-        return _single(field, options)
-    return serializers.ListField(
-        child=_single(field, {}, several=True), max_length=field.longest, **options
-    )
-
-
-def _single(field: Asked, options: dict, several: bool = False) -> serializers.Field:
-    if field.offered is not None:
-        return Choice(field, **options | ({"allow_blank": True} if field.default == "" else {}))
-    if field.type is bool:
-        return serializers.BooleanField(**options)
-    if field.type is Fraction:
-        if "default" in options:
-            options["default"] = Fraction(options["default"])
-        return ExactNumber(**options)
-    if field.type is Decimal:
-        return serializers.DecimalField(min_value=field.low, **AMOUNT, **options)
-    if field.type in (int, float):
-        kind = serializers.IntegerField if field.type is int else Number
-        return kind(min_value=field.low, max_value=field.high, **options)
-    if field.type in (dict, date):
-        kind = serializers.DictField if field.type is dict else serializers.DateField
-        return kind(**options)
-    options["max_length"] = 200 if several else field.longest
-    return serializers.CharField(**options, allow_blank=not (field.required or several))
-
-
 # --- Commands ------------------------------------------------------------------------------------
 
 
 def add_arguments(parser: Any, model: Any, *names: str, optional: Collection[str] = ()) -> None:
     """Add the arguments of the fields ``names`` of ``model`` (all of them without any)."""
-    for field in _chosen(model, names):
+    for field in chosen(model, names):
         words = field.words
         options: dict[str, Any] = {"dest": field.name, "help": (words[:1].lower() + words[1:])}
         options["help"] = options["help"].replace("%", "%%").rstrip(".")
@@ -396,7 +320,7 @@ def _typed(field: Asked) -> Callable[[str], Any]:
 
 def taken(model: Any, options: Mapping[str, Any], names: Collection[str] = ()) -> dict[str, Any]:
     """What ``options`` have of the model's fields (of ``names``), without what is None."""
-    wanted = [field.name for field in _chosen(model, names)]
+    wanted = [field.name for field in chosen(model, names)]
     return {name: options[name] for name in wanted if options.get(name) is not None}
 
 

@@ -12,6 +12,8 @@ import pytest
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.providers import registry
+from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from django.test import Client
 
 from annotation.accounts.models import User
@@ -72,7 +74,9 @@ class Server:
 
 
 @pytest.fixture
-def server(settings):
+def server(settings, monkeypatch):
+    # An installation with a log-in server has it among its applications.
+    monkeypatch.setitem(registry.provider_map, "openid_connect", OpenIDConnectProvider)
     server = Server()
     app = {"provider_id": "main", "name": "Example University", "client_id": "attune",
            "secret": SECRET, "settings": {"server_url": server.url}}  # fmt: skip

@@ -5,8 +5,9 @@ from fractions import Fraction
 import pytest
 from pydantic.dataclasses import dataclass
 
+from annotation.api.bodies import serializer_of
 from annotation.core.errors import DomainError
-from annotation.core.schema import add_arguments, asked, built, form_of, serializer_of, taken
+from annotation.core.schema import add_arguments, asked, built, form_of, taken
 
 
 @dataclass(frozen=True)
