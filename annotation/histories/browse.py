@@ -54,7 +54,7 @@ def sessions(owner: User, study: Study | None = None) -> QuerySet[Session]:
     rows = Session.objects.filter(owner=owner, state=State.RETAINED)
     if study is not None and not study.memberships.filter(user=owner, left_at=None).exists():
         return rows.none()
-    return rows.order_by(F("started_at").desc(nulls_last=True), "pk")
+    return _newest_first(rows)
 
 
 def context(
@@ -98,36 +98,32 @@ def _transcripts(some: list[Session]) -> Iterator[Transcript]:
     for message in Message.objects.filter(session__in=some).order_by("position"):
         messages[message.session_id].append(message)
     for session in some:
+        shown = [(m, shown_text(m, texts[m.pk])) for m in messages[session.pk]]
+        is_chat = session.kind == Kind.CHAT
+        turns = tuple((m.role, text) for m, text in shown if text and is_chat)
         yield Transcript(
             session=session.pk,
             kind=session.kind,
             provider=session.provider,
             started_at=session.started_at,
             title=redact.apply(session.title, passages(titles[session.pk])),
-            text=_text(session, messages[session.pk], texts),
-            turns=_turns(session, messages[session.pk], texts),
+            text=_text_of_chat(turns) if is_chat else _text_of_day(session, shown),
+            turns=turns,
         )
 
 
-def _turns(session: Session, messages: list[Message], marks: dict) -> tuple[tuple[str, str], ...]:
-    """(role, text) of a chat's messages that show something."""
-    if session.kind != Kind.CHAT:
-        return ()
-    turns = ((message.role, shown_text(message, marks[message.pk])) for message in messages)
-    return tuple(turn for turn in turns if turn[1])
+def _text_of_chat(turns: Iterable[tuple[str, str]]) -> str:
+    return "\n\n".join(f"{SPEAKERS.get(role, role)}: {text}" for role, text in turns)
 
 
-def _text(session: Session, messages: list[Message], marks: dict) -> str:
-    """A chat as turns, a day of searches or visits as lines with their time."""
-    if session.kind == Kind.CHAT:
-        turns = _turns(session, messages, marks)
-        return "\n\n".join(f"{SPEAKERS.get(role, role)}: {text}" for role, text in turns)
-    in_order = sorted(messages, key=lambda m: (m.at is None, m.at, m.position))
+def _text_of_day(session: Session, shown: list[tuple[Message, str]]) -> str:
+    """Searches or visits as lines with their time."""
+    in_order = sorted(shown, key=lambda pair: (pair[0].at is None, pair[0].at, pair[0].position))
     # A page that was opened is not to be taken for a search that was typed.
     did = "Visited: " if session.kind == Kind.VISIT else ""
     return "\n".join(
-        f"{f'{m.at:%Y-%m-%d %H:%M} ' if m.at else ''}{did}{shown_text(m, marks[m.pk])}"
-        for m in in_order
+        f"{f'{message.at:%Y-%m-%d %H:%M} ' if message.at else ''}{did}{text}"
+        for message, text in in_order
     )
 
 
@@ -154,8 +150,7 @@ def listed(sessions: QuerySet) -> QuerySet:
     hidden = Count("marks", filter=~Q(marks__state=Mark.State.REJECTED))
     first = Message.objects.filter(session=OuterRef("pk")).order_by("position")
     begins = Subquery(first.values(start=Left("text", BEGINNING))[:1])
-    newest_first = (F("started_at").desc(nulls_last=True), "pk")
-    return sessions.annotate(hidden=hidden, begins=begins).order_by(*newest_first)
+    return _newest_first(sessions.annotate(hidden=hidden, begins=begins))
 
 
 def heading(session: Session, begins: str) -> str:
@@ -167,29 +162,22 @@ def heading(session: Session, begins: str) -> str:
     more = session.length - 1 if words else 0
     if session.kind == Kind.CHAT or more < 1:
         return words
-    return ngettext("%(words)s and %(n)d more", "%(words)s and %(n)d more", more) % {
-        "words": words,
-        "n": more,
-    }
+    both = ngettext("%(words)s and %(n)d more", "%(words)s and %(n)d more", more)
+    return both % {"words": words, "n": more}
 
 
 def timeline(owner: User) -> list[tuple[date | None, int]]:
     """How many sessions began in each month, newest first; those without a time last."""
-    months = (
-        Session.objects.filter(owner=owner)
-        .annotate(month=TruncMonth("started_at"))
-        .values("month")
-        .annotate(count=Count("pk"))
-        .values_list("month", "count")
-    )
-    dated = sorted(((month.date(), n) for month, n in months if month), reverse=True)
-    return dated + [(None, n) for month, n in months if month is None]
+    sessions = Session.objects.filter(owner=owner).annotate(month=TruncMonth("started_at"))
+    counts = sessions.values_list("month").annotate(Count("pk"))
+    counts = counts.order_by(F("month").desc(nulls_last=True))
+    return [(month and month.date(), count) for month, count in counts]
 
 
 def providers(owner: User) -> list[str]:
     """Where ``owner``'s sessions come from."""
-    names = Session.objects.filter(owner=owner).order_by().values_list("provider", flat=True)
-    return sorted(set(names.distinct()))
+    sessions = Session.objects.filter(owner=owner)
+    return sorted(sessions.values_list("provider", flat=True).distinct())
 
 
 def tally(owner: User) -> dict[str, int]:
@@ -222,25 +210,6 @@ def choose(owner: User, which: QuerySet[Session] | Iterable[UUID], state: str) -
     return rows.exclude(state=state).update(state=state)
 
 
-@dataclass(frozen=True)
-class Bulk:
-    """What is in the sessions that are to be kept together.
-
-    ``unread`` were never opened; ``hidden`` is [(kind, passages)] of what others will not see, the
-    most frequent first; ``shown`` passages were looked at and are shown.
-    """
-
-    sessions: int
-    unread: int
-    hidden: list[tuple[str, int]]
-    shown: int
-
-    @property
-    def finds(self) -> int:
-        """Passages that stay hidden."""
-        return sum(count for _kind, count in self.hidden)
-
-
 def note_opened(session: Session) -> None:
     """Note that the owner opened the session for the first time."""
     if session.opened_at is None:
@@ -261,17 +230,20 @@ def next_pending(which: QuerySet[Session], after: Session | None = None) -> Sess
     return _newest_first(pending.filter(later)).first() or _newest_first(pending).first()
 
 
-def bulk(which: QuerySet[Session]) -> Bulk:
-    """What keeping all of ``which`` would mean; those still searched for data are left out."""
+def bulk(which: QuerySet[Session]) -> dict[str, Any]:
+    """What keeping all of ``which`` would mean; those still searched for data are left out.
+
+    Of ``sessions`` some are ``unread``, never opened; ``hidden`` is [(kind, passages)] of what
+    others will not see, the most frequent first; ``shown`` passages were looked at and are shown.
+    """
     ready = which.filter(marked_at__isnull=False).order_by()
     counts = ready.aggregate(sessions=Count("pk"), unread=Count("pk", Q(opened_at=None)))
     marks = Mark.objects.filter(session__in=ready.values("pk")).order_by()
     hidden = marks.exclude(state=Mark.State.REJECTED).values_list("alias__kind")
-    return Bulk(
-        **counts,
-        hidden=sorted(hidden.annotate(n=Count("pk")), key=lambda row: -row[1]),
-        shown=marks.filter(state=Mark.State.REJECTED).count(),
-    )
+    by_kind = sorted(hidden.annotate(n=Count("pk")), key=lambda row: -row[1])
+    shown = marks.filter(state=Mark.State.REJECTED).count()
+    finds = sum(count for _kind, count in by_kind)
+    return {**counts, "hidden": by_kind, "finds": finds, "shown": shown}
 
 
 def _newest_first(sessions: QuerySet[Session]) -> QuerySet[Session]:

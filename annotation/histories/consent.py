@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.dispatch import Signal
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -99,21 +99,15 @@ def grant(user: User, study: Study, purpose: str, endpoint: str = "") -> History
     return consent
 
 
-@transaction.atomic
 def withdraw(user: User, study: Study, purpose: str, endpoint: str = "") -> None:
     """End the consent for one purpose; that it once stood is kept."""
-    for consent in _standing(user, study, purpose, endpoint).select_for_update():
-        _end(user, consent)
+    _end(user, _standing(user, study, purpose, endpoint))
 
 
-@transaction.atomic
 def withdraw_all(user: User, until: datetime | None = None) -> None:
     """End every consent to the use of ``user``'s history, or those given ``until`` then."""
-    standing = HistoryConsent.objects.filter(user=user, withdrawn_at=None)
-    if until:
-        standing = standing.filter(granted_at__lte=until)
-    for consent in standing.select_for_update():
-        _end(user, consent)
+    given = {"granted_at__lte": until} if until else {}
+    _end(user, HistoryConsent.objects.filter(user=user, withdrawn_at=None, **given))
 
 
 def choices(user: User) -> list[dict]:
@@ -164,14 +158,16 @@ def _purposes() -> list[tuple[str, str]]:
 
 
 def _standing(user: User, study: Study, purpose: str, endpoint: str) -> QuerySet[HistoryConsent]:
-    return HistoryConsent.objects.filter(
-        Q(withdrawn_at=None), user=user, study=study, purpose=purpose, endpoint=endpoint
-    )
+    rows = HistoryConsent.objects.filter(user=user, study=study, withdrawn_at=None)
+    return rows.filter(purpose=purpose, endpoint=endpoint)
 
 
-def _end(user: User, consent: HistoryConsent) -> None:
-    HistoryConsent.objects.filter(pk=consent.pk).update(withdrawn_at=timezone.now())
-    if consent.purpose == Purpose.PUBLISH:
-        sessions = Session.objects.filter(owner=user)
-        taken_back.send(HistoryConsent, owner=user, sessions=sessions, study=consent.study)
-    audit.record(user, "history.disallow", consent, study=consent.study_id, purpose=consent.purpose)
+@transaction.atomic
+def _end(user: User, standing: QuerySet[HistoryConsent]) -> None:
+    for consent in standing.select_for_update():
+        study, purpose = consent.study_id, consent.purpose
+        HistoryConsent.objects.filter(pk=consent.pk).update(withdrawn_at=timezone.now())
+        if purpose == Purpose.PUBLISH:
+            sessions = Session.objects.filter(owner=user)
+            taken_back.send(HistoryConsent, owner=user, sessions=sessions, study=consent.study)
+        audit.record(user, "history.disallow", consent, study=study, purpose=purpose)

@@ -109,10 +109,8 @@ def _erase_account(user: User) -> None:
 def go_on() -> None:
     """Finish erasures that had to wait."""
     for erasure in Erasure.objects.filter(done_at=None).select_related("owner"):
-        try:
+        with suppress(Conflict):
             _finish(erasure)
-        except Conflict:
-            continue
 
 
 def pending(user: User) -> bool:

@@ -15,23 +15,6 @@ from annotation.histories.models import HistoryConsent, Mark, Session
 from annotation.histories.records import NAMES
 
 QUERY_LIMIT = 500
-KIND_NAMES = {
-    "name": _("names"),
-    "secret": _("passwords and keys"),
-    "email": _("e-mail addresses"),
-    "url": _("web addresses with a query"),
-    "iban": _("bank accounts"),
-    "id": _("identity numbers"),
-    "card": _("card numbers"),
-    "phone": _("phone numbers"),
-    "ip": _("network addresses"),
-    "address": _("street addresses"),
-    "postcode": _("postcodes"),
-    "birthday": _("birth dates"),
-    "handle": _("account names"),
-    "profile": _("profile addresses"),
-    "private": _("what you struck out"),
-}
 DECISIONS = [(Mark.State.ACCEPTED, _("hide")), (Mark.State.REJECTED, _("show"))]
 
 
@@ -72,14 +55,7 @@ class FilterForm(forms.Form):
     def values(self) -> dict:
         """The filters of ``browse.which`` and the words to search for."""
         self.is_valid()
-        return {
-            "q": "",
-            "state": "",
-            "kind": "",
-            "provider": "",
-            "month": None,
-            **self.cleaned_data,
-        }
+        return dict.fromkeys(self.fields, "") | {"month": None} | self.cleaned_data
 
 
 class DecisionForm(forms.Form):
@@ -112,7 +88,7 @@ class MarkForm(forms.Form):
 
 
 class KindForm(forms.Form):
-    kind = forms.ChoiceField(choices=[(kind, kind) for kind in redact.KINDS])
+    kind = forms.ChoiceField(choices=[*redact.KINDS.items()])
     state = forms.ChoiceField(choices=DECISIONS)
 
 

@@ -8,8 +8,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -112,12 +111,11 @@ def _create(owner: User, name: str | None, **fields: Any) -> Upload:
 def cancel_upload(owner: User, pk: UUID | str) -> None:
     """Give up a file that nothing is stored of yet; its bytes are deleted, its reading stops."""
     with transaction.atomic():
-        uploads = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
-        upload = uploads.filter(status__in=Upload.UNDER_WAY, stored_at=None).first()
+        rows = Upload.objects.select_for_update(no_key=True).filter(owner=owner, pk=pk)
+        upload = rows.filter(status__in=Upload.UNDER_WAY, stored_at=None).first()
         if upload is None:
             raise NotFound(_("There is no such upload under way."))
-        end(upload, Upload.Status.CANCELLED)
-        FILES.delete(upload.stored)
+        _close(upload, Status.CANCELLED)
 
 
 def retry_upload(owner: User, pk: UUID | str) -> Upload:
@@ -128,13 +126,6 @@ def retry_upload(owner: User, pk: UUID | str) -> Upload:
     upload = Upload.objects.get(pk=pk)
     audit.record(owner, "history.again", upload)
     return upload
-
-
-def end(upload: Upload, status: str) -> None:
-    """Close an upload that is not being read."""
-    Upload.objects.filter(pk=upload.pk).update(
-        status=status, stored="", lease_expires_at=None, finished_at=Now()
-    )
 
 
 def agree(owner: User) -> None:
@@ -179,18 +170,19 @@ def _refuse(upload: Upload, refusal: DomainError) -> None:
 
 def uploads_due() -> list[UUID]:
     """Uploads that nobody reads; what was tried too often or waits too long is closed first."""
-    _close(
-        jobs.exhausted(Upload.objects.all()),
-        Status.FAILED,
-        "worker_lost",
-        lambda: (
-            _("The file could not be read in %(n)d attempts. Please tell whoever runs this server.")
-            % {"n": jobs.TRIES}
-        ),
-    )
-    old = Upload.objects.filter(created_at__lt=Now() - PATIENCE)
-    forgotten = old.filter(status__in=(Status.RECEIVING, Status.ERASED_BEFORE))
-    _close(forgotten, Status.CANCELLED, "abandoned", lambda: _("The file was not sent to its end."))
+    for upload in jobs.exhausted(Upload.objects.all()):
+        with _spoken_to(upload):
+            sentence = _(
+                "The file could not be read in %(n)d attempts. Please tell whoever runs this "
+                "server."
+            )
+        error = {"error_code": "worker_lost", "error": sentence % {"n": jobs.TRIES}}
+        _close(upload, Status.FAILED, **error)
+    forgotten = Upload.objects.filter(status__in=(Status.RECEIVING, Status.ERASED_BEFORE))
+    for upload in forgotten.filter(created_at__lt=Now() - PATIENCE):
+        with _spoken_to(upload):
+            sentence = _("The file was not sent to its end.")
+        _close(upload, Status.CANCELLED, error_code="abandoned", error=sentence)
     stored = Upload.objects.exclude(stored="").values_list("stored", flat=True)
     FILES.sweep(set(stored), PATIENCE.total_seconds())
     waiting = jobs.startable(Upload.objects.all())
@@ -199,26 +191,19 @@ def uploads_due() -> list[UUID]:
 
 def preview_upload(owner: User, path: Path) -> tuple[str, Counts]:
     """What importing the file at ``path`` would give: its source and counts. Stores nothing."""
-    with changing(owner), reading_of(path) as reading:
+    with changing(owner), reading_of(path) as (source, records):
         upload = Upload.objects.create(owner=owner, size=path.stat().st_size)
-        counts = store_records(upload, reading)
+        counts = store_records(upload, records)
         transaction.set_rollback(True)
-    return reading.source, counts
+    return source, counts
 
 
-def _close(uploads: QuerySet[Upload], status: str, code: str, sentence: Callable[[], str]) -> None:
-    for upload in uploads:
-        with _spoken_to(upload):
-            closed = Upload.objects.filter(pk=upload.pk, status=upload.status).update(
-                status=status,
-                error_code=code,
-                error=sentence(),
-                stored="",
-                lease_expires_at=None,
-                finished_at=Now(),
-            )
-        if closed:
-            FILES.delete(upload.stored)
+def _close(upload: Upload, status: str, **fields: str) -> None:
+    """Close an upload that nobody reads, unless its status has changed; its bytes are deleted."""
+    rows = Upload.objects.filter(pk=upload.pk, status=upload.status)
+    fields |= {"status": status, "stored": ""}
+    if rows.update(lease_expires_at=None, finished_at=Now(), **fields):
+        FILES.delete(upload.stored)
 
 
 def _spoken_to(upload: Upload) -> AbstractContextManager:
@@ -237,32 +222,28 @@ def _end(upload: Upload, status: str, **fields: Any) -> None:
         raise TakenOver
 
 
-def _progress(lease: Lease) -> Callable[[int], None]:
-    """What the reading calls with the bytes it has read."""
+def _read(upload: Upload, lease: Lease) -> None:
+    """All rows of the file in one transaction; then its bytes are no longer needed."""
 
-    def at(done: int) -> None:
+    def note_progress(done: int) -> None:
         lease.fields["progress"] = done
         lease.check()
 
-    return at
-
-
-def _read(upload: Upload, lease: Lease) -> None:
-    """All rows of the file in one transaction; then its bytes are no longer needed."""
     try:
         path = sharing.gather(FILES.path_of(upload.stored))
-        digest = _digest(path, lease)
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (FileNotFoundError, ValueError) as error:
         raise DomainError(uploads.lost(), code="file_lost") from error
     if _close_repeated(upload, digest):
         return
     with changing(upload.owner, patiently=True):
         lease.check()
-        with reading_of(path, _progress(lease)) as reading:
-            counts = store_records(upload, reading, lease.check)
+        with reading_of(path, note_progress) as (source, records):
+            counts = store_records(upload, records, lease.check)
         stored = jobs.held(upload).update(
             stored_at=Now(),
-            source=reading.source[:60],
+            source=source[:60],
             counts=counts.as_json(),
             skipped=counts.omissions(),
             stored="",
@@ -271,15 +252,6 @@ def _read(upload: Upload, lease: Lease) -> None:
         if not stored:
             raise TakenOver
     FILES.delete(upload.stored)
-
-
-def _digest(path: Path, lease: Lease) -> str:
-    with path.open("rb") as file:
-        sha256 = hashlib.sha256()
-        while piece := file.read(1 << 20):
-            sha256.update(piece)
-            lease.check()
-    return sha256.hexdigest()
 
 
 def _close_repeated(upload: Upload, digest: str) -> bool:
@@ -318,7 +290,7 @@ def _mark(upload: Upload, lease: Lease) -> None:
             if not sessions:
                 _end(upload, Status.DONE)
                 return
-            rows = _unseen(sessions)
+            rows = _rows(sessions, only_unseen=True)
             marks.suggest(upload.owner, rows)
             search.index(upload.owner, rows)
             done = Session.objects.filter(pk__in=[session.pk for session in sessions])
@@ -350,9 +322,15 @@ def _look_again(owner: User, old: QuerySet[Session]) -> int:
         return some.update(rules=redact.RULES)
 
 
-def _rows(sessions: list[Session]) -> list[marks.Row]:
+def _rows(sessions: list[Session], only_unseen: bool = False) -> list[marks.Row]:
+    """Titles and messages; ``only_unseen``: those that search does not know yet."""
     titles = [(row.pk, None, row.title) for row in sessions if row.title]
     messages = Message.objects.filter(session__in=sessions).order_by("pk")
+    if only_unseen:
+        of_titles = Passage.objects.filter(session__in=sessions, message=None)
+        titled = set(of_titles.values_list("session_id", flat=True))
+        titles = [row for row in titles if row[0] not in titled]
+        messages = messages.filter(~Exists(Passage.objects.filter(message=OuterRef("pk"))))
     return titles + list(messages.values_list("session_id", "pk", "text"))
 
 
@@ -368,40 +346,24 @@ def _portion(waiting: QuerySet[Session]) -> list[Session]:
     return taken
 
 
-def _unseen(sessions: list[Session]) -> list[marks.Row]:
-    """Titles and messages that search does not know yet."""
-    of_titles = Passage.objects.filter(session__in=sessions, message=None)
-    titled = set(of_titles.values_list("session_id", flat=True))
-    rows = [(row.pk, None, row.title) for row in sessions if row.title and row.pk not in titled]
-    seen = Passage.objects.filter(message=OuterRef("pk"))
-    messages = Message.objects.filter(~Exists(seen), session__in=sessions).order_by("pk")
-    return rows + list(messages.values_list("session_id", "pk", "text"))
-
-
-@dataclass
-class Reading:
-    """An export as another process reads it: where it is from, and its records, once."""
-
-    source: str
-    messages: Iterator[Any]
-    progress: Callable[[int], None]
-
-    def __iter__(self) -> Iterator[Record]:
-        for message in self.messages:
-            if isinstance(message, list):
-                yield unpacked(message)
-            else:
-                self.progress(message["done"])
-
-
 @contextmanager
 def reading_of(
     path: Path, progress: Callable[[int], None] = lambda done: None
-) -> Iterator[Reading]:
-    """The export in the file ``path``; DomainError where it cannot be read, or goes too far."""
-    with scratch_folder() as scratch:
-        messages = foreign.read_foreign(READER, path, scratch, ROOM)
-        try:
-            yield Reading(next(messages)["source"], messages, progress)
-        finally:
-            messages.close()
+) -> Iterator[tuple[str, Iterator[Record]]]:
+    """The export in the file ``path``, as another process reads it: its source, and its records.
+
+    DomainError where it cannot be read, or goes too far.
+    """
+    with (
+        scratch_folder() as scratch,
+        closing(foreign.read_foreign(READER, path, scratch, ROOM)) as messages,
+    ):
+        yield next(messages)["source"], _records(messages, progress)
+
+
+def _records(messages: Iterator[Any], progress: Callable[[int], None]) -> Iterator[Record]:
+    for message in messages:
+        if isinstance(message, list):
+            yield unpacked(message)
+        else:
+            progress(message["done"])

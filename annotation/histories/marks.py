@@ -4,9 +4,11 @@ A mark that the owner has not decided on hides its passage too. Other apps get t
 ``shown_text`` and ``browse`` give them.
 """
 
+import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Max, Q, QuerySet
@@ -54,9 +56,8 @@ def suggest(owner: User, rows: Sequence[Row], is_late: bool = False) -> int:
     taken: dict[tuple[UUID, int | None], list[tuple[int, int]]] = defaultdict(list)
     if is_late:
         marked = Mark.objects.filter(session__in={row[0] for row in rows})
-        rows_of = marked.values_list("session", "message", "start", "end")
-        for session, message, start, end in rows_of:
-            taken[session, message].append((start, end))
+        for mark in marked.only("session", "message", "start", "end"):
+            taken[mark.session_id, mark.message_id].append((mark.start, mark.end))
     passages = []
     for row in rows:
         spans = redact.suggest(row[2], names)
@@ -74,34 +75,29 @@ def late(owner: User) -> QuerySet[Mark]:
 
 def accept_late(owner: User, session: Session | None = None) -> int:
     """Keep hidden what later rules found, in one session or in all; how many passages."""
-    with changing(owner):
-        marks = Mark.objects.filter(is_late=True, session__owner=owner)
-        if session is not None:
-            marks = marks.filter(session=session)
-        return marks.update(state=ACCEPTED, is_late=False)
+    where = {"session": session} if session else {}
+    return _decide(owner, ACCEPTED, is_late=True, **where)
 
 
 def decide_mark(owner: User, mark: Mark, state: str, everywhere: bool = False) -> int:
     """Hide or show one passage, or ``everywhere`` its value stands; how many passages."""
-    with changing(owner):
-        which = Q(alias=mark.alias_id) if everywhere else Q(pk=mark.pk)
-        marks = Mark.objects.filter(which, session__owner=owner)
-        return marks.update(state=_decision(state), is_late=False)
+    where = {"alias": mark.alias_id} if everywhere else {"pk": mark.pk}
+    return _decide(owner, state, **where)
 
 
 def decide_kind(owner: User, kind: str, state: str) -> int:
     """Hide or show every marked passage of one kind; how many."""
     if kind not in redact.KINDS:
         raise DomainError(_("There is no such kind of personal data."))
-    with changing(owner):
-        marked = Mark.objects.filter(session__owner=owner, alias__kind=kind)
-        return marked.update(state=_decision(state), is_late=False)
+    return _decide(owner, state, alias__kind=kind)
 
 
-def _decision(state: str) -> str:
+def _decide(owner: User, state: str, **where: Any) -> int:
     if state not in (ACCEPTED, REJECTED):
         raise DomainError(_("Say whether to hide or to show it."))
-    return state
+    with changing(owner):
+        marks = Mark.objects.filter(session__owner=owner, **where)
+        return marks.update(state=state, is_late=False)
 
 
 def strike(owner: User, session: Session, text: str, everywhere: bool = False) -> int:
@@ -137,14 +133,9 @@ def add_words(owner: User, texts: Iterable[str]) -> int:
 def remove_word(owner: User, word: NamesWord) -> None:
     """Take a word off the list; where its owner decided nothing else it is shown again."""
     with changing(owner):
-        alias = _digest(owner, "name", redact.canonical("name", word.word))
-        Mark.objects.filter(
-            session__owner=owner,
-            alias__kind="name",
-            alias__digest=alias,
-            state=SUGGESTED,
-            rule=LISTED,
-        ).delete()
+        digest = _digest(owner, "name", redact.canonical("name", word.word))
+        marks = Mark.objects.filter(session__owner=owner, state=SUGGESTED, rule=LISTED)
+        marks.filter(alias__kind="name", alias__digest=digest).delete()
         word.delete()
 
 
@@ -170,21 +161,15 @@ def _strike(
     """Mark every place of ``text`` in ``sessions``; a ``part`` of a word counts as well."""
     passages = []
     for row in _rows_with(sessions, text):
-        places = redact.occurrences(row[2], [text]) or (_parts(row[2], text) if part else [])
+        places = redact.occurrences(row[2], [text])
+        if part and not places:
+            places = [match.span() for match in re.finditer(re.escape(text), row[2])]
         passages += [(row, start, end, kind, rule) for start, end in places]
     _insert(owner, passages, state)
     return len(passages)
 
 
-def _parts(text: str, part: str) -> list[tuple[int, int]]:
-    spans, place = [], text.find(part)
-    while place >= 0:
-        spans.append((place, place + len(part)))
-        place = text.find(part, place + len(part))
-    return spans
-
-
-def _rows_with(sessions: QuerySet[Session], text: str) -> Iterator[tuple[UUID, int | None, str]]:
+def _rows_with(sessions: QuerySet[Session], text: str) -> Iterator[Row]:
     """Titles and messages that may hold ``text``: its longest word stands in them."""
     word = max(text.split(), key=len)
     forms = {unicodedata.normalize(form, word) for form in ("NFC", "NFD")}
@@ -218,33 +203,23 @@ def _insert(owner: User, passages: list, state: str, is_late: bool = False) -> i
         )
         for (row, start, end, _kind, rule), key in zip(passages, keys, strict=True)
     ]
+    options: dict[str, Any] = {"ignore_conflicts": True}
     if state == ACCEPTED:  # what its owner strikes out is hidden, whatever was decided before
-        Mark.objects.bulk_create(
-            rows,
-            batch_size=ROWS,
-            update_conflicts=True,
-            unique_fields=["session", "message", "start", "end"],
-            update_fields=["state", "alias", "rule", "is_late"],
-        )
-    else:
-        Mark.objects.bulk_create(rows, batch_size=ROWS, ignore_conflicts=True)
+        options = {
+            "update_conflicts": True,
+            "unique_fields": ["session", "message", "start", "end"],
+            "update_fields": ["state", "alias", "rule", "is_late"],
+        }
+    Mark.objects.bulk_create(rows, batch_size=ROWS, **options)
     return len(rows)
 
 
 def _aliases(owner: User, keys: list[tuple[str, str]]) -> dict[tuple[str, str], int]:
     """The alias of each (kind, canonical value), made where there is none, in order of meeting."""
     digests = {key: _digest(owner, *key) for key in dict.fromkeys(keys)}
-    alias_ids = dict(
-        Alias.objects.filter(owner=owner, digest__in=digests.values()).values_list("digest", "pk")
-    )
-    last = Counter(
-        dict(
-            Alias.objects.filter(owner=owner)
-            .values("kind")
-            .annotate(last=Max("number"))
-            .values_list("kind", "last")
-        )
-    )
+    aliases = Alias.objects.filter(owner=owner)
+    alias_ids = dict(aliases.filter(digest__in=digests.values()).values_list("digest", "pk"))
+    last = Counter(dict(aliases.values_list("kind").annotate(Max("number"))))
     new = []
     for key, digest in digests.items():
         if digest not in alias_ids:

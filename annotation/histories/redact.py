@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import phonenumbers
+from django.utils.translation import gettext_lazy as _
 from stdnum import iban, luhn
 from stdnum.br import cpf
 from stdnum.cn import ric
@@ -29,10 +30,24 @@ from stdnum.us import ssn
 
 from annotation.histories.recognizers import FIRST, RECOGNIZERS, Recognizer, recognized
 
-KINDS = (
-    *("name", "secret", "email", "url", "iban", "id", "card", "phone", "ip", "address"),
-    *("postcode", "birthday", "handle", "profile", "private"),
-)
+# What they are called.
+KINDS = {
+    "name": _("names"),
+    "secret": _("passwords and keys"),
+    "email": _("e-mail addresses"),
+    "url": _("web addresses with a query"),
+    "iban": _("bank accounts"),
+    "id": _("identity numbers"),
+    "card": _("card numbers"),
+    "phone": _("phone numbers"),
+    "ip": _("network addresses"),
+    "address": _("street addresses"),
+    "postcode": _("postcodes"),
+    "birthday": _("birth dates"),
+    "handle": _("account names"),
+    "profile": _("profile addresses"),
+    "private": _("what you struck out"),
+}
 # To be raised whenever the rules find other passages: what was looked through by a lower version is
 # looked through again (``ingest.look_again``).
 RULES = 1

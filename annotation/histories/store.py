@@ -99,7 +99,8 @@ def store_records(
     """
     _limit_statements()
     counts = Counts()
-    chats, events = _Conversations(upload, counts), _Events(upload, counts)
+    erased = set() if upload.again else _erased(upload.owner)
+    chats, events = _Conversations(upload, counts, erased), _Events(upload, counts, erased)
     for record in records:
         if isinstance(record, Conversation):
             chats.add(record)
@@ -131,11 +132,10 @@ def _limit_statements() -> None:
 class _Conversations:
     """Conversations that wait for being written together."""
 
-    def __init__(self, upload: Upload, counts: Counts) -> None:
+    def __init__(self, upload: Upload, counts: Counts, erased: set[str]) -> None:
         self.upload, self.owner, self.counts = upload, upload.owner, counts
         self.waiting: dict[tuple, Conversation] = {}
-        self.size = 0
-        self.erased = set() if upload.again else _erased(self.owner)
+        self.size, self.erased = 0, erased
 
     def add(self, chat: Conversation) -> None:
         """Count a conversation, and write those that wait where they are many."""
@@ -166,7 +166,11 @@ class _Conversations:
             if session and _age(chat) <= (session.updated_at or EARLIEST, session.length):
                 self._stays(session, key, chat)
                 continue
-            (replaced if session else fresh).append((session or _session(self.upload, chat), chat))
+            if session:
+                replaced.append((session, chat))
+            else:
+                names = {"provider": chat.provider, "external_id": chat.id}
+                fresh.append((Session(owner=self.owner, kind="chat", **names), chat))
             self.counts.messages[key] = len(chat.messages)
         decided = _clear([session for session, _chat in replaced])
         for session, chat in (*fresh, *replaced):
@@ -196,10 +200,6 @@ def _age(chat: Conversation) -> tuple:
     """What decides between two copies: the provider's time of change, then their length."""
     times = [message.at for message in chat.messages if message.at]
     return (chat.updated_at or max(times, default=EARLIEST), len(chat.messages))
-
-
-def _session(upload: Upload, chat: Conversation) -> Session:
-    return Session(owner=upload.owner, kind="chat", provider=chat.provider, external_id=chat.id)
 
 
 def _fill(session: Session, upload: Upload, chat: Conversation) -> None:
@@ -270,9 +270,9 @@ def _text_digest(text: str) -> bytes:
 class _Events:
     """Searches and visits on their way into the sessions of their days."""
 
-    def __init__(self, upload: Upload, counts: Counts) -> None:
+    def __init__(self, upload: Upload, counts: Counts, erased: set[str]) -> None:
         self.upload, self.owner, self.counts = upload, upload.owner, counts
-        self.erased = set() if upload.again else _erased(self.owner)
+        self.erased = erased
         self.waiting: dict[tuple, list[tuple]] = defaultdict(list)
         # The same time and text is one search.
         self.seen: set[int] = set()

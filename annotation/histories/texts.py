@@ -133,6 +133,12 @@ def moment(value: object) -> Moment:
     return from_number(value)
 
 
+def seconds(value: object) -> float:
+    """``moment`` in seconds since 1970; 0 where it is none."""
+    at = moment(value).at
+    return at.timestamp() if at else 0.0
+
+
 def from_number(value: object) -> Moment:
     """Seconds, milliseconds or microseconds since 1970, distinguished by size."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e18:
@@ -183,8 +189,9 @@ def from_page(text: str) -> Moment | None:
     match = clock and _CLOCK.search(text, max(0, clock.start() - 12))
     if not clock or not match or not (day := _date(text[: clock.start()])):
         return None
+    minute, second = int(match["minute"]), int(match["second"] or 0)
     try:
-        return _shifted(datetime(*day, _hour(match), *_rest(match)), match)  # noqa: DTZ001
+        return _shifted(datetime(*day, _hour(match), minute, second), match)  # noqa: DTZ001
     except ValueError:
         return None
 
@@ -192,19 +199,16 @@ def from_page(text: str) -> Moment | None:
 def _date(text: str) -> tuple[int, int, int] | None:
     """Year, month and day, in whichever order the language writes them."""
     numbers = re.findall(r"\d+", text)
-    words = (word.lower() for word in re.findall(r"[^\W\d_]{3,}", text))
-    month = next((m for m in map(_month, words) if m), None)
+    words = re.findall(r"[^\W\d_]{3,}", text.lower())
+    starts = (start for word in words for start in (word[:4], word[:3]))
+    month = next((_MONTH_OF[start] for start in starts if start in _MONTH_OF), None)
     if month and len(numbers) == 2:
-        year, day = sorted(map(int, numbers), key=lambda number: -number)
+        year, day = sorted(map(int, numbers), reverse=True)
         return year, month, day
     if len(numbers) != 3 or any(len(number) > 4 for number in numbers):
         return None
     first, middle, last = map(int, numbers)
     return (first, middle, last) if len(numbers[0]) == 4 else (last, middle, first)
-
-
-def _month(word: str) -> int | None:
-    return _MONTH_OF.get(word[:4]) or _MONTH_OF.get(word[:3])
 
 
 def _hour(match: re.Match) -> int:
@@ -214,10 +218,6 @@ def _hour(match: re.Match) -> int:
     if half in _EVENING:
         return hour % 12 + 12
     return hour % 12 if half in _MORNING else hour
-
-
-def _rest(match: re.Match) -> tuple[int, int]:
-    return int(match["minute"]), int(match["second"] or 0)
 
 
 def _shifted(local: datetime, match: re.Match) -> Moment:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from math import ceil
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -46,38 +47,50 @@ FILTERS = ("q", "state", "kind", "provider", "month", "page")
 def history(request: UserRequest) -> HttpResponse:
     """One's own sessions: search, filters, months, and what to do with them."""
     owner = request.user
-    form = forms.FilterForm(request.GET, browse.providers(owner))
+    form, which, hits = _filtered(owner, request.GET)
+    rows = browse.listed(which)
     wanted = form.values()
-    query = wanted.pop("q").strip()
-    narrowed = any(wanted.values())
-    which = browse.which(owner, **wanted)
-    rows = _searched(owner, query, which if narrowed else None) if query else browse.listed(which)
-    tally = browse.tally(owner)
     context = {
         "form": form,
-        "page": Paginator(rows, PAGE).get_page(request.GET.get("page")),
-        "query": query,
+        "page": Paginator(rows if hits is None else _best_first(rows, hits), PAGE).get_page(
+            request.GET.get("page")
+        ),
+        "query": wanted["q"].strip(),
         # A search ends with the best: how many more there are is not known.
-        "best_alone": bool(query) and len(rows) == search.LIMIT,
+        "best_alone": hits is not None and len(hits) == search.LIMIT,
         "month": wanted["month"],
-        "tally": tally,
+        "tally": browse.tally(owner),
         "late": marks.late(owner).aggregate(
             passages=Count("pk"), sessions=Count("session", distinct=True)
         ),
         "timeline": browse.timeline(owner),
-        "filters": _filters(request.GET),
-        "back": _encoded(_filters(request.GET)),
     }
-    return render(request, "histories/history.html", context)
+    return render(request, "histories/history.html", context | _way_back(request.GET))
 
 
-def _searched(owner: User, query: str, which: QuerySet[Session] | None) -> list[Session]:
-    """The sessions that a search finds, best first, with their snippets; ``which`` narrows it."""
-    hits = search.find(owner, query, only=which)
-    rows = {row.pk: row for row in browse.listed(Session.objects.filter(pk__in=hits))}
-    for pk, row in rows.items():
+def _filtered(
+    owner: User, data: QueryDict
+) -> tuple[forms.FilterForm, QuerySet[Session], dict[UUID, str] | None]:
+    """The form of the list's filters, and the sessions that they narrow to.
+
+    With words to search for also its hits, best first: {session's id: snippet}.
+    """
+    form = forms.FilterForm(data, browse.providers(owner))
+    wanted = form.values()
+    query = wanted.pop("q").strip()
+    which = browse.which(owner, **wanted)
+    if not query:
+        return form, which, None
+    hits = search.find(owner, query, only=which if any(wanted.values()) else None)
+    return form, Session.objects.filter(owner=owner, pk__in=hits), hits
+
+
+def _best_first(rows: Iterable[Any], hits: dict[UUID, str]) -> list[Session]:
+    """The sessions that a search found, with their snippets."""
+    by_id = {row.pk: row for row in rows}
+    for pk, row in by_id.items():
         row.snippet = hits[pk]
-    return [rows[pk] for pk in hits if pk in rows]
+    return [by_id[pk] for pk in hits if pk in by_id]
 
 
 @require_POST
@@ -91,13 +104,17 @@ def decide(request: UserRequest) -> HttpResponse:
         messages.error(request, _("Say whether to keep, to drop or to erase them."))
         return _back(request)
     data = form.cleaned_data
-    which = _filtered(request) if data["all"] else data["session"]
+    which = _filtered(owner, request.POST)[1] if data["all"] else data["session"]
     if data["action"] == "erase":
         return _erase(request, which, data["sure"])
-    if data["action"] == "keep" and not data["sure"] and _needs_question(which):
+    keeps = data["action"] == "keep"
+    # Several would be kept of which some were never opened.
+    if keeps and not data["sure"] and which.count() > 1 and which.filter(opened_at=None).exists():
         return _ask_before_keeping(request, which)
-    following = _following(request, which) if "next" in request.POST else None
-    if data["action"] == "keep":
+    following = None
+    if "next" in request.POST and (decided := which.first()):
+        following = browse.next_pending(_filtered(owner, request.POST)[1], decided)
+    if keeps:
         count = browse.choose(owner, which, Session.State.RETAINED)
         words = ngettext("%(n)d session kept.", "%(n)d sessions kept.", count)
     else:
@@ -110,7 +127,7 @@ def decide(request: UserRequest) -> HttpResponse:
 @require_safe
 def undecided(request: UserRequest) -> HttpResponse:
     """Lead to the first session of the filtered list that is not decided on."""
-    which = _filtered(request, request.GET)
+    which = _filtered(request.user, request.GET)[1]
     pk = _uuid(request.GET.get("after"))
     after = Session.objects.filter(owner=request.user, pk=pk).first() if pk else None
     first = browse.next_pending(which, after)
@@ -132,42 +149,16 @@ def _uuid(value: str | None) -> UUID | None:
         return None
 
 
-def _following(request: UserRequest, which: QuerySet[Session]) -> Session | None:
-    """The undecided session after the one decided on, in the list as it was filtered."""
-    decided = which.first()
-    filtered = _filtered(request)
-    return decided and browse.next_pending(filtered, decided)
-
-
-def _needs_question(which: QuerySet[Session]) -> bool:
-    """Whether several sessions would be kept of which some were never opened."""
-    return which.count() > 1 and which.filter(opened_at=None).exists()
-
-
 def _ask_before_keeping(request: UserRequest, which: QuerySet[Session]) -> HttpResponse:
     summary = browse.bulk(which)
     context = {
         "bulk": summary,
-        "hidden": [(forms.KIND_NAMES[kind], count) for kind, count in summary.hidden],
+        "hidden": [(redact.KINDS[kind], count) for kind, count in summary["hidden"]],
         "all": bool(request.POST.get("all")),
         "sessions": [] if request.POST.get("all") else which,
-        "filters": _filters(request.POST),
-        "back": _encoded(_filters(request.POST)),
         "figures": redact.measured_figures(),
     }
-    return render(request, "histories/sure_keep.html", context)
-
-
-def _filtered(request: UserRequest, data: QueryDict | None = None) -> QuerySet[Session]:
-    """The sessions that the filters of the list narrow to; with words to search for, its hits."""
-    data = request.POST if data is None else data
-    wanted = forms.FilterForm(data, browse.providers(request.user)).values()
-    query = wanted.pop("q").strip()
-    which = browse.which(request.user, **wanted)
-    if not query:
-        return which
-    hits = search.find(request.user, query, only=which if any(wanted.values()) else None)
-    return Session.objects.filter(owner=request.user, pk__in=hits)
+    return render(request, "histories/sure_keep.html", context | _way_back(request.POST))
 
 
 def _erase(request: UserRequest, which: QuerySet[Session], sure: bool) -> HttpResponse:
@@ -177,10 +168,8 @@ def _erase(request: UserRequest, which: QuerySet[Session], sure: bool) -> HttpRe
             "count": which.count(),
             "sessions": which[:PAGE],
             "all": bool(request.POST.get("all")),
-            "filters": _filters(request.POST),
-            "back": _encoded(_filters(request.POST)),
         }
-        return render(request, "histories/sure.html", context)
+        return render(request, "histories/sure.html", context | _way_back(request.POST))
     with refusals.as_message(request):
         _note_erased(request, erase.sessions(request.user, which))
     return _back(request)
@@ -195,14 +184,18 @@ def _note_erased(request: UserRequest, count: int) -> None:
 def _back(request: UserRequest) -> HttpResponse:
     """To the list as it was filtered."""
     query = _encoded(_filters(request.POST))
-    response = redirect("history")
-    response["Location"] += f"?{query}" if query else ""
-    return response
+    return redirect(reverse("history") + (f"?{query}" if query else ""))
 
 
 def _filters(source: QueryDict) -> list[tuple[str, str]]:
     """The filters of the list, to come back to it."""
     return [(name, value[: forms.QUERY_LIMIT]) for name in FILTERS if (value := source.get(name))]
+
+
+def _way_back(source: QueryDict) -> dict[str, object]:
+    """The filters of the list for a page: of its forms, and of its links."""
+    filters = _filters(source)
+    return {"filters": filters, "back": _encoded(filters)}
 
 
 def _encoded(filters: list[tuple[str, str]]) -> str:
@@ -287,29 +280,18 @@ def session(request: UserRequest, pk: UUID) -> HttpResponse:
     rows = chosen.messages.order_by(*order).prefetch_related(with_marks)
     page = Paginator(rows, MESSAGES).get_page(request.GET.get("page"))
     of_title = list(chosen.marks.filter(message=None).select_related("alias"))
-    filters = _filters(QueryDict(request.GET.get("list", "")))
-    title = Message(session=chosen, text=chosen.title)
     at_start = page.number == 1 and page.object_list
     vars(chosen)["begins"] = page[0].text[: browse.BEGINNING] if at_start else ""
     context = {
         "session": chosen,
-        "title": _shown(title, of_title, others),
-        "title_marks": [] if others else _listed(title, of_title),
+        "title": _displayed(Message(session=chosen, text=chosen.title), of_title, others),
         "page": page,
-        "messages_shown": [
-            {
-                "message": message,
-                "pieces": _shown(message, message.marks.all(), others),
-                "marks": [] if others else _listed(message, message.marks.all()),
-            }
-            for message in page
-        ],
+        "turns": [_displayed(message, message.marks.all(), others) for message in page],
         "others": others,
         "late": 0 if others else chosen.marks.filter(is_late=True).count(),
         "form": forms.StrikeForm(),
         # The list that the person came from, as it was filtered.
-        "filters": filters,
-        "back": _encoded(filters),
+        **_way_back(QueryDict(request.GET.get("list", ""))),
     }
     return render(request, "histories/session.html", context)
 
@@ -321,14 +303,17 @@ def note_opened(request: UserRequest, pk: UUID) -> HttpResponse:
     return HttpResponse(status=204)
 
 
-def _shown(message: Message, rows: Iterable[Mark], others: bool) -> list[tuple[str, str]]:
-    """The text in pieces (text, label); for others the label stands instead of the text."""
-    cut = redact.pieces(message.text, marks.passages(rows))
-    return [(label or text, "") for text, label in cut] if others else cut
+def _displayed(message: Message, rows: Iterable[Mark], others: bool) -> dict:
+    """A message with its text in pieces (text, label), and its marks with what they hide.
 
-
-def _listed(message: Message, rows: Iterable[Mark]) -> list[dict]:
-    return [{"mark": mark, "text": message.text[mark.start : mark.end]} for mark in rows]
+    For others the label stands instead of the text, and no mark is listed.
+    """
+    pieces = redact.pieces(message.text, marks.passages(rows))
+    if others:
+        pieces = [(label or text, "") for text, label in pieces]
+        rows = []
+    listed = [{"mark": mark, "text": message.text[mark.start : mark.end]} for mark in rows]
+    return {"message": message, "pieces": pieces, "marks": listed}
 
 
 @require_POST
@@ -376,10 +361,9 @@ def _to_session(request: UserRequest, chosen: Session, place: str = "") -> HttpR
     position = [
         (name, value) for name in ("page", "list") if (value := request.POST.get(name, "")[:1_000])
     ]
-    response = redirect("history-session", chosen.pk)
-    response["Location"] += f"?{_encoded(position)}" if position else ""
-    response["Location"] += f"#{place}" if place else ""
-    return response
+    query = f"?{_encoded(position)}" if position else ""
+    anchor = f"#{place}" if place else ""
+    return redirect(reverse("history-session", args=[chosen.pk]) + query + anchor)
 
 
 # --- What is hidden, and who may see the rest -------------------------------------------------
@@ -412,8 +396,8 @@ def privacy(request: UserRequest) -> HttpResponse:
         "words": request.user.names_words.order_by("word"),
         "figures": redact.measured_figures(),
         "kinds": [
-            {"kind": kind, "name": forms.KIND_NAMES[kind], **by_kind[kind]}
-            for kind in redact.KINDS
+            {"kind": kind, "name": name, **by_kind[kind]}
+            for kind, name in redact.KINDS.items()
             if kind in by_kind
         ],
     }

@@ -37,15 +37,6 @@ def contents(monkeypatch):
     """Bytes of a file -> its records. Files are made up; what reads them is formats' own test."""
     known = {}
 
-    class Reading:
-        source = "made-up"
-
-        def __init__(self, records):
-            self.records = records
-
-        def __iter__(self):
-            return iter(self.records)
-
     @contextmanager
     def opened(path, progress=lambda done: None):
         data = path.read_bytes()
@@ -53,7 +44,7 @@ def contents(monkeypatch):
         found = known[data]
         if isinstance(found, Exception):
             raise found
-        yield Reading(found)
+        yield "made-up", iter(found)
 
     monkeypatch.setattr(ingest, "reading_of", opened)
     return known

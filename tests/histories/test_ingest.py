@@ -36,18 +36,16 @@ KILLED = """
     from annotation.histories import ingest
     from annotation.histories.records import Conversation, Message
 
-    class Reading:
-        source = "made-up"
-        def __iter__(self):
-            for n in range(10_000):
-                yield Conversation("chatgpt", f"c-{{n}}", "", (Message("user", "x" * 5_000),))
-                if n == 400:
-                    print("half", flush=True)
-                    os.read(0, 1)
+    def records():
+        for n in range(10_000):
+            yield Conversation("chatgpt", f"c-{{n}}", "", (Message("user", "x" * 5_000),))
+            if n == 400:
+                print("half", flush=True)
+                os.read(0, 1)
 
     @contextmanager
     def opened(path, progress):
-        yield Reading()
+        yield "made-up", records()
 
     ingest.reading_of = opened
     ingest.run({upload!r})

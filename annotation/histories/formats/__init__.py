@@ -77,9 +77,10 @@ FORMATS = (
 # What may stand beside each other in one Takeout archive.
 TAKEOUT = frozenset(("gemini", "youtube", "google_search", "chrome"))
 # What a member of an archive may be, if there is a history beside it: it is a file of the person's.
-_FORGIVEN = frozenset(
-    ("nested_archive", "invalid_json", "truncated_json", "too_large", "too_deep", "encoding")
-) | {"empty_file", "empty_history"}
+_FORGIVEN = {
+    *("nested_archive", "invalid_json", "truncated_json", "too_large", "too_deep", "encoding"),
+    *("empty_file", "empty_history"),
+}
 _HISTORY = (Conversation, Search, Visit)
 _HEAD = 1 << 16
 _SAMPLED = 100  # entries that may be junk before one is known

@@ -23,12 +23,10 @@ ENTRIES = 300_000  # that can be sorted or grouped
 
 
 def items(value: object) -> list:
-    """The value if it is a list, else no items."""
     return value if isinstance(value, list) else []
 
 
 def fields(value: object) -> dict:
-    """The value if it is an object, else no fields."""
     return value if isinstance(value, dict) else {}
 
 

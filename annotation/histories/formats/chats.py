@@ -1,6 +1,7 @@
 """Conversations with assistants: the exports of services, and the public corpora."""
 
 import hashlib
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,8 +98,7 @@ def _path(value: dict) -> list[dict]:
 
 def _newest_leaf(mapping: dict) -> str | None:
     def age(name: str) -> float:
-        at = texts.moment(fields(mapping[name].get("message")).get("create_time")).at
-        return at.timestamp() if at else 0.0
+        return texts.seconds(fields(mapping[name].get("message")).get("create_time"))
 
     nodes = [name for name, node in mapping.items() if isinstance(node, dict)]
     leaves = [name for name in nodes if not items(mapping[name].get("children"))]
@@ -119,10 +119,8 @@ def _is_shown(message: dict) -> bool:
 def _parts(content: dict) -> tuple[str, tuple[str, ...]]:
     """A message's text, and the ids of the files that stand between its parts."""
     parts = content.get("parts")
-    if not isinstance(parts, list):
-        parts = [content.get("text")]
     words, pointed = [], []
-    for part in parts:
+    for part in parts if isinstance(parts, list) else [content.get("text")]:
         spoken = part.get("text") if isinstance(part, dict) else part
         if isinstance(spoken, str):
             words.append(spoken)
@@ -169,12 +167,7 @@ def _message_turns(value: dict) -> Iterator[dict]:
     """Turns of tools are left out, and images count by their kind alone."""
     for message in objects(value["messages"]):
         text, files = _content(message.get("content"))
-        yield {
-            "role": message.get("role"),
-            "text": text,
-            "files": files,
-            "model": value.get("model"),
-        }
+        yield message | {"text": text, "files": files, "model": value.get("model")}
 
 
 MESSAGES = Layout("openai_messages", _message_turns, id="id conversation_id")
@@ -189,6 +182,11 @@ def _content(content: object) -> tuple[str, list[str]]:
     return "\n".join(word for word in words if isinstance(word, str)), files
 
 
+def _is_text(block: dict) -> bool:
+    """Whether it is a block, or chunk, of text: of Claude and of Le Chat."""
+    return block.get("type") == "text" and isinstance(block.get("text"), str)
+
+
 # --- Claude ---------------------------------------------------------------------------------------
 
 # What stands in `text` for a block that has none, such as a call of a tool.
@@ -201,14 +199,11 @@ def is_claude(entry: dict) -> bool:
     return "uuid" in entry and (isinstance(entry.get("chat_messages"), list) or older)
 
 
-def _listed(value: dict) -> list | None:
-    """The messages under today's name or the older one."""
-    named = (value.get("chat_messages"), value.get("messages"))
-    return next((listed for listed in named if isinstance(listed, list)), None)
-
-
 def _claude_turns(value: dict) -> Iterator[dict]:
-    for message in _path_claude(objects(_listed(value))):
+    # The messages under today's name or the older one.
+    listed = value.get("chat_messages")
+    listed = listed if isinstance(listed, list) else value.get("messages")
+    for message in _path_claude(objects(listed)):
         files = [*objects(message.get("attachments")), *objects(message.get("files"))]
         yield message | {"text": _text_claude(message), "files": files}
 
@@ -228,9 +223,8 @@ CLAUDE = Layout(
 
 def _text_claude(message: dict) -> str:
     """The text blocks: `text` differs and holds notes about blocks that cannot be shown."""
-    blocks = [block for block in objects(message.get("content")) if block.get("type") == "text"]
-    words = [block["text"] for block in blocks if isinstance(block.get("text"), str)]
-    joined = "\n\n".join(word for word in words if word)
+    blocks = filter(_is_text, objects(message.get("content")))
+    joined = "\n\n".join(block["text"] for block in blocks if block["text"])
     whole = message.get("text")
     return joined or (_NO_BLOCK.sub("", whole) if isinstance(whole, str) else "")
 
@@ -244,24 +238,19 @@ def _path_claude(messages: list[dict]) -> list[dict]:
         # Without a time there is no order to put them in but their own.
         in_time = zip(ages, range(len(messages)), strict=True)
         return messages if None in ages else [messages[place] for _, place in sorted(in_time)]
-    seconds = [at.timestamp() if at else 0.0 for at in ages]
-    newest = max(range(len(messages)), key=lambda n: (seconds[n], n))
     path: list[dict] = []
-    message: dict | None = messages[newest]
+    # Of equally old ones the last.
+    message: dict | None = max(reversed(messages), key=lambda m: texts.seconds(m.get("created_at")))
     while message is not None:
         path.append(message)
         by_id.pop(identifier(message.get("uuid")), None)
         message = by_id.get(identifier(message.get("parent_message_uuid")))
-    if path[-1].get("parent_message_uuid") is None:
+    first = path[-1]
+    if first.get("parent_message_uuid") is None:
         # Older exports name no parents: messages before the first parent keep the file's order.
-        path += reversed(_without_parents(messages, path[-1]))
+        before = itertools.takewhile(lambda m: m is not first, messages)
+        path += reversed([m for m in before if m.get("parent_message_uuid") is None])
     return path[::-1]
-
-
-def _without_parents(messages: list[dict], first: dict) -> list[dict]:
-    """The messages that stand before `first` and tell no parent, as it tells none."""
-    place = next(n for n, message in enumerate(messages) if message is first)
-    return [m for m in messages[:place] if m.get("parent_message_uuid") is None]
 
 
 # --- DeepSeek -------------------------------------------------------------------------------------
@@ -357,39 +346,32 @@ def read_lechat(entries: Iterator[Entry | Skipped]) -> Iterator[Record]:
             yield skipped(entry.where, "junk")
         else:
             where = where or entry.where
-            chat, at, values = _message_lechat(entry.value)
-            chats.setdefault(chat, []).append((at, spill.put(*values)))
+            chat, at = identifier(entry.value.get("chatId")), entry.value.get("createdAt")
+            key = spill.put(_turn_lechat(entry.value))
+            chats.setdefault(chat, []).append((texts.seconds(at), key))
     for chat, messages in chats.items():
         draft = Draft("lechat", where, id=chat)
         for _, key in sorted(messages):
-            role, text, at, name, attachments, model = spill.get(key)
-            draft.add(role, text, at, id=name, attachments=attachments, model=model)
+            (turn,) = spill.get(key)
+            draft.add(**turn)
         yield draft.finish()
 
 
-def _message_lechat(value: dict) -> tuple[str, float, tuple]:
+def _turn_lechat(value: dict) -> dict:
+    """A message as ``Draft.add`` takes it."""
     chunks = objects(value.get("contentChunks"))
     spoken = [chunk["text"] for chunk in chunks if _is_text(chunk)]
     content = value.get("content")
     text = content if isinstance(content, str) else ""
     shown = [{"name": "image"} for chunk in chunks if chunk.get("type") == "image_url"]
-    at = texts.moment(value.get("createdAt")).at
-    return (
-        identifier(value.get("chatId")),
-        at.timestamp() if at else 0.0,
-        (
-            value.get("role"),
-            text if text.strip() else "".join(spoken),
-            value.get("createdAt"),
-            identifier(value.get("id")),
-            [*objects(value.get("files")), *shown],
-            value.get("model"),
-        ),
-    )
-
-
-def _is_text(chunk: dict) -> bool:
-    return chunk.get("type") == "text" and isinstance(chunk.get("text"), str)
+    return {
+        "role": value.get("role"),
+        "text": text if text.strip() else "".join(spoken),
+        "at": value.get("createdAt"),
+        "id": value.get("id"),
+        "attachments": [*objects(value.get("files")), *shown],
+        "model": value.get("model"),
+    }
 
 
 # --- Copilot --------------------------------------------------------------------------------------
@@ -442,11 +424,8 @@ def _wildchat_turns(value: dict) -> Iterator[dict]:
     for turn in _lmsys_turns(value):
         role, name = role_of(turn.get("role")), identifier(turn.get("turn_identifier"))
         # A question and its answer share the turn's number.
-        own = {
-            "id": name and f"{name}-{role}",
-            "at": turn.get("timestamp") or value.get("timestamp"),
-        }
-        yield turn | own
+        at = turn.get("timestamp") or value.get("timestamp")
+        yield turn | {"id": name and f"{name}-{role}", "at": at}
 
 
 WILDCHAT = Layout(

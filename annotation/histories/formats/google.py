@@ -137,9 +137,9 @@ class Prompts:
         for chat, keys in chats.items():
             yield self._conversation(keys, chat)
         for keys in loose:
-            yield self._conversation(keys, "")
+            yield self._conversation(keys)
 
-    def _conversation(self, keys: list[int], chat: str) -> Record:
+    def _conversation(self, keys: list[int], chat: str = "") -> Record:
         first = self._spill.get(keys[0])
         name = chat or made_id("gemini", str(first[3]), first[1])
         draft = Draft("gemini", first[0], id=name)
@@ -262,13 +262,12 @@ def _add_prompt(prompts: Prompts, entry: Entry) -> Iterator[Skipped]:
     if sum(map(len, pieces)) > _LONGEST_CELL:
         yield skipped(activity.where, "too_large")
         return
-    answers = map(texts.plain, pieces)
     urls = [activity.url, *(detail.get("url") for detail in objects(value.get("details")))]
     prompts.add(
         activity.where,
         activity.title,
         activity.time,
-        "\n".join(answer for answer in answers if answer),
+        "\n".join(filter(None, map(texts.plain, pieces))),
         urls,
         names(items(value.get("attachedFiles"))),
     )
