@@ -337,10 +337,6 @@ class Board:
             coded[key] = names.tolist(), table.ravel().tolist()
         return coded
 
-    def of_rows(self, **figures: Any) -> dict:
-        """``figures`` with the votes and items that single votes were read of."""
-        return {"votes": len(self.rows), "items": len(self.rows.items), **figures}
-
     # What sort of answers there are
 
     @property

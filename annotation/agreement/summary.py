@@ -2,10 +2,11 @@
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from django.template.defaultfilters import floatformat
@@ -93,19 +94,6 @@ FILLED_DAYS = timedelta(days=120)
 EDGES = (0, 5, 10, 20, 30, 60, 120, 300, 600)
 
 
-class About(NamedTuple):
-    """A figure's name, its title, what it shows and how that is computed."""
-
-    key: str
-    title: str
-    lead: str
-    how: str
-
-    def draw(self, chart: Callable[..., SafeString], *data: Any, **options: Any) -> SafeString:
-        """``data`` as a ``chart`` (of core.charts) of this name."""
-        return chart((self.key, self.title, self.lead), *data, **options)
-
-
 @dataclass(frozen=True)
 class Figure:
     """One chart with its table. ``reason`` stands where there is nothing to draw.
@@ -124,6 +112,13 @@ class Figure:
     reason: str = ""
     votes: int = 0
     items: int = 0
+
+    def draw(self, chart: Callable[..., SafeString], *data: Any, **options: Any) -> SafeString:
+        """``data`` as a ``chart`` (of core.charts) of this name."""
+        return chart((self.key, self.title, self.lead), *data, **options)
+
+    def without(self, reason: str) -> "Figure":
+        return replace(self, reason=reason)
 
     @property
     def size(self) -> str:
@@ -183,55 +178,50 @@ def verdict(report: dict, level: str) -> Verdict:
 
     The reliability of a panel follows from alpha by Spearman's and Brown's formula (1910).
     """
-    if "krippendorff_alpha" not in report:
-        return _of_orders(report["kendall_w"])
-    alpha = report["krippendorff_alpha"][report.get("level", level)]
-    value, votes = alpha["value"], report["votes_per_item"]["median"]
+    w = report.get("kendall_w")
+    coefficient = w or report["krippendorff_alpha"][report.get("level", level)]
+    value, low, high = limits_of(coefficient)
     if value is None:
-        reason = translated(alpha["reason"])
+        reason = translated(coefficient["reason"])
         return Verdict(_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason})
-    name = next(name for most, name in BANDS if round(value, 2) <= most)
-    words = {"name": gettext(name), "value": floatformat(value, 2)}
-    if alpha.get("low") is None:
-        told = _("%(name)s (alpha %(value)s; Landis and Koch 1977).") % words
-    else:
-        words |= {"low": floatformat(alpha["low"], 2), "high": floatformat(alpha["high"], 2)}
-        told = _("%(name)s (alpha %(value)s, %(low)s to %(high)s; Landis and Koch 1977).") % words
-    panel = _panel(value, votes) if value > 0 else _("More votes would not help.")
-    return Verdict(f"{told} {panel}", value, alpha.get("low"), alpha.get("high"))
-
-
-def _of_orders(w: dict) -> Verdict:
-    """How alike people put answers in order."""
-    if w["value"] is None:
-        reason = translated(w["reason"])
-        return Verdict(_("Agreement cannot be told yet: %(reason)s.") % {"reason": reason})
-    words = {"value": floatformat(w["value"], 2)}
-    told = _("Kendall's W %(value)s: 1 is one order by all, 0 none in common.") % words
-    return Verdict(told, w["value"], w.get("low"), w.get("high"))
+    words = {"value": floatformat(value, 2)}
+    if w:
+        sentence = _("Kendall's W %(value)s: 1 is one order by all, 0 none in common.") % words
+        return Verdict(sentence, value, low, high)
+    words["name"] = gettext(next(name for most, name in BANDS if round(value, 2) <= most))
+    sentence = _("%(name)s (alpha %(value)s; Landis and Koch 1977).")
+    if low is not None:
+        words |= {"low": floatformat(low, 2), "high": floatformat(high, 2)}
+        sentence = _("%(name)s (alpha %(value)s, %(low)s to %(high)s; Landis and Koch 1977).")
+    panel = _panel(value, report["votes_per_item"]["median"])
+    return Verdict(f"{sentence % words} {panel}", value, low, high)
 
 
 def _panel(alpha: float, votes: float) -> str:
     """How reliable a panel's verdict is, and how many votes more an item make it WANTED."""
+    if alpha <= 0:
+        return _("More votes would not help.")
     reached = votes * alpha / (1 + (votes - 1) * alpha)
     needed = WANTED * (1 - alpha) / (alpha * (1 - WANTED))
     more = max(math.ceil(round(needed - votes, 6)), 0)
     words = {"votes": floatformat(votes, -1), "reached": floatformat(reached, 2), "more": more}
     words["wanted"] = floatformat(WANTED, 2)
-    told = _("%(votes)s votes an item together are reliable to %(reached)s (Spearman–Brown)")
+    reliable = _("%(votes)s votes an item together are reliable to %(reached)s (Spearman–Brown)")
     if not more:
-        return f"{told % words}."
-    if more > MOST:
-        return f"{told % words}; " + _("no panel of usual size reaches %(wanted)s.") % words
-    return (
-        f"{told % words}; "
-        + ngettext(
-            "%(more)d more each would reach %(wanted)s.",
-            "%(more)d more each would reach %(wanted)s.",
-            more,
-        )
-        % words
+        return f"{reliable % words}."
+    outlook = ngettext(
+        "%(more)d more each would reach %(wanted)s.",
+        "%(more)d more each would reach %(wanted)s.",
+        more,
     )
+    if more > MOST:
+        outlook = _("no panel of usual size reaches %(wanted)s.")
+    return f"{reliable % words}; {outlook % words}"
+
+
+def limits_of(coefficient: dict) -> tuple[Any, Any, Any]:
+    """Value, low and high of a stored coefficient, each None where there is none."""
+    return coefficient["value"], coefficient.get("low"), coefficient.get("high")
 
 
 def not_yet() -> str:
@@ -239,107 +229,87 @@ def not_yet() -> str:
     return _("Not computed yet: the worker does it every ten seconds.")
 
 
-def agreement(board: Board, about: About) -> dict:
+def agreement(board: Board, figure: Figure) -> Figure:
     """The figure of every coefficient, of every criterion, as last recomputed."""
     if board.result is None:
-        return {"reason": not_yet()}
-    rows, marks = [], []
-    for criterion, report, coefficients in board.result.parts:
+        return figure.without(not_yet())
+    rows, marks, parts = [], [], board.result.parts
+    for criterion, report, coefficients in parts:
         for key, name, coefficient in coefficients:
-            limits, reason = _interval(coefficient)
+            limits, reason = limits_of(coefficient), translated(coefficient.get("reason"))
+            if limits[1] is not None and limits[1] == limits[2]:
+                limits, reason = (limits[0], None, None), translated(NO_WIDTH)
             start = (criterion, str(name)) if criterion else (str(name),)
             size = (report["paired_items"], report.get("votes"))
-            rows.append(
-                (*start, *size, coefficient["value"], coefficient.get("se"), *limits[1:], reason)
-            )
+            rows.append((*start, *size, limits[0], coefficient.get("se"), *limits[1:], reason))
             if not criterion or key in ("krippendorff_alpha", "kendall_w"):
                 marks.append(Dot(start[0], *limits))
-    header: tuple[str, ...] = (_("Coefficient"), _("Items with two votes"), _("Votes"), _("Value"))
-    header += (_("Standard error"), _("low"), _("high"), _("Reason"))
-    lead = about.lead
-    if any(criterion for criterion, _report, _coefficients in board.result.parts):
-        header = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
-        header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
+    head: tuple[str, ...] = (_("Coefficient"), _("Items with two votes"), _("Votes"))
+    lead = figure.lead
+    if any(criterion for criterion, _report, _coefficients in parts):
+        head = (_("Criterion"), _("Coefficient"), _("Answers with two scores"), _("Scores"))
         lead = _("Krippendorff's alpha of each criterion; the table has the other coefficients.")
     if board.config.get("questions"):
-        header = (_("Question"), _("Coefficient"), _("Units with two answers"), _("Answers"))
-        header += (_("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
+        head = (_("Question"), _("Coefficient"), _("Units with two answers"), _("Answers"))
         lead = _("The first coefficient of each question; the table has the others, and the scale.")
-    table = {"header": header, "rows": rows, "votes": board.result.votes, "lead": lead}
+    header = (*head, _("Value"), _("Standard error"), _("low"), _("high"), _("Reason"))
+    figure = replace(figure, header=header, rows=rows, votes=board.result.votes, lead=lead)
     if not any(mark.value is not None for mark in marks):
-        return table | {"reason": _("No coefficient is defined yet; the table says why.")}
-    return table | {
-        "svg": about._replace(lead=lead).draw(charts.dots, marks, axes=(_("Value"), header[0]))
-    }
+        return figure.without(_("No coefficient is defined yet; the table says why."))
+    return replace(figure, svg=figure.draw(charts.dots, marks, axes=(_("Value"), header[0])))
 
 
-def _interval(coefficient: dict) -> tuple[tuple, str]:
-    """Value, low and high of a coefficient, and why a number is missing."""
-    value, low, high = coefficient["value"], coefficient.get("low"), coefficient.get("high")
-    if low is not None and low == high:
-        return (value, None, None), translated(NO_WIDTH)
-    return (value, low, high), translated(coefficient.get("reason"))
-
-
-def by_day(board: Board, about: About) -> dict:
+def by_day(board: Board, figure: Figure) -> Figure:
     """Judgments a day (UTC); days without any are days too, unless there are very many."""
     counts = {date.fromisoformat(day): n for day, n in board.days}
     first, last = min(counts), max(counts)
     if last - first <= FILLED_DAYS:
         every = (first + timedelta(days=n) for n in range((last - first).days + 1))
         counts = {day: counts.get(day, 0) for day in every}
-    rows, total = [], 0
-    for day, n in counts.items():
-        total += n
-        rows.append((day.isoformat(), n, total))
-    svg = about.draw(
-        charts.columns,
-        [(d[5:], n) for d, n, _t in rows],
-        axes=(_("Day (UTC)"), _("Judgments")),
-    )
-    header: tuple[str, ...] = (_("Day"), _("Judgments"), _("In all"))
-    return {"header": header, "rows": rows, "svg": svg, "votes": total}
+    days = [day.isoformat() for day in counts]
+    rows = list(zip(days, counts.values(), itertools.accumulate(counts.values()), strict=True))
+    bars = [(day[5:], n) for day, n, _total in rows]
+    svg = figure.draw(charts.columns, bars, axes=(_("Day (UTC)"), _("Judgments")))
+    header = (_("Day"), _("Judgments"), _("In all"))
+    return replace(figure, header=header, rows=rows, svg=svg, votes=sum(counts.values()))
 
 
-def seconds(board: Board, about: About) -> dict:
+def seconds(board: Board, figure: Figure) -> Figure:
     """Active time of a judgment: quartiles and a histogram."""
     timed = board.rows.seconds[np.isfinite(board.rows.seconds)]
     if not timed.size:
-        return {"reason": _("Of no vote is the time known.")}
+        return figure.without(_("Of no vote is the time known."))
     counts = np.histogram(timed, bins=[*EDGES, np.inf])[0].tolist()
     names = [f"{low}–{high}" for low, high in itertools.pairwise(EDGES)]
     bins = list(zip([*names, f"{EDGES[-1]}+"], counts, strict=True))
     quartiles = np.percentile(timed, [25, 50, 75]).tolist()
     words = (_("lower quartile"), _("median"), _("upper quartile"))
-    table = [(f"{name} s", n) for name, n in bins]
-    table += [(f"{word}, s", value) for word, value in zip(words, quartiles, strict=True)]
+    rows = [(f"{name} s", n) for name, n in bins]
+    rows += [(f"{word}, s", value) for word, value in zip(words, quartiles, strict=True)]
     lead = _("Median %(median).0f s; half of the judgments took %(low).0f to %(high).0f s.") % {
         "median": quartiles[1], "low": quartiles[0], "high": quartiles[2],
     }  # fmt: skip
-    svg = about._replace(lead=lead).draw(
-        charts.columns, bins, axes=(_("Active time (s)"), _("Judgments"))
-    )
-    header: tuple[str, ...] = (_("Seconds"), _("Judgments"))
-    figure = board.of_rows(header=header, rows=table, svg=svg, lead=lead)
-    return {**figure, "votes": len(timed)}
+    figure = replace(figure, lead=lead)
+    svg = figure.draw(charts.columns, bins, axes=(_("Active time (s)"), _("Judgments")))
+    header, items = (_("Seconds"), _("Judgments")), len(board.rows.items)
+    return replace(figure, header=header, rows=rows, svg=svg, votes=len(timed), items=items)
 
 
-def vote_patterns(board: Board, about: About) -> dict:
+def vote_patterns(board: Board, figure: Figure) -> Figure:
     """Complete items by the split of their votes, from unanimous to even."""
-    tally = {}
-    for votes, complete, n in board.patterns:
+    items_of: Counter[tuple[int, ...]] = Counter()
+    for counts, complete, n in board.patterns:
         if complete:
-            split = tuple(sorted(votes, reverse=True))
-            tally[split] = tally.get(split, 0) + n
-    if not tally:
-        return {"reason": _("No item has all its judgments yet.")}
-    rows = [("–".join(map(str, split)), n) for split, n in sorted(tally.items(), reverse=True)]
-    items = sum(tally.values())
-    table = [(name, n, n / items) for name, n in rows]
-    svg = about.draw(charts.columns, rows, axes=(_("Votes by answer"), _("Items")))
-    header: tuple[str, ...] = (_("Votes by answer"), _("Items"), _("Share"))
-    votes = sum(sum(split) * n for split, n in tally.items())
-    return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
+            items_of[tuple(sorted(counts, reverse=True))] += n
+    if not items_of:
+        return figure.without(_("No item has all its judgments yet."))
+    splits = sorted(items_of.items(), reverse=True)
+    bars = [("–".join(map(str, split)), n) for split, n in splits]
+    items, votes = items_of.total(), sum(sum(split) * n for split, n in splits)
+    svg = figure.draw(charts.columns, bars, axes=(_("Votes by answer"), _("Items")))
+    header = (_("Votes by answer"), _("Items"), _("Share"))
+    rows = [(name, n, n / items) for name, n in bars]
+    return replace(figure, header=header, rows=rows, svg=svg, votes=votes, items=items)
 
 
 def tier_rows(result: AgreementResult) -> list[tuple[str, dict, str]]:
@@ -347,121 +317,113 @@ def tier_rows(result: AgreementResult) -> list[tuple[str, dict, str]]:
 
     Empty where no item has a tier.
     """
-    rows = [(name, result.tiers["tiers"][name]) for name in TIERS] if result.tiers else []
-    if not any(tier["items"] for _name, tier in rows):
-        return []
-    return [
-        (
-            name,
-            tier,
-            translated(
-                "; ".join(filter(None, (tier["note"], tier["symmetric_kappa"].get("reason"))))
-            ),
-        )
-        for name, tier in rows
-    ]
+    rows = []
+    for name in TIERS if result.tiers else ():
+        tier = result.tiers["tiers"][name]
+        notes = (tier["note"], tier["symmetric_kappa"].get("reason"))
+        rows.append((name, tier, translated("; ".join(filter(None, notes)))))
+    return rows if any(tier["items"] for _name, tier, _note in rows) else []
 
 
-def tiers(board: Board, about: About) -> dict:
+def tiers(board: Board, figure: Figure) -> Figure:
     """Every tier's kappa against its band, as last recomputed; before them that of all items."""
     result = board.result
     if result is None:
-        return {"reason": not_yet()}
-    rows = [(_("All items"), *_group(result.tiers["all"]), *[None] * 5, "")]
+        return figure.without(not_yet())
+    everything = result.tiers["all"]
+    rows = [(_("All items"), *_group(everything), *[None] * 5, "")]
     marks = []
     for name, tier, note in tier_rows(result):
-        kappa, band = tier["symmetric_kappa"], tier["band"]
+        band = tier["band"]
         checks = (tier["in_band"], tier["new_panel_kappa"], tier["new_panel_in_band"], note)
         rows.append((tier_name(name), *_group(tier), *(band or (None, None)), *checks))
-        limits = (kappa["value"], kappa.get("low"), kappa.get("high"))
         if tier["items"]:
-            marks.append(Dot(f"{tier_name(name)} ({tier['items']})", *limits, band))
-    header: tuple[str, ...] = (_("Tier"), _("Items"), _("Votes an item"), _("Percent agreement"))
-    header += (_("Symmetric kappa"), _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"))
-    header += (_("Krippendorff's alpha"), _("Band above"), _("up to"), _("In band"))
-    header += (_("New panel's kappa"), _("In band"), _("Note"))
+            mark = f"{tier_name(name)} ({tier['items']})"
+            marks.append(Dot(mark, *limits_of(tier["symmetric_kappa"]), band))
+    header = (
+        _("Tier"), _("Items"), _("Votes an item"), _("Percent agreement"), _("Symmetric kappa"),
+        _("low"), _("high"), _("Fleiss' kappa"), _("Gwet's AC1"), _("Krippendorff's alpha"),
+        _("Band above"), _("up to"), _("In band"), _("New panel's kappa"), _("In band"), _("Note"),
+    )  # fmt: skip
+    items = everything["items"]
+    figure = replace(figure, header=header, rows=rows, votes=result.votes, items=items)
+    if not any(mark.value is not None for mark in marks):
+        return figure
     axes = (_("Symmetric kappa"), _("Tier (items)"))
-    told = any(mark.value is not None for mark in marks)
-    svg = about.draw(charts.dots, marks, axes=axes) if told else ""
-    items = result.tiers["all"]["items"]
-    return {"header": header, "rows": rows, "svg": svg, "votes": result.votes, "items": items}
+    return replace(figure, svg=figure.draw(charts.dots, marks, axes=axes))
 
 
 def _group(group: dict) -> tuple:
     """Items, votes an item and the coefficients of a tier, or of all items."""
-    n, kappa = group["votes_per_item"], group["symmetric_kappa"]
+    n = group["votes_per_item"]
     several = "" if n["min"] is None else f"{n['min']} / {n['median']:g} / {n['max']}"
     raw = (group[key]["value"] for key in ("fleiss_kappa", "gwet_ac1", "krippendorff_alpha"))
-    limits = (kappa["value"], kappa.get("low"), kappa.get("high"))
-    return (group["items"], several, group["percent_agreement"]["value"], *limits, *raw)
+    agreed = group["percent_agreement"]["value"]
+    return (group["items"], several, agreed, *limits_of(group["symmetric_kappa"]), *raw)
 
 
-def matrix(board: Board, about: About) -> dict:
+def matrix(board: Board, figure: Figure) -> Figure:
     """Cohen's kappa of every two annotators, of those with most votes."""
-    rows, chosen = board.rows, board.busiest
+    votes, chosen = board.rows, board.busiest
     if len(chosen) < 2:
-        return {"reason": _("Two annotators are needed.")}
-    place = np.full(len(rows.workers), -1)
+        return figure.without(_("Two annotators are needed."))
+    place = np.full(len(votes.workers), -1)
     place[chosen] = np.arange(len(chosen))
-    shown = place[rows.worker] >= 0
-    tables = kappas.confusions(
-        rows.item[shown], place[rows.worker[shown]], rows.category[shown], len(chosen),
-        len(board.labels),
-    )  # fmt: skip
+    shown = place[votes.worker] >= 0
+    coded = votes.item[shown], place[votes.worker[shown]], votes.category[shown]
+    tables = kappas.confusions(*coded, len(chosen), len(board.labels))
     if not len(tables.n):
-        return {"reason": _("No two annotators share an item.")}
+        return figure.without(_("No two annotators share an item."))
     pairs = kappas.cohen_table(tables)
-    names = [rows.workers[code] for code in chosen]
-    cells, table = {}, []
+    names = [votes.workers[code] for code in chosen]
+    cells, rows = {}, []
     columns = (cast(np.ndarray, pairs[name]).tolist() for name in ("a", "b", "n", "value", "se"))
     for a, b, n, value, se in zip(*columns, strict=True):
         value, se = (None, None) if np.isnan(value) else (value, se)
         cells[b, a] = value
         reason = "" if value is not None else _("both used one and the same label")
-        table.append((names[a], names[b], n, value, se, reason))
-    svg = about.draw(charts.heat, names, cells, axes=(_("Annotator, by number"), _("Annotator")))
+        rows.append((names[a], names[b], n, value, se, reason))
+    axes = (_("Annotator, by number"), _("Annotator"))
+    svg = figure.draw(charts.heat, names, cells, axes=axes)
     header = (_("Annotator"), _("and"), _("Shared items"), _("Cohen's kappa"), _("SE"), _("Reason"))
-    return board.of_rows(header=header, rows=table, svg=svg)
+    n, items = len(votes), len(votes.items)
+    return replace(figure, header=header, rows=rows, svg=svg, votes=n, items=items)
 
 
-def sides(board: Board, about: About) -> dict:
+def sides(board: Board, figure: Figure) -> Figure:
     """Whether the place an answer was shown on decides votes."""
-    rows = board.rows
-    placed = rows.place > 0
+    votes, options = board.rows, board.definition.config["options"]
+    placed = votes.place > 0
     if not placed.any():
-        return {"reason": _("Of no vote is it known in which order the answers were shown.")}
-    if board.definition.config["options"] != 2:
-        return _places(board, about, rows.place[placed])
-    item, worker, first = rows.item[placed], rows.worker[placed], rows.place[placed] == 1
-    share, p = rater_signs.side_bias(item, first)
-    table: list[tuple] = [
-        (_("all"), len(first), int(first.sum()), share.value, share.low, share.high, p, None,
-         translated(share.reason))
-    ]  # fmt: skip
-    by_rater = rater_signs.annotator_side_bias(worker, first, len(rows.workers))
+        return figure.without(_("Of no vote is it known in which order the answers were shown."))
+    if options != 2:
+        return _places(figure, votes.place[placed], options)
+    item, worker, first = votes.item[placed], votes.worker[placed], votes.place[placed] == 1
+    share, p_of_all = rater_signs.side_bias(item, first)
+    counts, reason = (len(first), int(first.sum())), translated(share.reason)
+    rows: list[tuple] = [(_("all"), *counts, *share.limits, p_of_all, None, reason)]
+    by_rater = rater_signs.annotator_side_bias(worker, first, len(votes.workers))
     for code in (code for code in board.busiest if by_rater["votes"][code]):
         n, chose = int(by_rater["votes"][code]), int(by_rater["first"][code])
-        share = clopper_pearson(chose, n)
-        p, holm = float(by_rater["p"][code]), float(by_rater["p_holm"][code])
-        table.append(
-            (rows.workers[code], n, chose, share.value, share.low, share.high, p, holm, "")
-        )
-    marks = [Dot(str(row[0]), *row[3:6]) for row in table if row[3] is not None]
-    svg = about.draw(
-        charts.dots, marks, reference=0.5, axes=(_("Share of choices of the first"), _("Annotator"))
-    )
-    header: tuple[str, ...] = (_("Annotator"), _("Choices"), _("of the first"), _("Share"))
-    header += (_("low"), _("high"), _("p"), _("p (Holm)"), _("Reason"))
-    votes, items = len(first), len(np.unique(item))
-    return {"header": header, "rows": table, "svg": svg, "votes": votes, "items": items}
+        p = (float(by_rater["p"][code]), float(by_rater["p_holm"][code]))
+        limits = clopper_pearson(chose, n).limits
+        rows.append((votes.workers[code], n, chose, *limits, *p, ""))
+    marks = [Dot(str(row[0]), *row[3:6]) for row in rows if row[3] is not None]
+    axes = (_("Share of choices of the first"), _("Annotator"))
+    svg = figure.draw(charts.dots, marks, reference=0.5, axes=axes)
+    header = (
+        _("Annotator"), _("Choices"), _("of the first"), _("Share"), _("low"), _("high"), _("p"),
+        _("p (Holm)"), _("Reason"),
+    )  # fmt: skip
+    n, items = len(first), len(np.unique(item))
+    return replace(figure, header=header, rows=rows, svg=svg, votes=n, items=items)
 
 
-def _places(board: Board, about: About, place: np.ndarray) -> dict:
+def _places(figure: Figure, place: np.ndarray, options: int) -> Figure:
     """Choices by place, where more than two answers are shown: there is no test of it here."""
-    options = board.definition.config["options"]
     counts = np.bincount(place, minlength=options + 1)[1:].tolist()
-    table = [(n, count, count / len(place)) for n, count in enumerate(counts, start=1)]
-    bars = [(_("Place %(n)d") % {"n": n}, count) for n, count, _share in table]
-    svg = about.draw(charts.bars, bars, axes=(_("Choices"), _("Place")))
-    header: tuple[str, ...] = (_("Place"), _("Choices"), _("Share"))
-    return {"header": header, "rows": table, "svg": svg, "votes": len(place)}
+    rows = [(n, count, count / len(place)) for n, count in enumerate(counts, start=1)]
+    bars = [(_("Place %(n)d") % {"n": n}, count) for n, count, _share in rows]
+    svg = figure.draw(charts.bars, bars, axes=(_("Choices"), _("Place")))
+    header = (_("Place"), _("Choices"), _("Share"))
+    return replace(figure, header=header, rows=rows, svg=svg, votes=len(place))

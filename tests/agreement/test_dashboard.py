@@ -20,7 +20,7 @@ from annotation.accounts.models import User
 from annotation.agreement import board as boards
 from annotation.agreement import recompute, summary
 from annotation.agreement.board import Board
-from annotation.agreement.figures import FIGURES, figure_names, figure_of
+from annotation.agreement.figures import OF_CHOICES, figure_names, figure_of
 from annotation.candidates.models import Candidate
 from annotation.judging.models import Item, Judgment, recounted
 
@@ -183,14 +183,14 @@ def test_three_answers_have_places_and_no_strengths(cast, tea):
 def test_every_figure_of_an_empty_task_is_a_reason(cast, tea):
     cast.open(tea, items=1, options=2)
     board = Board(tea, tea.tasks.get())
-    assert {figure_of(board, key).reason for key in FIGURES} == {"There are no votes yet."}
+    assert {figure_of(board, key).reason for key in OF_CHOICES} == {"There are no votes yet."}
 
 
 def test_one_vote_gives_values_or_reasons_and_never_an_error(cast, tea):
     cast.open(tea, items=1, options=2)
     give(tea.items.get(), cast.person("Ann"), "1")
     board = Board(tea, tea.tasks.get())
-    figures = {key: figure_of(board, key) for key in FIGURES}
+    figures = {key: figure_of(board, key) for key in OF_CHOICES}
     reasons = {key for key, one in figures.items() if one.reason}
     # Of the two answers' strategies A1 and A2 one has won: that can be ranked, with care.
     waiting = {"agreement", "patterns", "tiers", "matrix", "sides", "seconds"}
@@ -207,9 +207,9 @@ def test_the_page_draws_every_figure_with_its_table_and_download(judged, page):
     html = page("results/better/").content.decode()
     drawn = re.findall(r'<svg class="chart" role="img" [^>]*aria-labelledby="(\w+)-name', html)
     # Signs are a table.
-    assert drawn == [key for key in FIGURES if key not in (*ALONE, "flags")]
+    assert drawn == [key for key in OF_CHOICES if key not in (*ALONE, "flags")]
     links = re.findall(r"/figures/(\w+)\.csv", html)
-    assert links == ["agreement", *(key for key in FIGURES if key not in ALONE)]
+    assert links == ["agreement", *(key for key in OF_CHOICES if key not in ALONE)]
     assert re.findall(r"/figures/(\w+)\.png", html) == drawn
     assert html.count('<text x="0%" y="12" text-anchor="start" class="axis">') == len(drawn)
     assert "style=" not in html
@@ -292,7 +292,7 @@ def test_the_open_page_is_brought_up_to_date_only_when_there_are_new_votes(judge
     same = ask(11)
     assert (same.status_code, same.content) == (204, b"")
     fresh = ask(10).content.decode()
-    assert fresh.count('hx-swap-oob="true"') == 2 * len(FIGURES) + 2
+    assert fresh.count('hx-swap-oob="true"') == 2 * len(OF_CHOICES) + 2
     assert "<html" not in fresh
     # The recomputation comes after the votes: it is news of its own.
     result = recompute.recompute(judged, "better")
@@ -355,11 +355,11 @@ def test_many_votes_are_kept_ready_and_give_the_same_figures(judged, monkeypatch
     definition = judged.tasks.get(name="better")
     kept = Board(judged, definition)
     afresh = Board(judged, definition, afresh=True)
-    for key in FIGURES:
+    for key in OF_CHOICES:
         assert figure_of(kept, key) == figure_of(afresh, key), key
     with CaptureQueriesContext(connection) as asked:
         again = Board(judged, definition)
-        [figure_of(again, key) for key in FIGURES]
+        [figure_of(again, key) for key in OF_CHOICES]
     assert not any("judging_answer" in one["sql"] for one in asked)
 
 

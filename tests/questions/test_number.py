@@ -6,9 +6,10 @@ import pytest
 from annotation.agreement.figures import numbers_figure
 from annotation.agreement.statistics import correlation, kappas, krippendorff
 from annotation.agreement.statistics.numbers import numbers_report
+from annotation.agreement.summary import Figure
 from annotation.core.errors import DomainError
 from annotation.questions import questions_of
-from annotation.questions.base import Measure, Options
+from annotation.questions.base import Options
 
 OPTIONS = Options({1: "own"}, order=(1,))
 
@@ -83,8 +84,8 @@ def test_agreement_from_sums_is_that_of_the_table_of_all_numbers():
 
 
 def test_how_numbers_spread_is_told_from_how_often_each_was_given():
-    measure = Measure("quality", "interval", ("0", "10", "20", "90"), "quality")
-    (row,) = numbers_figure([measure], {"quality": [0, 3, 1, 1]})["rows"]
+    answered = ("quality", ("0", "10", "20", "90"), [0, 3, 1, 1])
+    (row,) = numbers_figure(Figure("answers", "", "", ""), [answered]).rows
     name, n, mean, spread, *ends = row
     assert (name, n, mean, ends) == ("quality", 5, 28, [10, 10, 10, 20, 90])
     assert spread == pytest.approx(34.928498)

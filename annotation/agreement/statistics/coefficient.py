@@ -21,6 +21,11 @@ class Coefficient:
     high: float | None = None
     reason: str | None = None
 
+    @property
+    def limits(self) -> tuple[float | None, float | None, float | None]:
+        """Value, low and high."""
+        return self.value, self.low, self.high
+
     def as_json(self) -> dict[str, float | str | None]:
         """The contract's form: four numbers, or null with the reason."""
         if self.value is None:

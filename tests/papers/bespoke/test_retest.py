@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from annotation.agreement.board import Board
 from annotation.agreement.figures import figure_of, icc_of, kappa_of, retest
+from annotation.agreement.summary import Figure
 from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
@@ -166,7 +167,8 @@ def test_who_left_or_was_excluded_is_not_in_the_figure(bespoke, judged, ann, way
         queue.void(bespoke, ann, cause="A test.")
     board = Board(bespoke, bespoke.tasks.get(name="score"), withdrawn=[ann.pk] * (way != "void"))
     # Nobody else has voted: the page would not ask for the figure.
-    assert "Nobody has judged an own item twice" in retest(board, None)["reason"]
+    figure = retest(board, Figure("retest", "", "", ""))
+    assert "Nobody has judged an own item twice" in figure.reason
 
 
 def test_coefficients_of_pairs_are_those_of_the_formulas():
