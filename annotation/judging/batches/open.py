@@ -7,7 +7,7 @@ is set; a mail that cannot be sent is logged, and the message stays.
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 from itertools import chain, count, islice
 from typing import Any, cast
@@ -48,6 +48,8 @@ from annotation.studies.models import (
 from annotation.studies.wording import localized
 
 log = logging.getLogger(__name__)
+# Rows of items (as of ``add_items``), each with its task.
+Plan = list[tuple[TaskDefinition, dict]]
 SET_LIMIT = 100
 NO_CONTROL = gettext_lazy(
     "This task compares no answers to a query, so it can hide no control among them."
@@ -122,33 +124,71 @@ def open_batches(
     """
     # Two openings at once would plan the same queries twice.
     Study.objects.select_for_update().get(pk=study.pk)
-    plans = [planned(study, task, scope) for task in tasks]
-    places = arranged(tasks, plans, order, sets)
-    if seen and seen != digest(in_order(plans, places)):
+    plan = planned(study, tasks, order=order, sets=sets, scope=scope)
+    if seen and seen != digest(plan):
         raise Conflict(
             _("The study has changed since: look at the batch once more."), code="changed"
         )
-    if not any(plans):
+    if not plan:
         _refuse_lacking(study, tasks, scope)
-    last = _last_position(study)
+    first = _last_position(study) + 1
     batches = []
-    for task, rows, row_places in zip(tasks, plans, places, strict=True):
-        rows = [{"overlap": task.overlap if overlap is None else overlap} | row for row in rows]
-        positions = [last + 1 + place for place in row_places]
-        batches += [add_items(study, task, rows, positions=positions, by=by)] if rows else []
+    for task in tasks:
+        votes = {"overlap": task.overlap if overlap is None else overlap}
+        rows = {n: votes | row for n, (of, row) in enumerate(plan, first) if of is task}
+        if rows:
+            batches.append(add_items(study, task, [*rows.values()], positions=[*rows], by=by))
     if sets:
-        _store_sets(study, in_order(plans, places), sets, last + 1)
+        _store_sets(study, plan, sets, first)
     return batches
 
 
-def _store_sets(study: Study, rows: list[dict], size: int, first: int) -> None:
-    """Store the sets of ``rows``, which stand in their order from the position ``first`` on."""
-    made = _gathered(list(enumerate(rows, first)), lambda placed: _kin(placed[1]), size)
-    ItemSet.objects.bulk_create(
-        ItemSet(study=study, first=run[0][0], last=run[-1][0], persona_id=persona, type=type)
-        for run in made
-        for persona, type in [_kin(run[0][1])]
-    )
+def planned(
+    study: Study,
+    tasks: list[TaskDefinition],
+    *,
+    order: str = "task",
+    sets: int | None = None,
+    scope: Scope = EVERYTHING,
+) -> Plan:
+    """What ``open_batches`` with these arguments would open, in the order of hand-out."""
+    plan = [(task, row) for task in tasks for row in _rows(study, task, scope)]
+    if order == "query":
+        turns: dict = {}
+        for _task, row in plan:
+            turns.setdefault(_subject(row), len(turns))
+        plan.sort(key=lambda entry: turns[_subject(entry[1])])
+    elif order == "mixed":
+        plan = ordering.mixed(plan, "/".join(task.name for task in tasks))
+    return [*chain(*_gathered(plan, sets))] if sets else plan
+
+
+def _rows(study: Study, task: TaskDefinition, scope: Scope) -> list[dict]:
+    kind = kind_of(task.kind)
+    if scope.control and not kind.takes_control(task.config):
+        raise DomainError(str(NO_CONTROL), code="control")
+    rows: Iterable[dict] = kind.plan(study, task, scope)
+    if scope.mixed:
+        rows = ordering.mixed(sorted(rows, key=lambda row: row["external_id"]), task.name)
+    return list(islice(rows, scope.number))
+
+
+def _subject(row: dict) -> tuple:
+    """The question that a row is about, else the person."""
+    return ("query", row["query"].pk) if row.get("query") else ("persona", _persona(row))
+
+
+def _gathered(plan: Plan, size: int) -> list[Plan]:
+    """``plan`` in sets of at most ``size`` of a kind, in the order of their first rows."""
+    made: list[Plan] = []
+    current: dict[tuple, Plan] = {}
+    for entry in plan:
+        kin = _kin(entry[1])
+        if len(current.get(kin, ())) % size == 0:  # none yet, or a full one
+            current[kin] = []
+            made.append(current[kin])
+        current[kin].append(entry)
+    return made
 
 
 def _kin(row: dict) -> tuple[int | None, str]:
@@ -156,16 +196,21 @@ def _kin(row: dict) -> tuple[int | None, str]:
     return _persona(row), row["query"].type if row.get("query") else ""
 
 
-def _gathered(rows: list, kin: Callable[[Any], tuple], size: int) -> list[list]:
-    """``rows`` in sets of at most ``size`` of a kind, in the order of their first rows."""
-    made: list[list] = []
-    current: dict[tuple, list] = {}
-    for row in rows:
-        if len(current.get(kin(row), ())) % size == 0:  # none yet, or a full one
-            current[kin(row)] = []
-            made.append(current[kin(row)])
-        current[kin(row)].append(row)
-    return made
+def _store_sets(study: Study, plan: Plan, size: int, first: int) -> None:
+    """Store the sets of a plan, whose rows have the positions from ``first`` on."""
+    sets = []
+    for entries in _gathered(plan, size):
+        persona, type_ = _kin(entries[0][1])
+        last = first + len(entries) - 1
+        sets.append(ItemSet(study=study, first=first, last=last, persona_id=persona, type=type_))
+        first = last + 1
+    ItemSet.objects.bulk_create(sets)
+
+
+def digest(plan: Plan) -> str:
+    """A name of the items that a plan makes, with their answers."""
+    parts = [(row["external_id"], *map(str, row.get("candidates", ()))) for _task, row in plan]
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def _refuse_lacking(study: Study, tasks: list[TaskDefinition], scope: Scope) -> None:
@@ -180,40 +225,6 @@ def _refuse_lacking(study: Study, tasks: list[TaskDefinition], scope: Scope) -> 
             raise DomainError(lacking.sentence, code="lacking")
 
 
-def arranged(
-    tasks: list[TaskDefinition],
-    plans: list[list[dict]],
-    order: str = "task",
-    sets: int | None = None,
-) -> list[list[int]]:
-    """The place of each row of each plan, from 0, in the hand-out of all of them."""
-    rows = [(number, n) for number, plan in enumerate(plans) for n in range(len(plan))]
-    if order == "query":
-        turns: dict = {}
-        for number, n in rows:
-            turns.setdefault(_subject(plans[number][n]), len(turns))
-        rows.sort(key=lambda row: turns[_subject(plans[row[0]][row[1]])])
-    elif order == "mixed":
-        rows = ordering.mixed(rows, "/".join(task.name for task in tasks))
-    if sets:
-        rows = [*chain(*_gathered(rows, lambda row: _kin(plans[row[0]][row[1]]), sets))]
-    places = [[0] * len(plan) for plan in plans]
-    for place, (number, n) in enumerate(rows):
-        places[number][n] = place
-    return places
-
-
-def _subject(row: dict) -> tuple:
-    """The question that a row is about, else the person."""
-    return ("query", row["query"].pk) if row.get("query") else ("persona", _persona(row))
-
-
-def in_order(plans: list[list], places: list[list[int]]) -> list:
-    """The rows of all plans, or what stands for them, as ``places`` (of ``arranged``) has them."""
-    placed = zip(chain(*places), chain(*plans), strict=True)
-    return [row for _place, row in sorted(placed, key=lambda entry: entry[0])]
-
-
 def tasks_of(study: Study, names: Iterable[str]) -> list[TaskDefinition]:
     """The newest versions of the tasks of these names, each once; DomainError where one is not."""
     newest = {task.name: task for task in study.tasks.order_by("version")}
@@ -225,23 +236,6 @@ def tasks_of(study: Study, names: Iterable[str]) -> list[TaskDefinition]:
                 code="task",
             )
     return [newest[name] for name in dict.fromkeys(names)]
-
-
-def planned(study: Study, task: TaskDefinition, scope: Scope = EVERYTHING) -> list[dict]:
-    """The rows of the items that a batch of ``task`` would hold."""
-    kind = kind_of(task.kind)
-    if scope.control and not kind.takes_control(task.config):
-        raise DomainError(str(NO_CONTROL), code="control")
-    rows: Iterable[dict] = kind.plan(study, task, scope)
-    if scope.mixed:
-        rows = ordering.mixed(sorted(rows, key=lambda row: row["external_id"]), task.name)
-    return list(islice(rows, scope.number))
-
-
-def digest(rows: list[dict]) -> str:
-    """A name of the items that ``rows`` make, with their answers."""
-    parts = [(row["external_id"], *map(str, row.get("candidates", ()))) for row in rows]
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def add_items(
@@ -499,11 +493,11 @@ def announce(batch: Batch, by: User | None = None) -> int:
             sender=sender,
             audience=Message.Audience.PERSON,
             recipient=owner,
-            body=_sentence(owner, counts[owner.pk]),
-            items=counts[owner.pk],
+            body=_sentence(owner, count),
+            items=count,
             batch_number=batch.pk,
         )
-        for owner in owners.values()
+        for owner, count in ((owners[pk], count) for pk, count in counts.items())
     )
     if settings.EMAIL_URL and owners:
         transaction.on_commit(lambda: _request_mail(batch.pk))

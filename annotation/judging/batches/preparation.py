@@ -5,6 +5,7 @@ and opens own queries by itself.
 """
 
 import logging
+from collections import Counter
 from dataclasses import dataclass
 
 from django.conf import settings
@@ -14,7 +15,7 @@ from django.utils import timezone
 from annotation.accounts.models import User
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
-from annotation.judging.batches.open import arranged, digest, in_order, open_batch, planned
+from annotation.judging.batches.open import Plan, digest, open_batch, planned
 from annotation.judging.kinds import KINDS, kind_of
 from annotation.judging.kinds.planning import EVERYTHING, Scope
 from annotation.judging.models import Item, Judgment
@@ -67,17 +68,13 @@ def summary_of(
     scope: Scope = EVERYTHING,
 ) -> Summary:
     """What ``open_batches`` with these arguments would do now. Nothing is stored."""
-    plans = [planned(study, task, scope) for task in tasks]
-    places = arranged(tasks, plans, order, sets)
-    rows = in_order(plans, places)
-    names = in_order(
-        [[task.name] * len(plan) for task, plan in zip(tasks, plans, strict=True)], places
-    )
+    plan = planned(study, tasks, order=order, sets=sets, scope=scope)
+    rows, sizes = [row for _task, row in plan], Counter(task.pk for task, _row in plan)
     each = [
         1 if task.config.get("owner_only") else task.overlap if overlap is None else overlap
         for task in tasks
     ]
-    wanted = [len(plan) * n for plan, n in zip(plans, each, strict=True)]
+    wanted = [sizes[task.pk] * n for task, n in zip(tasks, each, strict=True)]
     pace = [_seconds(study, task) for task in tasks]
     total = sum(n * seconds for n, (seconds, _measured) in zip(wanted, pace, strict=True))
     judgments, hours = sum(wanted), total / 3600
@@ -98,8 +95,8 @@ def summary_of(
         writing=writing.count(),
         embedded=_embedded(rows),
         opens=bool(rows) and study.status == Study.Status.DRAFT,
-        digest=digest(rows),
-        sample=_sample(rows[:SAMPLE], names),
+        digest=digest(plan),
+        sample=_sample(plan[:SAMPLE]),
         lacking=" ".join(dict.fromkeys(str(entry.sentence) for entry in missing)),
         answers=sum(len(entry.pairs) + len(entry.queries) for entry in missing),
     )
@@ -133,19 +130,19 @@ def _embedded(rows: list[dict]) -> int:
     return Candidate.objects.filter(pk__in=ids, endpoint__in=names).count()
 
 
-def _sample(rows: list[dict], tasks: list[str]) -> list[dict]:
-    """Task, question, statement and answers of the first rows, as texts."""
-    ids = [candidate for row in rows for candidate in row.get("candidates", ())]
+def _sample(plan: Plan) -> list[dict]:
+    """Task, question, statement and answers of each row, as texts."""
+    ids = [candidate for _task, row in plan for candidate in row.get("candidates", ())]
     texts = dict(Candidate.objects.filter(pk__in=ids).values_list("pk", "text"))
     return [
         {
             "item": row["external_id"],
-            "task": task,
+            "task": task.name,
             "query": row["query"].text if row.get("query") else "",
             "attribute": row["attribute"].text if row.get("attribute") else "",
             "answers": [texts[candidate] for candidate in row.get("candidates", ())],
         }
-        for row, task in zip(rows, tasks, strict=False)
+        for task, row in plan
     ]
 
 
