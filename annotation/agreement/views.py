@@ -254,7 +254,7 @@ def _votes(study: Study, item: Item) -> list[dict]:
     """The judgments that count, in order of time, in words."""
     judgments = counting.judgments(study).filter(slot__item=item)
     rows = list(judgments.select_related("annotator", "slot").order_by("submitted_at", "pk"))
-    answers = kind_of(item.batch.task.kind).answers([row.pk for row in rows])
+    answers = answers_of({row.pk: item.batch.task.kind for row in rows})
     return [_vote(row, answers[row.pk], item.batch.task) for row in rows]
 
 

@@ -8,6 +8,7 @@ come back.
 import hashlib
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
@@ -234,15 +235,13 @@ def _open_claims(study: Study) -> None:
             open_batch(study, task)
 
 
-def _take_rubric(row: Candidate) -> None:
-    author.save_rubric(row.query, row.text, model=row.model, shots=row.parameters.get("shots"))
-
-
-def _take_refined(row: Candidate) -> None:
-    author.save_response(row.query, None, row.text, source=row.pk)
-
-
-_TAKE = {CLAIMS: _take_claims, RUBRIC: _take_rubric, REFINED: _take_refined}
+_TAKE: dict[Purpose, Callable[[Candidate], object]] = {
+    CLAIMS: _take_claims,
+    RUBRIC: lambda row: author.save_rubric(
+        row.query, row.text, model=row.model, shots=row.parameters.get("shots")
+    ),
+    REFINED: lambda row: author.save_response(row.query, None, row.text, source=row.pk),
+}
 
 
 # --- The page -----------------------------------------------------------------------------------

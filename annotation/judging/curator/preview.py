@@ -4,8 +4,7 @@ So the real hand-out, page and submit run, and nothing of it is stored. Where th
 material for the task yet, an example stands in.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Any
@@ -62,13 +61,6 @@ def framed(request: HttpRequest, study: Study) -> Callable[[Tried], HttpResponse
     return page
 
 
-@contextmanager
-def _rolled_back() -> Iterator[None]:
-    with transaction.atomic():
-        yield
-        transaction.set_rollback(True)
-
-
 def try_task(
     study: Study,
     task: TaskDefinition,
@@ -85,7 +77,7 @@ def try_task(
     Returns ``show(tried)``, called while everything is there. An item that was opened is shown
     as it is, else the first that a batch would hold, else the example.
     """
-    with _rolled_back():
+    with transaction.atomic():
         if task.pk is None:
             task.save()
         items = _items(study, task, batch)
@@ -102,7 +94,9 @@ def try_task(
             shown = present.with_held(shown, person)
         begun = present.proposed(shown, present.proposals(shown, person))
         tried = Tried(shown, begun, number, count or 1, example)
-        return show(tried if data is None else _submit(study, tried, screen[0], person, data))
+        answer = show(tried if data is None else _submit(study, tried, screen[0], person, data))
+        transaction.set_rollback(True)
+    return answer
 
 
 def _together(task: TaskDefinition) -> bool:

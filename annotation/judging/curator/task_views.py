@@ -79,13 +79,8 @@ class BatchForm(schema.form_of(Opening, *ASKED)):  # type: ignore[misc]
         self, name: str, values: QuerySet, fewest: int = 2, words: Callable[[str], str] = str
     ) -> None:
         """Offer the values that there are, in ``words``; nothing is asked without a choice."""
-        there = [value for value in values.order_by().distinct() if value]
-        self.fields[name] = forms.MultipleChoiceField(
-            label=self.fields[name].label,
-            choices=[(value, words(value)) for value in sorted(there)],
-            required=False,
-            widget=forms.CheckboxSelectMultiple,
-        )
+        there = sorted(value for value in values.order_by().distinct() if value)
+        self.offer(name, [(value, words(value)) for value in there])
         if len(there) < fewest:
             del self.fields[name]
 

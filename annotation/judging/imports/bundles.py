@@ -147,9 +147,11 @@ def store_study(bundle: Bundle, by: User | None) -> Study:
         about["translations"] = bundle.study["translations"]
     about |= _settings(study, bundle.study["settings"])
     changed = [name for name, value in about.items() if getattr(study, name) != value]
-    if changed and by and not made and not _administers(by, study):
-        words = f"only an administrator of the study changes its {', '.join(changed)}"
-        raise BundleError([f"study.json: {words}"])
+    if changed and by and not made:
+        member = member_of(by, Study.objects.with_membership(by).get(pk=study.pk))
+        if not policies.study.may_administer(member):
+            words = f"only an administrator of the study changes its {', '.join(changed)}"
+            raise BundleError([f"study.json: {words}"])
     for name in changed:
         setattr(study, name, about[name])
     study.save(update_fields=changed)
@@ -159,11 +161,6 @@ def store_study(bundle: Bundle, by: User | None) -> Study:
         store_task(study, task)
     _store_rates(study, bundle.study)
     return study
-
-
-def _administers(by: User, study: Study) -> bool:
-    member = Study.objects.with_membership(by).get(pk=study.pk)
-    return policies.study.may_administer(member_of(by, member))
 
 
 def _settings(study: Study, named: dict) -> dict:

@@ -4,7 +4,6 @@ Rules ask the task's settings and the item's options through the validation's co
 """
 
 import re
-from collections.abc import Collection
 from typing import Annotated, Any, Literal, Self
 
 from django.http import QueryDict
@@ -53,11 +52,8 @@ def context_of(info: ValidationInfo) -> dict[str, Any]:
 
 
 def _written(value: Any, info: ValidationInfo) -> str:
-    return text_of(value, context_of(info)["config"]["reason"])
-
-
-def text_of(value: Any, rule: str) -> str:
-    """``value`` as text; DomainError where ``rule`` is "required" and it is missing."""
+    """The reason as text, as the task's setting asks for one."""
+    rule = context_of(info)["config"]["reason"]
     if value is not None and not isinstance(value, str):
         raise DomainError(_("The reason must be text."), code="reason")
     text = (value or "").strip()
@@ -76,23 +72,17 @@ def names(field: str, setting: str = "") -> BeforeValidator:
     """A list of names that the task's ``setting`` lists, without a setting the tags; each once."""
 
     def check(values: Any, info: ValidationInfo) -> list[str]:
-        return subset(
-            values, context_of(info)["config"][setting] if setting else settings.TAGS, field
-        )
+        allowed = context_of(info)["config"][setting] if setting else settings.TAGS
+        if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+            raise DomainError(f"{field} must be a list of names.".capitalize(), code=field)
+        for value in sorted(set(values) - set(allowed)):
+            known = ", ".join(sorted(allowed))
+            raise DomainError(
+                f"There is no “{value[:40]}” among the {field}. Known: {known}.", code=field
+            )
+        return sorted(set(values))
 
     return BeforeValidator(check)
-
-
-def subset(values: Any, allowed: Collection[str], field: str) -> list[str]:
-    """The values in order, each once; DomainError for one that is not ``allowed``."""
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise DomainError(f"{field} must be a list of names.".capitalize(), code=field)
-    for value in sorted(set(values) - set(allowed)):
-        raise DomainError(
-            f"There is no “{value[:40]}” among the {field}. Known: {', '.join(sorted(allowed))}.",
-            code=field,
-        )
-    return sorted(set(values))
 
 
 class Body(BaseModel):

@@ -131,7 +131,7 @@ class Kind:
     # The question whose label says more about the primary one.
     detail_question: str = ""
     shape: str = "label"
-    # Whether items get tiers by the votes on their counted question.
+    # Whether a task's items get tiers by the votes on their counted question.
     tiers: bool = False
     # Whether answers of several people are compared.
     compared: bool = True
@@ -192,7 +192,6 @@ class Kind:
         return self.answer([question.row_of(label)]).label
 
     def has_tiers(self, config: Config) -> bool:
-        """Whether items of a task get tiers."""
         return self.tiers and self.counted_question(config) is not None
 
     @functools.cached_property
@@ -272,7 +271,8 @@ class Kind:
         primary = self.primary_question(config)
         if primary or (len(questions) == 1 and questions[0].level == "ranks"):
             return (primary or questions[0]).expected(value, candidates, options)
-        asked = dict(self._keys(config, range(1, len(candidates) + 1)))
+        numbers = range(1, len(candidates) + 1)
+        asked = {key: question for key, _about, question in self._keys(config, numbers)}
         sent = value if isinstance(value, dict) else {}
         fit = (key in asked and asked[key].label_of(label, options) for key, label in sent.items())
         if not sent or not all(fit):
@@ -301,15 +301,11 @@ class Kind:
             rows += question.read(sent.get(question.name), options, _asked(question, options, rows))
         return self.answer(rows)
 
-    def answers(self, judgments: Collection[int]) -> dict[int, Answer]:
-        """{judgment's id: its answer}."""
-        return answers_of(dict.fromkeys(judgments, self))
-
     def answer(self, rows: Iterable[Row], claims: Mapping[int, GoldClaim] = NOTHING) -> Answer:
         return Answer(tuple(rows), self.primary, self.detail_question, claims)
 
     def answer_of(self, judgment: Judgment) -> Answer:
-        return self.answers([judgment.pk])[judgment.pk]
+        return answers_of({judgment.pk: self})[judgment.pk]
 
     def typed(self, answer: Answer, shown: Held) -> dict[str, list[str]]:
         """The form's fields that would give this answer again."""
@@ -405,9 +401,8 @@ class Kind:
 
     def words(self, answer: Answer, config: Config) -> list[str]:
         """An answer in words, a line or more; what was written stands in ``remarks``."""
-        by_question = {q.name: (q, rows) for q, rows in self._by_question(answer, config)}
         lines: dict[str, list[str]] = defaultdict(list)
-        for question, rows in by_question.values():
+        for question, rows in self._by_question(answer, config):
             if question.level == "ranks" and rows:
                 lines[self._named(question, "")].append(question.in_order(rows))  # type: ignore[attr-defined]
                 continue
@@ -449,13 +444,12 @@ class Kind:
         claims = item.gold.claims.order_by("number") if item.gold else ()
         parts = list(claims.values_list("pk", flat=True)) if claims else []
         fields = []
-        for key, question in self._keys(config, numbers, parts):
-            about, slash, _name = key.rpartition("/")
+        for key, about, question in self._keys(config, numbers, parts):
             named = ""
-            if slash and question.about == "part":
-                named = _("Claim %(n)d") % {"n": parts.index(int(about)) + 1}
-            elif slash:
-                named = answer_name(int(about))
+            if about is not None and question.about == "part":
+                named = _("Claim %(n)d") % {"n": parts.index(about) + 1}
+            elif about is not None:
+                named = answer_name(about)
             words = "" if named and (parts or len(self.questions(config)) == 1) else question.words
             title = ", ".join(filter(None, [named, words]))
             choices = [] if question.TYPED else question.choices(options)
@@ -464,17 +458,18 @@ class Kind:
 
     def _keys(
         self, config: Config, numbers: Collection[int], parts: Collection[int] = ()
-    ) -> Iterator[tuple[str, Question]]:
-        """The key and the question of each label that an answer can have."""
+    ) -> Iterator[tuple[str, int | None, Question]]:
+        """The key of each label that an answer can have, what it is about, and its question."""
         for question in self.questions(config):
-            if not question.labels(config.get("options", 0)):
-                continue
+            about: Iterable[int | None] = [None]
             if question.about == "part":
-                yield from ((f"{part}/{question.name}", question) for part in parts)
+                about = parts
             elif question.about == "option" or question.level == "ranks":
-                yield from ((f"{number}/{question.name}", question) for number in numbers)
-            else:
-                yield question.name, question
+                about = numbers
+            if question.labels(config.get("options", 0)):
+                for each in about:
+                    key = question.name if each is None else f"{each}/{question.name}"
+                    yield key, each, question
 
     def label_of(self, parts: dict[str, str], config: Config) -> Label:
         """The label that a form's values by part give; DomainError where they give none."""

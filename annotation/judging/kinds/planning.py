@@ -252,16 +252,6 @@ def _ids_and_texts(candidates: list[Candidate]) -> tuple[list, list]:
 # generic answer against an answer that was written from the attribute
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """A prompt and an attribute that matters to it, with the answers that there are."""
-
-    query: Query
-    attribute: Attribute
-    generic: Candidate | None
-    personalised: Candidate | None
-
-
 def relevant(study: Study) -> set[tuple[int, int]]:
     """(query, attribute) ids that more than half of the people asked held relevant.
 
@@ -284,27 +274,33 @@ def relevant(study: Study) -> set[tuple[int, int]]:
 
 def by_attribute(study: Study, task: TaskDefinition, scope: Scope) -> Iterator[dict]:
     """An item for each relevant attribute that has both answers and no item in the task yet."""
-    for unit in _units(study, task, scope):
-        if unit.generic and unit.personalised:
-            options = [unit.generic.pk, unit.personalised.pk]
-            prompt = f"{unit.query.external_id}-v{unit.query.version}"
-            name = item_name(task.name, unit.attribute.external_id, prompt)
+    for query, attribute, generic, personalised in _units(study, task, scope):
+        if generic and personalised:
+            prompt = f"{query.external_id}-v{query.version}"
+            name = item_name(task.name, attribute.external_id, prompt)
             yield {
                 "external_id": name,
-                "query": unit.query,
-                "attribute": unit.attribute,
+                "query": query,
+                "attribute": attribute,
                 # Which of them is the generic one must not follow from its number.
-                "candidates": ordering.mixed(options, name),
+                "candidates": ordering.mixed([generic.pk, personalised.pk], name),
             }
 
 
 def lacking(study: Study, task: TaskDefinition, scope: Scope) -> Lacking | None:
     """Which answers are missing, or that no attribute is held relevant yet; None where all is."""
     units = _units(study, task, scope)
-    pairs = [(unit.query, unit.attribute) for unit in units if unit.personalised is None]
-    queries = {unit.query.pk: unit.query for unit in units if unit.generic is None}
+    pairs = [(query, attribute) for query, attribute, _generic, own in units if own is None]
+    queries = {query.pk: query for query, _attribute, generic, _own in units if generic is None}
     if not pairs and not queries:
-        return None if units or relevant(study) else Lacking(_nothing_relevant())
+        if units or relevant(study):
+            return None
+        return Lacking(
+            gettext(
+                "No attribute has been held relevant to a prompt by a majority of people yet: "
+                "have the relevance of attributes judged first."
+            )
+        )
     sentences = []
     if pairs:
         words = ngettext(
@@ -323,15 +319,12 @@ def lacking(study: Study, task: TaskDefinition, scope: Scope) -> Lacking | None:
     return Lacking(" ".join(sentences), tuple(pairs), tuple(queries.values()))
 
 
-def _nothing_relevant() -> str:
-    return gettext(
-        "No attribute has been held relevant to a prompt by a majority of people yet: have the "
-        "relevance of attributes judged first."
-    )
-
-
-def _units(study: Study, task: TaskDefinition, scope: Scope) -> list[_Unit]:
-    """The relevant attributes of the queries in ``scope`` without an item in the task."""
+def _units(
+    study: Study, task: TaskDefinition, scope: Scope
+) -> list[tuple[Query, Attribute, Candidate | None, Candidate | None]]:
+    """The relevant attributes of the queries in ``scope`` without an item in the task, each with
+    the generic answer and the one that was written from the attribute, where there are any.
+    """
     wanted = relevant(study)
     items = Item.objects.filter(study=study, batch__task__name=task.name)
     wanted -= set(items.values_list("query_id", "attribute_id"))
@@ -339,7 +332,7 @@ def _units(study: Study, task: TaskDefinition, scope: Scope) -> list[_Unit]:
     attributes = Attribute.objects.in_bulk({attribute for _query, attribute in wanted})
     generic, personalised = _answers(queries, scope)
     return [
-        _Unit(queries[q], attributes[a], generic.get(q), personalised.get((q, a)))
+        (queries[q], attributes[a], generic.get(q), personalised.get((q, a)))
         for q, a in sorted(wanted)
         if q in queries
     ]

@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass as schema
 from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.core.schema import asked
-from annotation.judging.kinds import answers_of, config_of, kind_of
+from annotation.judging.kinds import answers_of, config_of_task, kind_of
 from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Batch,
@@ -382,4 +382,4 @@ def _former(study: Study | int, repeats: list[tuple]) -> dict:
 def agrees(item: Item, label: Label, expected: Any) -> bool:
     """Whether a label counts as the expected one; ``item`` comes with its batch's task."""
     task = item.batch.task
-    return kind_of(task.kind).agrees(label, expected, config_of(task.kind, task.config))
+    return kind_of(task.kind).agrees(label, expected, config_of_task(task))

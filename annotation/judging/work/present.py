@@ -170,7 +170,6 @@ class Shown:
     toured: bool
     # (slot, attribute) of each item judged on this screen; [] where it is one item.
     rows: list[tuple[UUID, str]] = field(default_factory=list)
-    extra: dict = field(default_factory=dict)
 
     @property
     def kind(self) -> Kind:

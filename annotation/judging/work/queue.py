@@ -260,13 +260,8 @@ def gather(study: Study, slot_id: UUID, annotator: User) -> None:
     For tasks whose items of one query are judged together. An item that they may not take, or of
     which no slot is open, is left out.
     """
-    desk = lock_desk(study, annotator)
-    values: dict[str, Any] = {
-        "lead": slot_id,
-        "me": annotator.pk,
-        "most": MOST_TOGETHER,
-        "reads": desk.reads,
-    }
+    reads = lock_desk(study, annotator).reads
+    values = {"lead": slot_id, "me": annotator.pk, "most": MOST_TOGETHER, "reads": reads}
     with connection.cursor() as cursor:
         cursor.execute(_GATHER, values)
 
@@ -277,7 +272,7 @@ def companions(slot_id: UUID, annotator: User) -> QuerySet[Slot]:
     return held.order_by("position")
 
 
-def in_hand(study: Study, annotator: User) -> UUID | None:
+def in_hand(study: Study | int, annotator: User | int) -> UUID | None:
     """The id of the slot this person holds, or None; nothing is handed out."""
     held = Slot.objects.filter(study=study, annotator=annotator, status="held", lead=None)
     return held.values_list("pk", flat=True).first()
@@ -285,9 +280,7 @@ def in_hand(study: Study, annotator: User) -> UUID | None:
 
 def renew(desk: Desk) -> UUID | None:
     """Extend the lease of the slot that the desk's person holds; its id, or None."""
-    held = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, status="held")
-    held = held.filter(lead=None)
-    slot = held.values_list("pk", flat=True).first()
+    slot = in_hand(desk.study_id, desk.annotator_id)
     if slot is None:
         return None
     lease = timedelta(minutes=settings.LEASE_MINUTES)
@@ -343,8 +336,8 @@ def reopen(slots: list[Slot], cause: str, reason: str = "") -> None:
         )
         for slot in slots
     )
-    free = {"annotator": None, "returned": True, "claimed_at": None, "lease_expires_at": None}
-    free["lead"] = None
+    free: dict[str, Any] = {"annotator": None, "claimed_at": None, "lease_expires_at": None}
+    free |= {"returned": True, "lead": None}
     given_up = [slot.pk for slot in slots if slot.item_id in over]
     again = [slot.pk for slot in slots if slot.item_id not in over]
     Slot.objects.filter(pk__in=given_up).update(status=Slot.Status.CLOSED, **free)
