@@ -179,7 +179,7 @@ class OwnRubric(StudyView):
         if text := wanted["text"]:
             author.save_rubric(query, text, author=request.user)
             return Response(_rubric(query), status=201)
-        claims.request_rubric(query, request.user, endpoint=wanted["endpoint"], by=request.user)
+        claims.request_rubric(query, request.user, endpoint=wanted["endpoint"])
         return Response(_rubric(query), status=202)
 
 

@@ -1,7 +1,7 @@
 """What a study is made of, over HTTP: lists to pull, and rows to add as in a bundle's files."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import Prefetch, QuerySet
@@ -143,5 +143,5 @@ class RowsOfStudy(StudyView):
         study = study_for(request.user, slug, RESOURCES[self.resource].policy.may_change)
         values, skip = body["rows"], body["skip_faulty"]
         faults = bundles.add_rows(study, self.resource, values, skip_faulty=skip, by=request.user)
-        faulty = {fault.row for fault in faults}
-        return {"stored": len(values) - len(faulty), "faults": [asdict(one) for one in faults]}
+        faulty = {fault["row"] for fault in faults}
+        return {"stored": len(values) - len(faulty), "faults": faults}

@@ -185,7 +185,7 @@ class _Import:
         places = [place for place, _row in chunk]
         values = [row for _place, row in chunk]
         for fault in bundles.add_rows(study, name, values, skip_faulty=True, by=self.by):
-            self.layout.fault(places[fault.row], fault.detail)
+            self.layout.fault(places[fault["row"]], fault["detail"])
 
     def _store_pairs(self, items: dict) -> None:
         """The tier and winner that each item came with; votes are not made of them."""

@@ -134,9 +134,7 @@ def split_again(response: GoldResponse, owner: User, *, endpoint: str = "") -> C
         return request_claims(anew, endpoint=endpoint, by=owner)
 
 
-def request_rubric(
-    query: Query, owner: User, *, endpoint: str = "", by: User | None = None
-) -> Candidate:
+def request_rubric(query: Query, owner: User, *, endpoint: str = "") -> Candidate:
     """Ask a model for the rubric of the owner's judgments; the row of the job.
 
     It sees the judgments of shots alone: the other answers test judges that are shown the rubric.
@@ -151,7 +149,7 @@ def request_rubric(
     last = Judgment.objects.filter(annotator=owner, slot__item__query=query).latest("pk").pk
     prompt = strategies.rubric(query.text, query.need, shown)
     return generate.request_text(
-        query, RUBRIC, f"shots-{last}", prompt, endpoint=endpoint, by=by, shots=sorted(drawn)
+        query, RUBRIC, f"shots-{last}", prompt, endpoint=endpoint, by=owner, shots=sorted(drawn)
     )
 
 
@@ -305,8 +303,7 @@ def rubric(request: UserRequest, slug: str, key: str) -> HttpResponse:
     _study, query = _study_and_query(request, slug, key)
     with refusals.as_message(request):
         if "write" in request.POST:
-            endpoint = request.POST.get("endpoint", "")
-            request_rubric(query, request.user, endpoint=endpoint, by=request.user)
+            request_rubric(query, request.user, endpoint=request.POST.get("endpoint", ""))
         else:
             author.save_rubric(query, request.POST.get("text", ""), author=request.user)
             messages.success(request, _("The rubric is saved; its earlier versions are kept."))

@@ -15,7 +15,6 @@ def expire_leases() -> None:
 
 @app.task
 def pull_gold() -> None:
-    """Take over the claims and rubrics that models have written."""
     claims.pull()
 
 
@@ -27,7 +26,6 @@ def go_on_with_own_queries() -> None:
 
 @app.task
 def mail_owners(batch_id: int) -> None:
-    """Mail to the owners of a batch's queries that items wait for them."""
     opening.mail(batch_id)
 
 

@@ -54,6 +54,21 @@ def as_role(study, role):
     return study
 
 
+def join_by_a_link(study, user, quota=None):
+    """Let ``user`` have come to the study by a crowd's link; the source of that."""
+    source = study.sources.create(name="Round 1", completion_code="CODE-7", quota=quota)
+    source.entries.create(study=study, user=user, participant="p", session="s")
+    type(user).objects.filter(pk=user.pk).update(worker="tea:crowd-1")
+    user.refresh_from_db()
+    return source
+
+
+@pytest.fixture
+def rush(transactional_db, cast):
+    """A study whose people act at once, each in a transaction of their own."""
+    return cast.study("rush")
+
+
 @pytest.fixture
 def folder(tmp_path):
     return Folder(tmp_path / "bundle")

@@ -46,7 +46,7 @@ def test_the_list_names_the_choices_that_most_made_in_the_words_of_the_question(
     page = login(carol).get(reverse("adjudicate", args=["tea"]))
     (item,) = page.context["page"]
     assert item.leading == ["Answer 1", "Equally good", "None meets the need"]
-    assert "Answer 1 = Equally good = None meets the need" in page.content.decode()
+    assert "Answer 1 = Equally good = None meets the need" in page.text
 
 
 def test_the_list_is_headed_by_questions_with_ids_beside_them(cast, tea, login, carol):
@@ -59,7 +59,7 @@ def test_the_list_is_headed_by_questions_with_ids_beside_them(cast, tea, login, 
     )
     client = login(carol)
     for page in map(client.get, pages):
-        text = page.content.decode()
+        text = page.text
         assert f'<small class="id">{item.external_id}</small>' in text
         assert text.index(item.query.text) < text.index(f'<small class="id">{item.external_id}')
 
@@ -68,16 +68,16 @@ def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, caro
     cast.open(tea, items=1, overlap=3, reason="optional")
     item = voted(cast, tea, 1, 2, 3)
     client = login(carol)
-    assert item.external_id in client.get(reverse("adjudicate", args=["tea"])).content.decode()
+    assert item.external_id in client.get(reverse("adjudicate", args=["tea"])).text
     address = reverse("adjudicate-item", args=["tea", item.pk])
-    page = client.get(address).content.decode()
+    page = client.get(address).text
     for words in ("said by Ann", "said by Bo", "said by Chen"):
         assert words in page
     for name in ("ann@", "user-", ">Ann<", ">Bo<"):
         assert name not in page
     refused = client.post(address, {"label": "2", "reason": " "})
     assert refused.status_code == 400
-    assert "Give the reason" in refused.content.decode()
+    assert "Give the reason" in refused.text
     assert client.post(address, {"label": "tie", "reason": "x"}).status_code == 400
     client.post(address, {"label": "2", "reason": "It names the fact."})
     client.post(address, {"label": "3", "reason": "On second thoughts."})
@@ -90,12 +90,10 @@ def test_a_ruling_is_kept_in_versions_and_changes_no_vote(cast, tea, login, caro
     assert item.counts == {"1": 1, "2": 1, "3": 1}
     assert checks.truth(item) == "3"
     shown = reverse("result-item", args=["tea", item.batch.task.name, item.pk])
-    assert "On second thoughts." in client.get(shown).content.decode()
-    listed = client.get(reverse("adjudicate", args=["tea"]) + "?ruled=on").content.decode()
+    assert "On second thoughts." in client.get(shown).text
+    listed = client.get(reverse("adjudicate", args=["tea"]) + "?ruled=on").text
     assert item.external_id in listed
-    assert (
-        "No finished item waits" in client.get(reverse("adjudicate", args=["tea"])).content.decode()
-    )
+    assert "No finished item waits" in client.get(reverse("adjudicate", args=["tea"])).text
 
 
 def test_a_ruling_on_a_check_or_another_studys_item_is_refused(cast, tea, login, carol):

@@ -27,7 +27,7 @@ def slot(cast, tea):
 def text(client, address: str) -> str:
     answer = client.get(address)
     assert answer.status_code == 200
-    return answer.content.decode()
+    return answer.text
 
 
 def test_a_curators_answer_appears_at_the_item_and_on_the_desk_until_it_is_read(
@@ -68,17 +68,12 @@ def test_nobody_else_sees_a_thread(cast, tea, slot, login, bo):
     assert ItemComment.objects.exclude(read_at=None).count() == 0
 
 
-def test_an_annotator_answers_back_at_the_item(cast, tea, slot, login):
-    item = f"/studies/tea/judged/{slot}/"
+def test_an_annotator_answers_back_at_the_item(cast, tea, slot, login, ann):
     comments.answer(tea, slot, cast.person("Carol"), "Which words?")
-    ann = login(cast.person("Ann"))
-    sent = ann.post(PAST, {"slot": slot, "text": "The last ones.", "at_item": "1"})
-    assert sent["Location"] == item
-    assert [comment.is_answer for comment in comments.threads([slot])[slot]] == [
-        False,
-        True,
-        False,
-    ]
+    sent = login(ann).post(PAST, {"slot": slot, "text": "The last ones.", "at_item": "1"})
+    assert sent["Location"] == f"/studies/tea/judged/{slot}/"
+    answers = [comment.is_answer for comment in comments.threads([slot])[slot]]
+    assert answers == [False, True, False]
 
 
 def test_threads_that_wait_for_an_answer_come_first(cast, tea, slot):
@@ -102,11 +97,10 @@ def test_a_judgment_without_a_comment_can_be_written_about(cast, tea, slot, caro
 
 
 @pytest.mark.parametrize("words", ["", " \n", "x" * 5001])
-def test_a_refused_answer_is_kept_in_its_field(cast, slot, login, words):
-    refused = login(cast.person("Carol")).post(PAGE, {"slot": slot, "text": words})
+def test_a_refused_answer_is_kept_in_its_field(slot, carol, words):
+    refused = carol.post(PAGE, {"slot": slot, "text": words})
     assert refused.status_code == 400
-    assert "Write up to 5000 characters." in refused.content.decode()
-    assert words in refused.content.decode()
+    assert "Write up to 5000 characters." in refused.text and words in refused.text
     assert ItemComment.objects.count() == 1
 
 
@@ -126,18 +120,15 @@ def test_an_answer_may_hold_what_a_database_cannot(cast, tea, slot):
         comments.answer(tea, slot, carol, "\x00")
 
 
-def test_who_took_their_consent_back_is_not_written_about(cast, tea, slot, login):
-    Consent.objects.filter(user=cast.person("Ann")).update(withdrawn_at="2026-01-01T00:00Z")
-    assert "cut off" not in text(login(cast.person("Carol")), PAGE)
+def test_who_took_their_consent_back_is_not_written_about(slot, carol, ann):
+    Consent.objects.filter(user=ann).update(withdrawn_at="2026-01-01T00:00Z")
+    assert "cut off" not in text(carol, PAGE)
 
 
-def test_an_owners_own_question_is_not_shown_beside_a_comment(cast, tea, slot, login):
-    task = tea.tasks.get()
-    task.config["owner_only"] = True
-    task.save()
-    html = text(login(cast.person("Carol")), PAGE)
-    assert "cut off" in html
-    assert "What should I read" not in html
+def test_an_owners_own_question_is_not_shown_beside_a_comment(tea, slot, carol):
+    tea.tasks.update(config=tea.tasks.get().config | {"owner_only": True})
+    html = text(carol, PAGE)
+    assert "cut off" in html and "What should I read" not in html
 
 
 @pytest.mark.parametrize("address", [PAGE, DESK, PAST])

@@ -101,7 +101,7 @@ def test_the_same_by_page_and_api(full, cast, client, login):
     assert browser.post("/studies/new/", {"definition": upload}).url == "/studies/paged/overview/"
     page = "/studies/tea/clone/"
     shown = browser.get(page)
-    assert 'value="material"' in shown.content.decode()
+    assert 'value="material"' in shown.text
     assert shown.context["form"]["parts"].value() == ["tasks", "texts", "checks"]
     answer = browser.post(page, {"title": "C", "slug": "cloned", "parts": ["tasks", "people"]})
     assert answer.url == "/studies/cloned/overview/"

@@ -9,13 +9,13 @@ from django.db import IntegrityError, transaction
 from django.urls import reverse
 
 from annotation.core.models import AuditEvent
-from annotation.judging.annotator import overview
 from annotation.judging.curator import checks
 from annotation.judging.kinds import label_words
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
-from annotation.studies.models import Study
+from annotation.studies.models import TaskDefinition
 from annotation.votes import counting
+from tests.judging.conftest import place
 from tests.judging.test_checks import add_checks, purposes, rates
 from tests.judging.test_judge_views import HTMX, URL, filled, hidden
 from tests.judging.test_queue import choose, expire_now, in_parallel, judge
@@ -39,8 +39,7 @@ def test_who_fails_the_training_is_stopped_with_a_sentence(cast, tea, login, ann
     for number in (1, 1, 2, 2):
         judge(tea, ann, number)
     assert queue.claim(tea, ann) is None
-    page = login(ann).get(URL).content.decode()
-    assert "You answered 2 of 4 training items as expected" in page
+    assert "You answered 2 of 4 training items as expected" in login(ann).get(URL).text
     event = AuditEvent.objects.get(action="desk.unqualified")
     assert (event.details["right"], event.details["total"]) == (2, 4)
     for number in (1, 1, 1, 2):
@@ -173,7 +172,7 @@ def test_checks_are_in_no_list_of_the_api_and_in_no_batch_of_the_tasks_page(cast
     rates(tea, gold_every=1)
     purposes(tea, cast.person("Ann"))
     assert len(carol.get(reverse("api-judgments", args=["tea"])).json()["results"]) == 1
-    page = carol.get(reverse("tasks", args=["tea"])).content.decode()
+    page = carol.get(reverse("tasks", args=["tea"])).text
     assert len(re.findall(r"<tbody>\s*<tr>", page)) == 1
 
 
@@ -182,13 +181,10 @@ def test_the_page_of_a_gold_item_is_that_of_work_to_the_byte(cast, tea, login, a
     add_checks(cast, tea, "gold", 1)
     rates(tea, gold_every=1)
     tea.queries.update(text="The same question?")
-    for item in Item.objects.all():
-        for option in item.options.select_related("candidate"):
-            option.candidate.text = "The same answer."
-            option.candidate.save()
+    tea.candidates.update(text="The same answer.")
     client, pages = login(ann), {}
     while slot := queue.claim(tea, ann):
-        page = client.get(URL).content.decode()
+        page = client.get(URL).text
         page = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID", page)
         page = re.sub(r'(csrfmiddlewaretoken" value=")\w+', r"\1", page)
         page = re.sub(r"\d+ of (\d+) judged", r"n of \1 judged", page)
@@ -206,27 +202,25 @@ def test_a_training_answer_is_explained_with_and_without_javascript(cast, tea, l
     add_checks(cast, tea, "training", 2, expected="1")
     said = "Your answer is the expected one" if number == 1 else "Another answer was expected"
     client = login(ann)
-    page = client.get(URL)
-    slot = Slot.objects.get(pk=hidden(page, "slot"))
-    place = submit.ordering.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
-    answer = client.post(URL, filled(page, place), **HTMX)
-    assert answer.status_code == 200
-    text = answer.content.decode()
-    assert "<html" not in text
-    assert said in text
-    assert "Because of training 1." in text
-    assert f'href="{URL}"' in text
-    assert f"<dd>Answer {place}</dd>" in text
-    # The same submit once more, and then the next one by a form alone.
-    assert said in client.post(URL, filled(page, place), **HTMX).content.decode()
-    page = client.get(URL)
-    slot = Slot.objects.get(pk=hidden(page, "slot"))
-    place = submit.ordering.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
-    answer = client.post(URL, filled(page, place))
+
+    def answered():
+        """The page's form with the answer ``number``, and its place."""
+        page = client.get(URL)
+        slot = Slot.objects.get(pk=hidden(page, "slot"))
+        place = submit.ordering.shown_order(slot.item_id, slot.ordinal, 3).index(number) + 1
+        return filled(page, place), place
+
+    form, place = answered()
+    for _ in range(2):  # the same submit once more
+        answer = client.post(URL, form, **HTMX)
+        assert answer.status_code == 200 and "<html" not in answer.text
+        for words in (said, "Because of training 1.", f'href="{URL}"', f"<dd>Answer {place}</dd>"):
+            assert words in answer.text
+    form, _place = answered()
+    answer = client.post(URL, form)
     assert answer.status_code == 302
-    text = client.get(answer["Location"]).content.decode()
-    assert said in text
-    assert "Because of training 2." in text
+    text = client.get(answer["Location"]).text
+    assert said in text and "Because of training 2." in text
 
 
 def test_nothing_but_ones_own_training_is_explained(cast, tea, login, ann, bo):
@@ -238,14 +232,11 @@ def test_nothing_but_ones_own_training_is_explained(cast, tea, login, ann, bo):
     assert login(bo).get(reverse("explained", args=["tea", trained])).status_code == 404
 
 
-def test_preferences_agree_by_side_and_scores_within_one(cast, tea):
-    batch = cast.open(tea, items=1, options=2)
-    item = Item.objects.select_related("batch__task").get(batch=batch)
-    task = item.batch.task
-    task.kind, task.config = "preference", {"options": 2, "points": 7}
-    assert hidden_checks.agrees(item, "1", "3")
-    assert hidden_checks.agrees(item, "4", "4")
-    assert not hidden_checks.agrees(item, "4", "5")
+def test_preferences_agree_by_side_and_scores_within_one():
+    task = TaskDefinition(kind="preference", config={"options": 2, "points": 7})
+    item = Item(batch=Batch(task=task))
+    pairs = [("1", "3"), ("4", "4"), ("4", "5")]
+    assert [hidden_checks.agrees(item, *pair) for pair in pairs] == [True, True, False]
     assert label_words(item, "7", (2, 1)) == ["Answer 1 is much better"]
     task.kind, task.config = "feedback", {"criteria": ["Tone"], "options": 2}
     assert hidden_checks.agrees(item, {"1/Tone": 4, "2/Tone": 1}, {"1/Tone": 5})
@@ -253,13 +244,11 @@ def test_preferences_agree_by_side_and_scores_within_one(cast, tea):
     assert label_words(item, {"1/Tone": 4}, (2, 1)) == ["Answer 2: Tone 4"]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_many_people_at_once_get_one_training_item_each_with_an_ordinal_of_its_own(cast):
-    study = cast.study("rush")
-    cast.open(study, items=1, overlap=1)
-    (item,) = add_checks(cast, study, "training", 1)
-    people = [cast.member(f"P{n}", study, "annotator") for n in range(12)]
-    slots = in_parallel([lambda p=p: queue.claim(study, p) for p in people])
+def test_many_people_at_once_get_one_training_item_each_with_an_ordinal_of_its_own(cast, rush):
+    cast.open(rush, items=1, overlap=1)
+    (item,) = add_checks(cast, rush, "training", 1)
+    people = cast.members(rush, {f"P{n}": "annotator" for n in range(12)})
+    slots = in_parallel([lambda p=p: queue.claim(rush, p) for p in people])
     assert len(set(slots)) == 12
     assert set(item.slots.values_list("ordinal", flat=True)) == set(range(12))
     assert Batch.objects.get(purpose="training").items.count() == 1
@@ -269,11 +258,10 @@ def test_the_desk_counts_no_hidden_check_off(cast, tea, ann):
     cast.open(tea, items=35, overlap=1)
     add_checks(cast, tea, "gold", 3)
     rates(tea, gold_every=2)
-    study = Study.objects.filter(pk=tea.pk).with_membership(ann).get()
     seen = set()
     for _ in range(6):
         judge(tea, ann)
-        place = overview.places(ann, [study])[tea.pk]
-        seen.add((place.waiting, place.more, place.in_all))
+        told = place(tea, ann)
+        seen.add((told.waiting, told.more, told.in_all))
     assert seen <= {(30, True, None), (20, True, None)}
     assert Slot.objects.filter(annotator=ann, item__batch__purpose="gold").exists()

@@ -30,24 +30,24 @@ def test_a_query_that_is_saved_as_it_is_typed_brings_the_bar(cast, bespoke, logi
     client = login(ann)
     for text in ("Which train?", "x" * 2001):
         answer = client.post(address, {"text": text, "want": "All."}, headers=HTMX)
-        assert len(BAR.findall(answer.content.decode())) == 1
-    assert len(re.findall('id="journey"', client.get(address).content.decode())) == 1
+        assert len(BAR.findall(answer.text)) == 1
+    assert len(re.findall('id="journey"', client.get(address).text)) == 1
 
 
 def test_what_is_being_written_for_a_gold_response_brings_the_bar(cast, judged, login):  # noqa: F811
     address = f"/studies/tea/my-queries/{judged.external_id}/gold/"
     client = login(cast.person("Ann"))
     answer = client.get(address, headers=HTMX)
-    assert len(BAR.findall(answer.content.decode())) == 1
-    assert len(re.findall('id="journey"', client.get(address).content.decode())) == 1
+    assert len(BAR.findall(answer.text)) == 1
+    assert len(re.findall('id="journey"', client.get(address).text)) == 1
 
 
 def test_the_last_judgment_of_a_step_brings_the_bar(cast, bespoke, judged, login):  # noqa: F811
     ann = cast.person("Ann")
     client = login(ann)
     assert queue.claim(bespoke, ann) is None
-    done = client.get("/studies/tea/judge/", headers=HTMX).content.decode()
+    done = client.get("/studies/tea/judge/", headers=HTMX).text
     assert "Your next step is on the list" in done
     assert len(BAR.findall(done)) == 1
-    page = client.get("/studies/tea/judge/").content.decode()
+    page = client.get("/studies/tea/judge/").text
     assert page.count("hx-swap-oob") == 0

@@ -24,20 +24,19 @@ from annotation.judging.models import (
 from annotation.judging.work import queue
 from annotation.queries.models import Query
 from annotation.studies.models import Study
+from tests.judging.conftest import join_by_a_link
 
 URL = "/studies/tea/judge/"
 HTMX = {"headers": {"HX-Request": "true"}}
 
 
 def hidden(response, name: str) -> str:
-    return re.search(rf'name="{name}" value="([^"]*)"', response.content.decode())[1]
+    return re.search(rf'name="{name}" value="([^"]*)"', response.text)[1]
 
 
 def filled(response, number=1, **more) -> dict:
     """The page's form with one answer chosen."""
-    choices = re.findall(
-        r'name="answer-choice" id="[^"]*"[^>]* value="([^"]*)"', response.content.decode()
-    )
+    choices = re.findall(r'name="answer-choice" id="[^"]*"[^>]* value="([^"]*)"', response.text)
     fields = {name: hidden(response, name) for name in ("slot", "key")}
     return fields | {"answer-choice": choices[number - 1], "seconds": "3.5"} | more
 
@@ -49,7 +48,7 @@ def ann(cast, tea, login):
 
 def test_a_get_shows_the_persona_the_query_and_every_answer(cast, tea, ann):
     cast.open(tea)
-    page = ann.get(URL).content.decode()
+    page = ann.get(URL).text
     assert "Mina Park" in page
     assert "What should I read about best-q1?" in page
     assert page.count("<strong>one</strong> walk") == 3
@@ -64,33 +63,29 @@ def test_without_javascript_a_submit_goes_on_by_redirect(cast, tea, ann):
     assert Judgment.objects.get().seconds == 3.5
 
 
-def test_with_htmx_the_answer_of_a_submit_is_the_next_item_alone(cast, tea, ann):
+def test_with_htmx_the_answer_of_a_submit_is_the_next_item_alone_and_in_the_end_none(
+    cast, tea, ann
+):
     cast.open(tea, items=2)
     first = ann.get(URL)
-    answer = ann.post(URL, filled(first), **HTMX)
-    assert answer.status_code == 200
-    assert "<html" not in answer.content.decode()
-    assert hidden(answer, "slot") != hidden(first, "slot")
-    assert "1 of 2 judged" in answer.content.decode()
-
-
-def test_after_the_last_item_the_page_says_so(cast, tea, ann):
-    cast.open(tea)
-    answer = ann.post(URL, filled(ann.get(URL)), **HTMX)
-    assert "Nothing is waiting for you" in answer.content.decode()
-    assert "You have judged 1 item here" in answer.content.decode()
+    second = ann.post(URL, filled(first), **HTMX)
+    assert second.status_code == 200 and "<html" not in second.text
+    assert hidden(second, "slot") != hidden(first, "slot")
+    assert "1 of 2 judged" in second.text
+    last = ann.post(URL, filled(second), **HTMX).text
+    assert "Nothing is waiting for you" in last and "You have judged 2 items here" in last
 
 
 def test_a_refused_answer_keeps_what_was_typed_and_chosen(cast, tea, ann):
     cast.open(tea, reason="required")
     form = filled(ann.get(URL), 2, reason="   ")
     answer = ann.post(URL, form)
-    page = answer.content.decode()
+    page = answer.text
     assert answer.status_code == 400
     assert "Say in a few words" in page
     assert re.search(rf'value="{form["answer-choice"]}"[^>]* checked', page)
     long = ann.post(URL, form | {"reason": "w" * 5001})
-    assert "w" * 5001 in long.content.decode()
+    assert "w" * 5001 in long.text
 
 
 def test_a_second_tab_with_another_choice_gets_a_sentence_and_its_words_back(cast, tea, ann):
@@ -99,8 +94,8 @@ def test_a_second_tab_with_another_choice_gets_a_sentence_and_its_words_back(cas
     ann.post(URL, filled(page, 1))
     answer = ann.post(URL, filled(page, 2, reason="my other words"))
     assert answer.status_code == 409
-    assert "the first one stands" in answer.content.decode()
-    assert "my other words" in answer.content.decode()
+    assert "the first one stands" in answer.text
+    assert "my other words" in answer.text
 
 
 def test_a_lost_lease_keeps_the_typed_text(cast, tea, ann):
@@ -112,12 +107,12 @@ def test_a_lost_lease_keeps_the_typed_text(cast, tea, ann):
     for change in ({}, {"key": ""}):
         answer = ann.post(URL, incomplete | change)
         assert answer.status_code == 404
-        assert "an hour of thought" in answer.content.decode()
+        assert "an hour of thought" in answer.text
     queue.claim(tea, cast.person("Bo"))
     answer = ann.post(URL, filled(page, reason="an hour of thought"), **HTMX)
     assert answer.status_code == 409
-    assert "somebody else has it now" in answer.content.decode()
-    assert "an hour of thought" in answer.content.decode()
+    assert "somebody else has it now" in answer.text
+    assert "an hour of thought" in answer.text
 
 
 def test_a_skipped_item_goes_to_somebody_else_with_its_reason_and_without_its_draft(cast, tea, ann):
@@ -140,7 +135,7 @@ def test_a_tag_names_the_answers_that_it_is_about(cast, tea, ann):
     ann.post(URL, filled(page) | {"flags": "unsafe", "flagged": ["3", "1"]})
     vote = Judgment.objects.get()
     assert vote.circumstances["flagged"] == sorted([vote.shown[0], vote.shown[2]])
-    again = ann.get(f"/studies/tea/judged/{vote.slot_id}/").content.decode()
+    again = ann.get(f"/studies/tea/judged/{vote.slot_id}/").text
     ticked = re.findall(r'name="flagged" value="(\d)" checked', again)
     assert ticked == ["1", "3"]
 
@@ -169,9 +164,9 @@ def test_a_closed_study_hands_out_nothing_and_takes_what_is_in_hand(cast, tea, a
     Study.objects.update(status="closed")
     assert hidden(ann.get(URL), "slot") == form["slot"]
     answer = ann.post(URL, form, **HTMX)
-    assert "hands out no work now" in answer.content.decode()
+    assert "hands out no work now" in answer.text
     assert Judgment.objects.count() == 1
-    assert "hands out no work now" in ann.get(URL).content.decode()
+    assert "hands out no work now" in ann.get(URL).text
 
 
 @pytest.mark.parametrize("items", [1, 3])
@@ -180,7 +175,7 @@ def test_submit_and_next_take_eleven_statements(cast, tea, ann, items):
     form = filled(ann.get(URL), reason="because")
     with CaptureQueriesContext(connection) as queries:
         answer = ann.post(URL, form, **HTMX)
-    assert 'name="slot"' in answer.content.decode()
+    assert 'name="slot"' in answer.text
     statements = [q["sql"] or "a prepared one" for q in queries if "SAVEPOINT" not in str(q["sql"])]
     assert len(statements) == 11, "\n".join(statements)
 
@@ -196,7 +191,7 @@ def test_a_draft_is_kept_renews_the_lease_and_comes_back_with_the_item(cast, tea
     assert ann.post(f"{URL}draft/", draft_of(page, reason="half\x00 a thought")).status_code == 204
     assert Draft.objects.get().data == {"reason": ["half a thought"]}
     assert Slot.objects.get(status="held").lease_expires_at > timezone.now()
-    assert "half a thought" in ann.get(URL).content.decode()
+    assert "half a thought" in ann.get(URL).text
 
 
 def test_a_draft_that_comes_after_its_answer_is_refused_and_leaves_nothing(cast, tea, ann):
@@ -221,26 +216,26 @@ def test_a_draft_of_somebody_elses_item_and_one_too_long_are_refused(cast, tea, 
 def test_the_way_back_to_the_last_answer_is_there_while_it_may_be_changed(cast, tea, ann):
     cast.open(tea, items=3)
     page = ann.get(URL)
-    assert "/judged/" not in page.content.decode()
+    assert "/judged/" not in page.text
     back = f"/studies/tea/judged/{hidden(page, 'slot')}/"
     second = ann.post(URL, filled(page), **HTMX)
-    assert back in second.content.decode()
-    assert back in ann.get(URL).content.decode()
+    assert back in second.text
+    assert back in ann.get(URL).text
     Judgment.objects.update(submitted_at=timezone.now() - timedelta(hours=25))
-    assert "/judged/" not in ann.get(URL).content.decode()
+    assert "/judged/" not in ann.get(URL).text
     Study.objects.update(edit_hours=0)
     third = ann.post(URL, filled(second), **HTMX)
-    assert "/judged/" not in third.content.decode()
+    assert "/judged/" not in third.text
     refused = ann.post(back, filled(page, 2) | {"key": "change"})
     assert refused.status_code == 409
-    assert "The time to change this answer is over." in refused.content.decode()
+    assert "The time to change this answer is over." in refused.text
 
 
 def test_the_sources_of_ones_own_item_come_in_the_order_shown(cast, tea, ann, client):
     cast.open(tea)
     page = ann.get(URL)
     address = f"{URL}sources/{hidden(page, 'slot')}/"
-    shown = re.findall(r"Answer (\d) to best-q1: take", page.content.decode())
+    shown = re.findall(r"Answer (\d) to best-q1: take", page.text)
     texts = ann.get(address).json()["answers"]
     assert [re.search(r"Answer (\d)", text)[1] for text in texts] == shown
     assert all("**one**" in text for text in texts)
@@ -252,12 +247,12 @@ def test_the_tour_is_offered_until_it_was_seen_for_each_task(cast, tea, ann):
     batch = cast.open(tea, items=2)
     address = f"{URL}tour/?task={batch.task_id}"
     page = ann.get(URL)
-    assert re.search(r" data-tour\s", page.content.decode())
-    assert "Answer 2 is the better one" in ann.get(address).content.decode()
+    assert re.search(r" data-tour\s", page.text)
+    assert "Answer 2 is the better one" in ann.get(address).text
     for _ in range(2):
         assert ann.post(address).status_code == 302
     assert Desk.objects.get().toured == ["best"]
-    assert not re.search(r" data-tour\s", ann.get(URL).content.decode())
+    assert not re.search(r" data-tour\s", ann.get(URL).text)
     for wrong in ("", "x", "9" * 30, "٣"):
         assert ann.get(f"{URL}tour/?task={wrong}").status_code == 404
 
@@ -269,7 +264,7 @@ def test_the_tour_shows_each_question_of_a_task_of_own_questions(cast, tea, ann)
     ]
     config = {"options": 1, "questions": questions}
     task = tea.tasks.create(name="own", version=1, kind="questions", config=config)
-    page = ann.get(f"{URL}tour/?task={task.pk}").content.decode()
+    page = ann.get(f"{URL}tour/?task={task.pk}").text
     notes = re.findall(r'<p class="note"><strong>(.*?)</strong>', page)
     assert notes == ["How good is it?", "Why?"]
 
@@ -279,9 +274,9 @@ def test_a_passed_training_is_not_given_away_by_the_tour(cast, tea, ann):
     Batch.objects.update(purpose="training")
     Item.objects.update(explanation="Because it is quiet.")
     address = f"{URL}tour/?task={batch.task_id}"
-    assert "Because it is quiet." in ann.get(address).content.decode()
+    assert "Because it is quiet." in ann.get(address).text
     Checks.objects.create(study=tea, pass_mark=0.8)
-    assert "Because it is quiet." not in ann.get(address).content.decode()
+    assert "Because it is quiet." not in ann.get(address).text
 
 
 def test_the_guideline_in_the_drawer_is_that_of_the_items_own_version(cast, tea, ann):
@@ -289,18 +284,18 @@ def test_the_guideline_in_the_drawer_is_that_of_the_items_own_version(cast, tea,
     old.guideline = "The first words."
     old.save()
     tea.tasks.create(name="best", version=2, kind="selection", guideline="Later words.", config={})
-    drawer = ann.get(f"/studies/tea/guideline/?task={old.pk}", **HTMX).content.decode()
+    drawer = ann.get(f"/studies/tea/guideline/?task={old.pk}", **HTMX).text
     assert "The first words." in drawer
     assert "Later words." not in drawer
     assert "<html" not in drawer
-    assert "Later words." in ann.get("/studies/tea/guideline/").content.decode()
+    assert "Later words." in ann.get("/studies/tea/guideline/").text
 
 
 def test_tasks_of_one_guideline_stand_together_above_it(cast, tea, ann):
     cast.open(tea)
     for name, words in (("a", "Read both."), ("b", "Read both."), ("c", "Read all.")):
         tea.tasks.create(name=name, version=1, kind="selection", guideline=words, config={})
-    page = ann.get("/studies/tea/guideline/").content.decode()
+    page = ann.get("/studies/tea/guideline/").text
     assert page.count("Read both.") == page.count("Read all.") == 1
     assert page.index("<h2>A</h2>") < page.index("<h2>B</h2>") < page.index("Read both.")
 
@@ -314,65 +309,44 @@ def test_the_page_is_compressed_for_who_can_read_it(cast, tea, ann):
 
 def test_a_task_asks_in_its_own_words_and_in_the_readers_language(cast, tea, ann):
     cast.open(tea, question="Which one would you send to Mina?")
-    assert "Which one would you send to Mina?" in ann.get(URL).content.decode()
+    assert "Which one would you send to Mina?" in ann.get(URL).text
     tea.tasks.update(translations={"ko": {"question": "미나에게 무엇을 보낼까요?"}})
     page = ann.get(URL, headers={"Accept-Language": "ko"})
-    assert "미나에게 무엇을 보낼까요?" in page.content.decode()
-
-
-def participant(cast, study, quota: int):
-    """Bo, come to the study by a crowd's link."""
-    source = study.sources.create(name="Crowd", completion_code="CODE-7", quota=quota)
-    bo = cast.person("Bo")
-    type(bo).objects.filter(pk=bo.pk).update(worker="tea:crowd-1")
-    source.entries.create(
-        study=study, user=bo, participant="p1", submission_study="s1", session="0" * 64
-    )
-    bo.refresh_from_db()
-    return bo
-
-
-def test_a_participant_whose_quota_is_reached_gets_the_code_and_no_more_items(cast, tea, login):
-    cast.open(tea, items=3)
-    bo = participant(cast, tea, quota=1)
-    page = login(bo)
-    answer = page.post(URL, filled(page.get(URL)), **HTMX)
-    assert "CODE-7" in answer.content.decode()
-    assert "CODE-7" in page.get(URL).content.decode()
-    assert Slot.objects.filter(annotator=bo).count() == 1
+    assert "미나에게 무엇을 보낼까요?" in page.text
 
 
 def test_a_participants_progress_and_desk_know_the_quota(cast, tea, login):
     cast.open(tea, items=3)
-    page = login(participant(cast, tea, quota=2))
+    bo = cast.person("Bo")
+    join_by_a_link(tea, bo, quota=2)
+    page = login(bo)
     first = page.get(URL)
-    assert "0 of 2 judged" in first.content.decode()
-    desk = page.get("/").content.decode()
+    assert "0 of 2 judged" in first.text
+    desk = page.get("/").text
     assert "of up to 2" in desk
     # An account with a history is one that no link opens any more.
     assert reverse("history") not in desk
-    last = page.post(URL, filled(page.post(URL, filled(first), **HTMX)), **HTMX).content.decode()
-    assert "You are done" in last
-    assert "that are opened later" not in last
-    desk = page.get("/").content.decode()
-    assert "CODE-7" in desk
-    assert URL not in desk
-    assert "Nothing is waiting for you" not in desk
+    last = page.post(URL, filled(page.post(URL, filled(first), **HTMX)), **HTMX).text
+    assert "You are done" in last and "CODE-7" in last and "that are opened later" not in last
+    assert "CODE-7" in page.get(URL).text
+    assert Slot.objects.filter(annotator=bo).count() == 2
+    desk = page.get("/").text
+    assert "CODE-7" in desk and URL not in desk and "Nothing is waiting for you" not in desk
 
 
 def test_the_parts_of_a_guided_need_are_told_apart_in_the_readers_language(cast, tea, ann):
     cast.open(tea)
     tea.queries.update(need="Known already: The park.")
-    assert "<p>Known already: The park.</p>" in ann.get(URL).content.decode()
+    assert "<p>Known already: The park.</p>" in ann.get(URL).text
     guide = {"want": "A **walk**.", "known": "The park.", "annoy": "<b>Cars.</b>"}
     tea.queries.update(guide=guide, need="A walk.\n\nKnown already: The park.")
-    page = ann.get(URL).content.decode()
+    page = ann.get(URL).text
     names = re.findall(r'<h2 class="kicker">([^<]+)</h2>', page)
     assert names == ["What they need to know", "Known already", "Would annoy"]
     assert "<strong>walk</strong>" in page
     assert "Known already: The park." not in page
     assert "<b>Cars." not in page
-    korean = ann.get(URL, headers={"Accept-Language": "ko"}).content.decode()
+    korean = ann.get(URL, headers={"Accept-Language": "ko"}).text
     assert "이미 아는 것" in korean
 
 
@@ -381,7 +355,7 @@ def test_texts_in_another_language_than_the_page_say_so(cast, tea, ann, page, st
     cast.open(tea, items=1)
     Query.objects.update(text="第一周", language=stored)
     whole = ann.get(URL, headers={"Accept-Language": page})
-    html = whole.content.decode()
+    html = whole.text
     assert '<p lang="zh">第一周</p>' in html
     assert html.count(f'<p lang="{latin}">') == 3
 
@@ -390,7 +364,7 @@ def test_a_conversation_is_shown_turn_by_turn_the_earlier_ones_folded(cast, tea,
     cast.open(tea)
     said = [{"role": ("user", "assistant")[n % 2], "content": f"turn {n}"} for n in range(7)]
     Query.objects.update(messages=said, text="never shown")
-    text = ann.get(URL).content.decode()
+    text = ann.get(URL).text
     assert "never shown" not in text
     assert text.index("3 earlier messages") < text.index("turn 0") < text.index("turn 6")
     marked = text.index("the answers reply to this")
@@ -407,7 +381,7 @@ def test_whoever_reads_too_few_languages_to_get_items_is_told_so(cast, tea, logi
     tea.queries.update(language="ko")
     ann = cast.person("Ann")
     type(ann).objects.filter(pk=ann.pk).update(reads=["es"])
-    page = login(ann).get("/studies/tea/judge/").content.decode()
+    page = login(ann).get("/studies/tea/judge/").text
     assert "You get items in the languages that you read:" in page
     assert '<bdi lang="es">español</bdi>' in page.lower()
     assert 'href="/reading/?next=/studies/tea/judge/"' in page

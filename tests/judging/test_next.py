@@ -78,11 +78,3 @@ def test_submit_with_the_next_slot_leaves_what_submit_and_claim_leave(tea, peopl
             ends.append(play(tea, people, history, submit_and_next))
             transaction.set_rollback(True)
     assert ends[0] == ends[1]
-
-
-def test_the_last_item_is_followed_by_none(tea, people):
-    slot, left = queue.claim(tea, people["Ann"]), 5
-    while slot:
-        slot, left = at_once(tea, slot, people["Ann"], f"k{left}"), left - 1
-    assert left == 0
-    assert Desk.objects.get().done == 5

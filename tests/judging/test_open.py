@@ -107,14 +107,14 @@ def test_a_set_of_three_is_planned_once_and_answers_that_came_since_are_scored(c
 def test_the_page_shows_the_batch_and_opens_exactly_that_once(tea, three, carol):
     shown = carol.get(PAGE, {"number": "2", "overlap": "3"})
     assert shown.context["summary"].judgments == 6
-    assert "opening this batch opens it to its annotators" in shown.content.decode()
+    assert "opening this batch opens it to its annotators" in shown.text
     data = {"number": "2", "overlap": "3", "seen": shown.context["summary"].digest}
     assert carol.post(PAGE, data).status_code == 302
     assert (Item.objects.count(), Slot.objects.count()) == (2, 6)
     # The same button again: it would open the next items, which nobody has seen.
     again = carol.post(PAGE, data)
     assert again.status_code == 409
-    assert "look at the batch once more" in again.content.decode()
+    assert "look at the batch once more" in again.text
     assert Item.objects.count() == 2
 
 
@@ -123,7 +123,7 @@ def test_a_wrong_filter_gets_a_sentence_and_no_batch(cast, tea, three, login):
     for name, value in (("queries", "q1, q9"), ("number", "0"), ("strategies", "A9")):
         answer = client.post(PAGE, {name: value})
         assert answer.status_code == 400
-    assert "The study has no q9." in client.get(PAGE, {"queries": "q9"}).content.decode()
+    assert "The study has no q9." in client.get(PAGE, {"queries": "q9"}).text
     assert Item.objects.count() == 0
 
 
@@ -193,7 +193,7 @@ def test_a_summary_of_several_tasks_adds_up_and_a_task_without_news_is_left_out(
 def test_page_and_command_open_several_tasks_in_an_order(tea, three, scored, carol):
     wanted = {"also": ["score"], "order": "query", "queries": "q1 q2"}
     page = carol.get(PAGE, wanted)
-    assert "Order between the tasks" in page.content.decode()
+    assert "Order between the tasks" in page.text
     assert page.context["summary"].items == 4
     sample = page.context["summary"].sample
     assert [row["task"] for row in sample] == ["best", "score", "best", "score"]
@@ -202,7 +202,7 @@ def test_page_and_command_open_several_tasks_in_an_order(tea, three, scored, car
     assert handed_out(tea) == ["best q1", "score q1", "best q2", "score q2"]
     assert carol.get(PAGE, {"also": ["nothing"]}).status_code == 400
     refused = carol.get(PAGE, {"also": ["score"], "control": "on"})
-    assert "it can hide no control" in refused.content.decode()
+    assert "it can hide no control" in refused.text
     out = io.StringIO()
     call_command("open_batch", "tea", "--task", "best", "--also", "score", "--json", stdout=out)
     assert json.loads(out.getvalue()) == {"items": 2, "slots": 5}

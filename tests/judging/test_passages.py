@@ -48,12 +48,12 @@ def test_the_item_page_has_the_words_of_each_passage_with_its_class_and_remark(m
     cast.member("Rui", mix, "researcher")
     item = mix.items.get(external_id="i-own")
     page = login(cast.person("Rui")).get(f"/studies/mix/results/own/items/{item.pk}/")
-    assert "Answer 1, odd: Fact “Repot your”" in " ".join(page.content.decode().split())
-    assert "Answer 2, odd: Why?" in page.content.decode()
+    assert "Answer 1, odd: Fact “Repot your”" in " ".join(page.text.split())
+    assert "Answer 2, odd: Why?" in page.text
     # Three judged it: Ann marked "Repot", Bo "Repot your", and a word of the other answer.
     ann, bo = (f"user-{cast.person(name).pk}" for name in ("Ann", "Bo"))
     pattern = 'title="Marked by (.*?)">(.*?)<sup>(.*?)</sup>'
-    assert re.findall(pattern, page.content.decode()) == [
+    assert re.findall(pattern, page.text) == [
         (f"{ann}, {bo}", "Repot", "2/3"), (bo, " your", "1/3"), (bo, "a", "1/3")
     ]  # fmt: skip
 
@@ -146,8 +146,8 @@ def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, 
         sent = {"answers": {"odd": [{"option": option, "start": 0, "end": 2}]}}
         submit(study, claim(study, who), who, sent, key=name)
     recompute_due()
-    assert "Marked passages" in page.get("/studies/own/results/own/").content.decode()
-    table = page.get("/studies/own/results/own/figures/passages.csv").content.decode()
+    assert "Marked passages" in page.get("/studies/own/results/own/").text
+    table = page.get("/studies/own/results/own/figures/passages.csv").text
     assert "What is odd?,,2,1.0,2" in table
     figure = page.get("/studies/own/results/own/figures/passages.svg")
     assert figure.status_code == 200

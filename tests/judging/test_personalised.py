@@ -90,7 +90,7 @@ def test_an_item_without_attribute_is_refused_where_the_task_shows_one(mix, task
 
 def test_the_page_says_what_is_missing_asks_for_it_and_then_opens(mix, task, cast, login):
     client = login(cast.person("Carol"))
-    page = client.get(PAGE).content.decode()
+    page = client.get(PAGE).text
     assert "Write 1 missing answer" in page
     assert client.post(PAGE, {"endpoint": "fake"}).url == "/studies/mix/candidates/"
     assert client.post(PAGE, {"endpoint": "nobody"}).url == PAGE

@@ -54,7 +54,7 @@ def test_no_preference_is_a_vote_for_neither_side_of_the_results(cast, tea, logi
             body = {"value": values[number]}
             submit.submit(tea, slot, person, body, key=f"{name}-{number}")
     page = login(cast.person("Rui")).get("/studies/tea/results/preference/figures/sides.csv")
-    _caption, table = page.content.decode().split("\n", 1)
+    _caption, table = page.text.split("\n", 1)
     rows = list(csv.DictReader(io.StringIO(table)))
     assert [(row["Choices"], row["of the first"]) for row in rows] == [
         ("2", "1"), ("1", "1"), ("1", "0"),

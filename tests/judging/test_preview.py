@@ -45,10 +45,10 @@ def test_a_task_of_any_kind_can_be_tried_before_the_study_has_anything(tea, kind
     define(tea, kind)
     carol.get("/studies/tea/tasks/")
     before = everything()
-    page = carol.get(f"/studies/tea/tasks/{kind}/preview/").content.decode()
+    page = carol.get(f"/studies/tea/tasks/{kind}/preview/").text
     assert "this is an example" in page and f'class="judge kind-{kind}' in page
     answer = carol.post(f"/studies/tea/tasks/{kind}/preview/", fields_of(page))
-    assert "This answer would be stored:" in answer.content.decode()
+    assert "This answer would be stored:" in answer.text
     assert everything() == before
 
 
@@ -56,11 +56,11 @@ def test_items_are_shown_in_their_order_and_what_a_batch_would_hold_before(cast,
     task = cast.task(tea, "best")
     for n in range(2):
         cast.candidates(cast.query(tea, f"q{n}", cast.persona(tea, f"p{n}")))
-    page = carol.get("/studies/tea/tasks/best/preview/").content.decode()
+    page = carol.get("/studies/tea/tasks/best/preview/").text
     assert "What should I read about q0?" in page and "this is an example" not in page
     cast.open(tea, items=2, name="more")
     for path, query in (("", "q0"), ("?item=3", "more-q2"), ("?item=4", "q0")):
-        page = carol.get(f"/studies/tea/tasks/more/preview/{path}").content.decode()
+        page = carol.get(f"/studies/tea/tasks/more/preview/{path}").text
         assert f"What should I read about {query}?" in page
     assert Item.objects.filter(batch__task=task).count() == 0
 
@@ -70,15 +70,15 @@ def test_a_complete_item_and_a_closed_study_can_be_tried_as_well(cast, tea, caro
     Item.objects.update(done=1)
     tea.status = "closed"
     tea.save()
-    page = carol.get("/studies/tea/tasks/selection/preview/").content.decode()
+    page = carol.get("/studies/tea/tasks/selection/preview/").text
     answer = carol.post("/studies/tea/tasks/selection/preview/", fields_of(page))
-    assert "This answer would be stored:" in answer.content.decode()
+    assert "This answer would be stored:" in answer.text
 
 
 def test_an_incomplete_answer_gets_the_sentence_that_annotators_get(cast, tea, carol):
     cast.open(tea)
     answer = carol.post("/studies/tea/tasks/best/preview/", {"reason": "Half a thought."})
-    text = answer.content.decode()
+    text = answer.text
     assert answer.status_code == 400
     assert "Choose one of the answers first." in text and "Half a thought." not in text
 
@@ -86,9 +86,9 @@ def test_an_incomplete_answer_gets_the_sentence_that_annotators_get(cast, tea, c
 def test_it_is_in_the_language_asked_for_and_leaves_the_readers_own(cast, tea, login):
     client = login(cast.person("Carol"))
     define(tea, "selection")
-    page = client.get("/studies/tea/tasks/selection/preview/?language=ko").content.decode()
+    page = client.get("/studies/tea/tasks/selection/preview/?language=ko").text
     assert '<html lang="ko"' in page
-    assert '<html lang="en"' in client.get("/studies/tea/overview/").content.decode()
+    assert '<html lang="en"' in client.get("/studies/tea/overview/").text
 
 
 @pytest.mark.parametrize("query", ["item=x", "item=-1", "item=" + "9" * 40, "language=xx"])
@@ -105,8 +105,8 @@ def test_a_screen_of_attributes_is_tried_as_a_list(cast, tea, login):
     address = "/studies/tea/tasks/matter/preview/"
 
     def shown(path=""):
-        page = client.get(f"{address}{path}").content.decode()
-        assert "This answer" in client.post(f"{address}{path}", fields_of(page)).content.decode()
+        page = client.get(f"{address}{path}").text
+        assert "This answer" in client.post(f"{address}{path}", fields_of(page)).text
         return re.findall(r'<legend dir="auto">([^<]+)</legend>', page)
 
     assert len(shown()) == 3  # of the example
@@ -122,6 +122,6 @@ def test_a_screen_of_attributes_is_tried_as_a_list(cast, tea, login):
     open_batch(tea, task)
     before = everything()
     assert [sorted(shown(f"?item={number}")) for number in range(3)] == [traits] * 3
-    page = client.get(address).content.decode()
+    page = client.get(address).text
     assert "item 1 of 2" in page
     assert everything() == before

@@ -24,7 +24,7 @@ SAID = "Pre-filled: change what you see otherwise."
 
 def chosen(answer, slot) -> list[int]:
     """The numbers of the answers that a page shows as chosen."""
-    tags = re.findall(r"<input[^>]*answer-choice[^>]*>", answer.content.decode())
+    tags = re.findall(r"<input[^>]*answer-choice[^>]*>", answer.text)
     ids = [re.search(r'value="([^"]*)"', tag)[1] for tag in tags if " checked" in tag]
     options = Slot.objects.get(pk=slot).item.options
     return [options.get(candidate=key).number for key in ids]
@@ -37,7 +37,7 @@ def verdict(item, label, model="m-1", **more):
 def test_without_the_setting_nothing_is_proposed(cast, tea, ann, page):
     cast.open(tea)
     verdict(Item.objects.get(), "2")
-    assert SAID not in page.get(URL).content.decode()
+    assert SAID not in page.get(URL).text
     judge(tea, ann)
     assert (Judgment.objects.get().proposal, Draft.objects.count()) == (None, 0)
 
@@ -49,15 +49,13 @@ def test_the_newest_models_verdict_is_proposed_and_stored_as_such(cast, tea, pag
     verdict(Item.objects.order_by("position").first(), "2", model="m-2")
     first = page.get(URL)
     slot = hidden(first, "slot")
-    assert (SAID in first.content.decode(), chosen(first, slot)) == (True, [2])
+    assert (SAID in first.text, chosen(first, slot)) == (True, [2])
     shown = submit.ordering.shown_order(
         *Slot.objects.values_list("item", "ordinal").get(pk=slot), 3
     )
     following = page.post(URL, filled(first, shown.index(number) + 1), **HTMX)
     # Nothing is known of the second item.
-    assert (SAID in following.content.decode(), chosen(following, hidden(following, "slot"))) == (
-        *(False, []),
-    )
+    assert (SAID in following.text, chosen(following, hidden(following, "slot"))) == (*(False, []),)
     stored = Judgment.objects.get()
     assert stored.proposal == {"from": "model", "of": "m-2", "label": "2", "changed": changed}
     assert stored.answers.get().label == str(number)
@@ -66,7 +64,7 @@ def test_the_newest_models_verdict_is_proposed_and_stored_as_such(cast, tea, pag
 def test_the_newest_answer_of_somebody_else_is_proposed_and_stays_what_it_was(cast, tea, ann, page):
     cast.open(tea, items=1, overlap=3, proposal="earlier", reason="optional")
     judge(tea, cast.person("Bo"), 3, data={"reason": "Bo wrote this"})
-    first = page.get(URL).content.decode()
+    first = page.get(URL).text
     assert "Bo wrote this" not in first
     judge(tea, cast.person("Chen"), 1)
     again = page.get(URL)
@@ -74,7 +72,7 @@ def test_the_newest_answer_of_somebody_else_is_proposed_and_stays_what_it_was(ca
     assert chosen(again, slot) == [3]
     page.post(f"{URL}draft/", {"slot": slot, "reason": "half"})
     typed = page.get(URL)
-    assert (SAID in typed.content.decode(), chosen(typed, slot)) == (True, [])
+    assert (SAID in typed.text, chosen(typed, slot)) == (True, [])
     submit.submit(tea, slot, ann, choose(slot, 3), key="k")
     of = Judgment.objects.get(annotator=cast.person("Bo")).pk
     began = {"from": "earlier", "of": of, "label": "3"}
@@ -129,11 +127,11 @@ def test_each_item_of_a_screen_begins_with_its_own_proposal(cast, tea, ann, logi
     first, second, _third = open_batch(tea, task).items.order_by("position")
     verdict(first, "no")
     verdict(second, "yes")
-    tried = login(cast.person("Carol")).get("/studies/tea/tasks/matter/preview/").content.decode()
+    tried = login(cast.person("Carol")).get("/studies/tea/tasks/matter/preview/").text
     assert (SAID in tried, checked(tried, "yes"), checked(tried, "no")) == (True, 1, 1)
     page = login(ann)
     begun = page.get(URL)
-    shown = begun.content.decode()
+    shown = begun.text
     assert (SAID in shown, checked(shown, "yes"), checked(shown, "no")) == (True, 1, 1)
     fields = dict.fromkeys(set(re.findall(r'name="(answer-relevant-[^"]+)"', shown)), "yes")
     assert len(fields) == 3
@@ -185,7 +183,7 @@ def test_results_and_releases_say_how_many_began_from_a_proposal_and_leave_them_
     alone = stored.read(task, counting.measures_of(task)[0], proposed=False)
     assert (report["proposals"]["judgments"], set(alone.item)) == (3, {second.position})
     page = login(cast.person("Carol")).get(f"/studies/tea/results/{task.name}/")
-    assert "3 judgments began from a proposal." in page.content.decode()
+    assert "3 judgments began from a proposal." in page.text
     for option, said in (([], "are among them"), (["--without-proposals"], "are left out")):
         call_command("agreement", "tea", "--json", "--bootstrap", "0", *option)
         printed = capsys.readouterr()

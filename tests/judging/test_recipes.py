@@ -47,12 +47,12 @@ def test_the_page_of_answers_opens_and_offers_what_the_recipe_declares(ada, sett
 
 
 def test_the_first_page_offers_every_recipe_and_the_second_has_its_consent_text(ada):
-    page = ada.get("/studies/new/").content.decode()
+    page = ada.get("/studies/new/").text
     for name, recipe in recipes.recipes().items():
         assert f'href="?recipe={name}"' in page and escape(recipe.title["en"]) in page
-    form = ada.get("/studies/new/?recipe=own-history").content.decode()
+    form = ada.get("/studies/new/?recipe=own-history").text
     assert "You decide on every session" in form
-    unknown = ada.get("/studies/new/?recipe=nothing").content.decode()
+    unknown = ada.get("/studies/new/?recipe=nothing").text
     assert "?recipe=pairwise" in unknown
 
 
@@ -97,12 +97,9 @@ def test_a_study_of_a_recipe_with_repeats_hands_out_its_first_item(cast, ada):
     "name", [name for name, recipe in recipes.recipes().items() if recipe.tasks]
 )
 def test_the_form_of_a_new_study_shows_its_first_judging_page_and_stores_nothing(name, tea, carol):
-    assert (
-        'data-preview="/studies/new/preview/"'
-        in carol.get(f"/studies/new/?recipe={name}").content.decode()
-    )
+    assert 'data-preview="/studies/new/preview/"' in carol.get(f"/studies/new/?recipe={name}").text
     asked = {"recipe": name, "languages": ["ko", "en"], "title": "Which?"}
     answer = carol.post("/studies/new/preview/", asked)
-    assert answer.status_code == 200 and 'class="judge framed' in answer.content.decode()
+    assert answer.status_code == 200 and 'class="judge framed' in answer.text
     assert list(Study.objects.values_list("slug", flat=True)) == ["tea"]
     assert carol.post("/studies/new/preview/", {"recipe": "empty"}).status_code == 204

@@ -140,7 +140,7 @@ def test_an_item_stays_whose_check_somebody_has_answered(cast, tea):
 def test_the_page_says_what_goes_along_and_does_nothing_until_asked(cast, tea, batch, carol):
     queue.claim(Study.objects.get(pk=tea.pk), cast.person("Ann"))
     page = f"/studies/tea/remove/batch/{batch.pk}/"
-    text = carol.get(page).content.decode()
+    text = carol.get(page).text
     assert "2 items go along." in text and "1 person has one open now" in text
     assert Item.objects.count() == 2
     assert carol.post(page).url == "/studies/tea/tasks/"

@@ -26,12 +26,12 @@ def test_who_is_paused_reads_the_sentence_keeps_what_they_hold_and_may_be_resume
     slot = queue.claim(tea, ann)
     client = login(carol)
     pause = reverse("rater-pause", args=["tea", ann.pk])
-    assert "Write the sentence" in client.post(pause, follow=True).content.decode()
+    assert "Write the sentence" in client.post(pause, follow=True).text
     client.post(pause, {"sentence": "Please write to us first."})
     assert queue.claim(tea, ann) == slot
     submit.submit(tea, slot, ann, choose(slot), key="k")
     assert queue.claim(tea, ann) is None
-    assert "Please write to us first." in login(ann).get(URL).content.decode()
+    assert "Please write to us first." in login(ann).get(URL).text
     login(carol).post(reverse("rater-resume", args=["tea", ann.pk]))
     assert queue.claim(tea, ann) is not None
     actions = AuditEvent.objects.filter(target="desk").order_by("pk").values_list("action", "actor")
@@ -44,15 +44,15 @@ def test_exclusion_takes_the_votes_out_opens_the_items_and_is_for_good(cast, tea
     purposes(tea, ann)
     client = login(carol)
     address = reverse("rater-exclude", args=["tea", ann.pk])
-    assert "Give the reason" in client.post(address, follow=True).content.decode()
+    assert "Give the reason" in client.post(address, follow=True).text
     assert Desk.objects.get(annotator=ann).excluded_at is None
-    page = client.post(address, {"reason": "a bot"}, follow=True).content.decode()
+    page = client.post(address, {"reason": "a bot"}, follow=True).text
     assert "3 judgments are taken out" in page
     assert "a bot" in page
     assert list(Item.objects.values_list("done", flat=True)) == [0, 0, 0]
     assert tea.memberships.filter(user=ann, left_at=None).exists()
     assert queue.claim(tea, ann) is None
-    assert "ended your part" in login(ann).get(URL).content.decode()
+    assert "ended your part" in login(ann).get(URL).text
     assert purposes(tea, bo) == ["work"] * 3
     for again in (sanctions.resume, sanctions.retrain):
         with pytest.raises(Conflict):

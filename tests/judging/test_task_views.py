@@ -72,7 +72,7 @@ STORED = {
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_task_of_every_kind_is_defined_with_its_settings(carol, kind):
-    page = carol.get(f"{URL}?kind={kind}").content.decode()
+    page = carol.get(f"{URL}?kind={kind}").text
     assert f'name="kind" value="{kind}"' in page
     data = {**COMMON, **OWN[kind], "kind": kind, "marks": "on", "guideline": "Read."}
     for name in OWN[kind]:
@@ -102,7 +102,7 @@ def test_an_edit_begins_with_what_is_there_and_keeps_what_has_no_field(carol, te
     data = {**COMMON, **OWN["feedback"], "kind": "feedback"}
     carol.post(URL, data)
     TaskDefinition.objects.update(translations={"ko": {"guideline": "읽으세요."}})
-    page = carol.get(f"{URL}?task=new").content.decode()
+    page = carol.get(f"{URL}?task=new").text
     assert "Tone\nDepth</textarea>" in page
     assert "Next version of New" in page
     carol.post(URL, data | {"least": 20})
@@ -114,8 +114,7 @@ def test_an_edit_begins_with_what_is_there_and_keeps_what_has_no_field(carol, te
 def test_a_name_never_changes_its_kind(carol):
     carol.post(URL, {**COMMON, "kind": "relevance"})
     answer = carol.post(URL, {**COMMON, "kind": "attribute"})
-    assert answer.status_code == 400
-    assert "a task of another kind" in answer.content.decode()
+    assert answer.status_code == 400 and "a task of another kind" in answer.text
     assert TaskDefinition.objects.count() == 1
 
 
@@ -132,8 +131,7 @@ def test_a_name_never_changes_its_kind(carol):
 )
 def test_a_wrong_setting_is_refused_with_a_sentence(carol, kind, change, words):
     answer = carol.post(URL, {**COMMON, **OWN[kind], "kind": kind, **change})
-    assert answer.status_code == 400
-    assert words in answer.content.decode()
+    assert answer.status_code == 400 and words in answer.text
     assert not TaskDefinition.objects.exists()
 
 
@@ -148,8 +146,7 @@ def test_a_wrong_setting_is_refused_with_a_sentence(carol, kind, change, words):
 )
 def test_a_batch_with_nothing_new_says_what_is_missing(carol, kind, words):
     carol.post(URL, {**COMMON, **OWN[kind], "kind": kind})
-    page = carol.post(f"{URL}new/open/", follow=True).content.decode()
-    assert words in page
+    assert words in carol.post(f"{URL}new/open/", follow=True).text
     assert not Batch.objects.exists()
 
 
@@ -158,7 +155,7 @@ def test_attributes_become_a_batch(carol, cast, tea):
     for n in (1, 2):
         Attribute.objects.create(persona=persona, external_id=f"a{n}", text=f"Likes {n} books.")
     carol.post(URL, {**COMMON, "kind": "attribute"})
-    page = carol.post(f"{URL}new/open/", follow=True).content.decode()
+    page = carol.post(f"{URL}new/open/", follow=True).text
     assert "2 items are open." in page
     assert tea.slots.count() == 6
 

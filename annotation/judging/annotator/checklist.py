@@ -109,8 +109,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Checklist:
-    """All steps of one person in one study."""
-
     study: Study
     progress: Progress
     steps: list[Step]
@@ -145,8 +143,8 @@ class Checklist:
 def checklist(user: User, study: Study) -> Checklist:
     """The checklist of ``user`` in ``study``; what waits to be judged comes before the rest."""
     p = _progress(user, study)
-    passed, notes, minutes = _passed(p), _notes(p), _minutes(p)
-    first = next((name for name in STEPS if not passed[name]), "")
+    stands = _stands(p)
+    first = next((name for name in STEPS if not stands[name][0]), "")
     to_judge = p.answers_waiting or p.retests
     if study.status == Study.Status.OPEN and (to_judge or p.claims_waiting):
         first = "judge" if to_judge else "claims"
@@ -165,11 +163,12 @@ def checklist(user: User, study: Study) -> Checklist:
         urls["claims"] = judge
     steps = []
     for name, (title, action) in STEPS.items():
-        state = "done" if passed[name] else "later"
+        passed, minutes, note = stands[name]
+        state = "done" if passed else "later"
         if name == first:
             state = "waits" if waits else "now"
         url = urls.get(name, queries)
-        steps.append(Step(name, str(title), str(action), url, notes[name], minutes[name], state))
+        steps.append(Step(name, str(title), str(action), url, note, minutes, state))
     return Checklist(study, p, steps)
 
 
@@ -231,52 +230,39 @@ def _lacking(queries: QuerySet[Query]) -> dict[str, str]:
     }
 
 
-def _passed(p: Progress) -> dict[str, bool]:
-    """Whether each step is done, or not needed any more."""
+def _stands(p: Progress) -> dict[str, tuple[bool, int, str]]:
+    """{step: (whether it is done or not needed any more, minutes that it takes, how far it is)}."""
     sent = p.asked > 0 or (p.history["total"] > 0 and not p.reading)
-    return {
-        "history": not p.missing and sent,
-        "decide": p.asked > 0 or p.history["retained"] > 0,
-        "allow": p.allowed > 0 or p.ready > 0,
-        "queries": p.ready > 0,
-        "answers": p.opened > 0,
-        "judge": p.answers_judged > 0 and not p.answers_waiting and not p.retests,
-        **{name: 0 < p.judged_queries <= n for name, n in _of_judged(p).items()},
-    }
-
-
-def _of_judged(p: Progress) -> dict[str, int]:
-    """Steps that are taken for each judged query, and for how many they are."""
-    return {"gold": p.gold, "claims": p.reviewed, "rubric": p.rubrics}
-
-
-def _minutes(p: Progress) -> dict[str, int]:
-    each = {"gold": 10, "claims": 3, "rubric": 5}
-    return {
-        "history": 0 if p.reading else 5,
-        "decide": min(30, 2 + p.history["pending"] // 5),
-        "allow": 2,
-        "queries": 10,
-        "answers": 0,
-        "judge": 5 * (p.answers_waiting + p.retests or GUESSED_ANSWERS),
-        **{name: each[name] * max(1, p.judged_queries - n) for name, n in _of_judged(p).items()},
-    }
-
-
-def _notes(p: Progress) -> dict[str, str]:
+    judged = p.answers_judged > 0 and not p.answers_waiting and not p.retests
     kept = {"kept": p.history["retained"], "pending": p.history["pending"]}
+    decided = _("%(kept)d kept, %(pending)d not decided.") % kept if any(kept.values()) else ""
     begun = {"ready": p.ready, "drafts": p.drafts}
+    written = _("%(ready)d ready, %(drafts)d begun.") % begun if any(begun.values()) else ""
+    # Of each judged query: for how many it is made, and the minutes that one takes.
+    of_judged = {"gold": (p.gold, 10), "claims": (p.reviewed, 3), "rubric": (p.rubrics, 5)}
     words = _("queries: %(n)d of %(of)d")
     return {
-        "history": _note_sent(p),
-        "decide": _("%(kept)d kept, %(pending)d not decided.") % kept if any(kept.values()) else "",
-        "allow": _note_allowed(p),
-        "queries": _("%(ready)d ready, %(drafts)d begun.") % begun if any(begun.values()) else "",
-        "answers": _note_answers(p) if p.ready else "",
-        "judge": _note_judged(p) if p.opened else "",
+        "history": (not p.missing and sent, 0 if p.reading else 5, _note_sent(p)),
+        "decide": (
+            p.asked > 0 or p.history["retained"] > 0,
+            min(30, 2 + p.history["pending"] // 5),
+            decided,
+        ),
+        "allow": (p.allowed > 0 or p.ready > 0, 2, _note_allowed(p)),
+        "queries": (p.ready > 0, 10, written),
+        "answers": (p.opened > 0, 0, _note_answers(p) if p.ready else ""),
+        "judge": (
+            judged,
+            5 * (p.answers_waiting + p.retests or GUESSED_ANSWERS),
+            _note_judged(p) if p.opened else "",
+        ),
         **{
-            name: words % {"n": n, "of": p.judged_queries} if p.judged_queries else ""
-            for name, n in _of_judged(p).items()
+            name: (
+                0 < p.judged_queries <= n,
+                minutes * max(1, p.judged_queries - n),
+                words % {"n": n, "of": p.judged_queries} if p.judged_queries else "",
+            )
+            for name, (n, minutes) in of_judged.items()
         },
     }
 

@@ -111,13 +111,18 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
         return HttpResponse(status=204) if request.htmx else redirect("judge", slug)
     desk = Desk.objects.filter(study=study, annotator=request.user)
     toured, kind = desk.values_list("toured", flat=True).first() or [], kind_of(task.kind)
-    context = {"study": study, "task": task, "kind": kind, "sample": kind.tour}
-    context["example"] = _example(study, task)
     words = localized(task, "question") or str(kind.question)
     questions = kind.questions(config_of_task(task))
-    context["asked"] = [words] if words else [question.words for question in questions]
-    # Who knows the study from another task meets the example alone.
-    context["further"] = bool(toured) and task.name not in toured
+    context = {
+        "study": study,
+        "task": task,
+        "kind": kind,
+        "sample": kind.tour,
+        "example": _example(study, task),
+        "asked": [words] if words else [question.words for question in questions],
+        # Who knows the study from another task meets the example alone.
+        "further": bool(toured) and task.name not in toured,
+    }
     return whole_or_part(request, "judging/tour.html", "tour", context)
 
 
@@ -368,7 +373,6 @@ def _words(data: QueryDict) -> str:
 
 
 def _task(study: Study, value: str | None) -> TaskDefinition:
-    """One of the study's tasks in one of its versions."""
     number = int(value) if value and re.fullmatch(r"[0-9]{1,18}", value) else 0
     return get_object_or_404(TaskDefinition, pk=number, study=study)
 

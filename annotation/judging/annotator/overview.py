@@ -6,7 +6,7 @@ Nothing here distinguishes work from hidden checks or is about anybody else.
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -14,14 +14,13 @@ from django.db import connection
 from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Left
 from django.http import Http404
-from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
-from annotation.judging.models import Batch, Desk, Item, Judgment, Slot
-from annotation.judging.work import comments, queue
+from annotation.judging.models import Desk, Item, Judgment, Slot
+from annotation.judging.work import comments, queue, submit
 from annotation.queries.models import asked_of
 from annotation.studies import messages
 from annotation.studies.access import member_of, study_for
@@ -131,7 +130,6 @@ class Place:
 
     @property
     def begun(self) -> bool:
-        """Whether there is anything to count."""
         return bool(self.done or self.taken_out or self.active or self.state == "work")
 
     @property
@@ -252,14 +250,11 @@ def places(user: User, studies: list[Study]) -> dict[int, Place]:
         cursor.execute(_PLACES, values)
         names = [column.name for column in cursor.description]
         rows = [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-    return {row["study"]: _place(row, by_id) for row in rows}
-
-
-def _place(row: dict[str, Any], studies: dict[int, Study]) -> Place:
-    # A hidden check is judged without one waiting less: an exact number would give it away.
-    if row.pop("hides") and row["waiting"]:
-        row |= {"more": True, "waiting": row["waiting"] // TENS * TENS}
-    return Place(**row | {"study": studies[row["study"]]})
+    for row in rows:
+        # A hidden check is judged without one waiting less: an exact number would give it away.
+        if row.pop("hides") and row["waiting"]:
+            row |= {"more": True, "waiting": row["waiting"] // TENS * TENS}
+    return {row["study"]: Place(**row | {"study": by_id[row["study"]]}) for row in rows}
 
 
 def duration(seconds: float) -> str:
@@ -328,7 +323,7 @@ def judgments(study: Study, user: User) -> QuerySet[Judgment]:
     return newest.order_by("-submitted_at", "-pk")
 
 
-def judgment_rows(study: Study, page: Sequence[Judgment]) -> list[dict]:
+def judgment_rows(study: Study, page: Sequence[Any]) -> list[dict]:
     """What the page shows of each judgment in ``page``, some of ``judgments``."""
     threads = comments.threads(judgment.slot_id for judgment in page)
     answers = shown_answers(page)
@@ -337,7 +332,7 @@ def judgment_rows(study: Study, page: Sequence[Judgment]) -> list[dict]:
             "judgment": judgment,
             "words": answer_words(judgment, answers[judgment.pk]),
             "changes": judgment.revision - 1,
-            "may_change": may_change(study, judgment),
+            "may_change": not judgment.out and submit.editable(study, judgment, judgment.first_at),
             "comments": threads[judgment.slot_id],
         }
         for judgment in page
@@ -364,13 +359,3 @@ def answer_words(judgment: Judgment, answer: Answer) -> list[str]:
 def place_of(judgment: Judgment, number: int) -> int | None:
     """Where the answer with the canonical ``number`` was shown, from 1."""
     return judgment.shown.index(number) + 1 if number in judgment.shown else None
-
-
-def may_change(study: Study, judgment: Any) -> bool:
-    """Whether the time to change a judgment (of ``judgments``) is not over.
-
-    The same for work and for hidden checks, so that it does not reveal hidden checks.
-    """
-    training = judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING
-    until = judgment.first_at + timedelta(hours=study.edit_hours)
-    return not (training or judgment.out) and timezone.now() < until

@@ -94,14 +94,12 @@ def home(request: UserRequest) -> HttpResponse:
     unread = overview.unread(request.user, reading)
     answers = comments.unread(request.user, judged) if judged else {}
     overview.tell(request.user, studies)
-    for study in studies:
-        study.answers = answers.get(study.pk, [])
     rows = [
         overview.DeskRow(
             study,
             places.get(study.pk),
             unread.get(study.pk, []),
-            study.answers,
+            answers.get(study.pk, []),
             lists.get(study.pk),
             study.counts,
         )

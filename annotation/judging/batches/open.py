@@ -278,7 +278,6 @@ def add_items(
 
 
 def _check(study: Study, task: TaskDefinition, rows: list[dict]) -> None:
-    """The refusals of `add_items`."""
     if study.status == Study.Status.CLOSED:
         raise Conflict("The study is closed: an administrator can open it again.", code="closed")
     if task.config.get("owner_only") and any(

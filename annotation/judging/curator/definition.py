@@ -128,12 +128,6 @@ def read_definition(definition: str | dict) -> Bundle:
         return bundles.load_bundle(folder)
 
 
-def text_in(file: UploadedFile) -> str:
-    """The definition in a file; ForeignFileError where it holds no JSON object."""
-    ((text,),) = foreign.read("annotation.core.records:json_text", file)
-    return text
-
-
 @transaction.atomic
 def make(definition: str | dict, by: User | None) -> Study:
     """A new study of a definition, whose administrator is ``by``; Conflict where it is there."""
@@ -183,15 +177,14 @@ def _material(study: Study) -> Iterator[tuple[str, Iterator[dict]]]:
     persona = {"persona": "persona__external_id"}
     yield "personas", _rows(versions.distinct("persona"), {"id": persona["persona"]}, "profile")
     yield "memories", _rows(memories, persona, "text", "since", "until")
-    columns: tuple[str, ...] = ("text", "messages", "need", "type", "scenario")
-    columns += ("asked_on", "language")
     named = {"id": "external_id", **persona}
+    columns = ["text", "messages", "need", "type", "scenario", "asked_on", "language"]
     yield "queries", _rows(queries.order_by("pk"), named, *columns, read=bundle_rows.Query)
-    columns = ("text", "model", "strategy", "urls")
+    columns = ["text", "model", "strategy", "urls"]
     of_query = {"id": "external_id", "query": "query__external_id"}
     rows = answers.exclude(text="").order_by("created_at", "pk")
     yield "candidates", _rows(rows, of_query, *columns, read=bundle_rows.Candidate)
-    columns = ("text", "confidence", "model", "since", "until", "turn")
+    columns = ["text", "confidence", "model", "since", "until", "turn"]
     yield "attributes", _rows(attributes, named, *columns, read=bundle_rows.Attribute)
 
 
@@ -269,7 +262,8 @@ def _from_file(request: UserRequest, file: UploadedFile) -> HttpResponse:
     with refusals.as_message(request):
         if (file.size or 0) > DEFINITION_LIMIT:
             raise DomainError(_("The file is larger than 10 MB: it is no definition."))
-        study = make(text_in(file), request.user)
+        ((text,),) = foreign.read("annotation.core.records:json_text", file)
+        study = make(text, request.user)
         return redirect("overview", study.slug)
     return redirect("study-new")
 

@@ -33,21 +33,14 @@ from annotation.queries.models import GoldResponse, Query
 from annotation.studies.access import study_for
 from annotation.studies.models import Study, TaskDefinition
 
-WORDS = {
-    "query": gettext_lazy("query"),
-    "task": gettext_lazy("task"),
-    "answer": gettext_lazy("answer"),
-    "attribute": gettext_lazy("attribute"),
-    "batch": gettext_lazy("batch"),
-    "study": gettext_lazy("study"),
-}
-# The page to go to when something is removed.
-BACK = {
-    "query": "queries",
-    "task": "tasks",
-    "answer": "candidates",
-    "attribute": "personas",
-    "batch": "tasks",
+# What can be taken back: its name, and the page to go to when it is gone.
+THINGS = {
+    "query": (gettext_lazy("query"), "queries"),
+    "task": (gettext_lazy("task"), "tasks"),
+    "answer": (gettext_lazy("answer"), "candidates"),
+    "attribute": (gettext_lazy("attribute"), "personas"),
+    "batch": (gettext_lazy("batch"), "tasks"),
+    "study": (gettext_lazy("study"), "settings"),
 }
 # With what answers are deleted, too.
 WITH_ANSWERS = ("query", "answer", "attribute", "study")
@@ -70,9 +63,9 @@ class Removal:
         return titled(self.name) if self.what == "task" else self.name
 
 
-def rows_of(study: Study, what: str) -> QuerySet:
-    """The things of a kind that can be taken back in ``study``."""
-    return {
+def thing_of(study: Study, what: str, **fields: Any) -> Any:
+    """The newest thing of a kind with these values of its fields. Raises NotFound."""
+    rows: QuerySet = {
         "query": Query.objects.filter(study=study, replaced_at=None),
         "task": TaskDefinition.objects.filter(study=study),
         "answer": Candidate.objects.filter(study=study),
@@ -80,27 +73,21 @@ def rows_of(study: Study, what: str) -> QuerySet:
         "batch": Batch.objects.filter(study=study),
         "study": Study.objects.filter(pk=study.pk),
     }[what]
-
-
-def thing_of(study: Study, what: str, **fields: Any) -> Any:
-    """The newest thing of a kind with these values of its fields. Raises NotFound."""
     try:
-        thing = rows_of(study, what).filter(**fields).order_by("pk").last()
+        thing = rows.filter(**fields).order_by("pk").last()
     except (ValueError, ValidationError, OverflowError):
         thing = None
     if thing is None:
-        raise NotFound(_("The study has no such %(what)s.") % {"what": WORDS[what]})
+        raise NotFound(_("The study has no such %(what)s.") % {"what": THINGS[what][0]})
     return thing
 
 
 def look(study: Study, what: str, thing: Any) -> Removal:
     """What ``remove`` would do now."""
     items = _items(study, what, thing)
-    judgments = Judgment.objects.filter(slot__item__in=items).count()
     # Checks are made of items, also of such as nobody but a curator has ruled on.
-    judgments += (
-        Judgment.objects.filter(slot__item__repeats__in=items).exclude(slot__item__in=items).count()
-    )
+    about = Q(slot__item__in=items) | Q(slot__item__repeats__in=items)
+    judgments = Judgment.objects.filter(about).count()
     name = thing.name if what == "task" else str(getattr(thing, "external_id", "") or thing)
     if judgments or (what == "study" and study.releases.exists()):
         return Removal(what, name, False, _stays(what, judgments))
@@ -207,19 +194,20 @@ def _candidates(study: Study, what: str, thing: Any) -> QuerySet:
 
 def _delete(study: Study, what: str, thing: Any, items: QuerySet[Item]) -> None:
     items.delete()
-    if what in ("task", "study"):
-        batches = study.batches.all()
-        (batches.filter(task__name=thing.name) if what == "task" else batches).delete()
     if what in WITH_ANSWERS:
         _candidates(study, what, thing).delete()
-    if what in ("query", "study"):
+    if what == "task":
+        study.batches.filter(task__name=thing.name).delete()
+        study.tasks.filter(name=thing.name).delete()
+    elif what in ("query", "study"):
         queries = study.queries.all()
-        queries = queries.filter(external_id=thing.external_id) if what == "query" else queries
+        if what == "query":
+            queries = queries.filter(external_id=thing.external_id)
+        else:
+            study.batches.all().delete()
         GoldResponse.objects.filter(query__in=queries).delete()
         queries.delete()
-    if what == "task":
-        study.tasks.filter(name=thing.name).delete()
-    elif what not in ("query", "answer"):
+    if what in ("attribute", "batch", "study"):
         thing.delete()
     # Batches promise their size to pages that must not count.
     if what not in ("study", "batch", "task"):
@@ -249,16 +237,15 @@ def remove_page(request: UserRequest, slug: str, what: str, key: str) -> HttpRes
     """Show what taking back ``what`` with the id ``key`` means; POST does it."""
     may = policies.study.may_administer if what == "study" else policies.study.may_curate
     study = study_for(request.user, slug, may)
-    if what not in WORDS:
+    if what not in THINGS:
         raise Http404
-    thing = thing_of(study, what, pk=key)
+    thing, (word, back) = thing_of(study, what, pk=key), THINGS[what]
     if request.method == "GET":
-        context = {"study": study, "plan": look(study, what, thing), "word": WORDS[what]}
-        context["back"] = BACK.get(what, "settings")
+        context = {"study": study, "plan": look(study, what, thing), "word": word, "back": back}
         return render(request, "judging/remove.html", context)
     removed = remove(study, what, thing, by=request.user)
     words = _("“%(name)s” is deleted.") if removed.deletes else _("“%(name)s” is put aside.")
     sentence = words % {"name": removed.title[:80]}
     if what == "study" and removed.deletes:
         return done(request, sentence, "home")
-    return done(request, sentence, BACK.get(what, "settings"), slug)
+    return done(request, sentence, back, slug)

@@ -27,7 +27,6 @@ TEXT_LIMIT = 2_000
 
 @study_page(policies.rater.may_sanction, "POST")
 def act_on_rater(request: UserRequest, study: Study, user: int, act: str) -> HttpResponse:
-    """Pause, resume, exclude or requalify a rater."""
     of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
     person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
     with refusals.as_message(request):

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet, Sum
 from django.http import HttpResponse, QueryDict
@@ -84,27 +83,23 @@ class BatchForm(schema.form_of(Opening, *ASKED)):  # type: ignore[misc]
         if len(there) < fewest:
             del self.fields[name]
 
-    def clean_queries(self) -> list[str]:
-        return self._existing("queries", self.study.queries.filter(replaced_at=None))
-
-    def clean_personas(self) -> list[str]:
-        return self._existing("personas", self.study.personas.filter(dropped_at=None))
-
     def clean(self) -> dict:
         data = super().clean() or {}
+        ids = {
+            "queries": self.study.queries.filter(replaced_at=None),
+            "personas": self.study.personas.filter(dropped_at=None),
+        }
+        for name, rows in ids.items():
+            named = rows.filter(external_id__in=data.get(name, ()))
+            there = set(named.values_list("external_id", flat=True))
+            if missing := [value for value in data.get(name, ()) if value not in there]:
+                words = _("The study has no %(ids)s.") % {"ids": ", ".join(missing[:NAMED])}
+                self.add_error(name, words)
         if data.get("control"):
             for task in tasks_of(self.study, data.get("also", ())):
                 if not kind_of(task.kind).takes_control(task.config):
                     self.add_error("also", NO_CONTROL)
         return data
-
-    def _existing(self, name: str, rows: QuerySet) -> list[str]:
-        ids = self.cleaned_data[name]
-        there = set(rows.filter(external_id__in=ids).values_list("external_id", flat=True))
-        if missing := [value for value in ids if value not in there]:
-            words = _("The study has no %(ids)s.") % {"ids": ", ".join(missing[:NAMED])}
-            raise forms.ValidationError(words)
-        return ids
 
     @property
     def opening(self) -> Opening:

@@ -6,7 +6,7 @@ What has a fault leaves nothing behind, and the same again changes nothing.
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -452,24 +452,15 @@ def _check_candidates(task: TaskDefinition, row: dict, named: str) -> None:
 # Rows without a folder: what the API's bulk calls add
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What is wrong with the row of this number, counted from 0."""
-
-    row: int
-    detail: str
-
-
 class FaultyRowsError(DomainError):
-    """Rows that cannot be stored: ``faults``; nothing was stored."""
+    """Rows that cannot be stored; nothing was. ``faults`` are {"row" (from 0), "detail"}."""
 
     code = "rows"
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[dict[str, Any]]) -> None:
         super().__init__(f"{len(faults)} of the rows cannot be stored; nothing was.")
-        self.faults = faults
         # What a program reads beside the sentence.
-        self.members = {"faults": [asdict(fault) for fault in faults]}
+        self.faults, self.members = faults, {"faults": faults}
 
 
 class RowReport(Report):
@@ -477,32 +468,30 @@ class RowReport(Report):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rows: list[Fault] = []
+        self.rows: list[dict[str, Any]] = []
 
     def fault(self, place: str, words: str) -> None:
         """Note a fault; ``place`` ends with the row's number."""
-        self.rows.append(Fault(int(place.rsplit(" ", 1)[1]), words))
+        self.rows.append({"row": int(place.rsplit(" ", 1)[1]), "detail": words})
 
     def unknown(self, name: str, place: str, key: str) -> None:
-        """Report each key that is not read."""
         self.fault(place, f"the key “{key[:80]}” is not part of the format")
 
     def finish(self) -> None:
-        """Raise FaultyRowsError where there was a fault."""
         if self.rows:
-            raise FaultyRowsError(sorted(self.rows, key=lambda fault: fault.row))
+            raise FaultyRowsError(sorted(self.rows, key=lambda fault: fault["row"]))
 
 
 def add_rows(
     study: Study, name: str, values: list, *, skip_faulty: bool = False, by: User | None = None
-) -> list[Fault]:
+) -> list[dict[str, Any]]:
     """Add ``values``, rows of the bundle's file ``name`` (NAMES), to ``study``.
 
     All of them are stored or, where one is faulty, none: FaultyRowsError. With ``skip_faulty`` the
     faulty ones are left out and returned. A row that the study has already changes nothing.
     """
     rows = dict(enumerate(values))
-    faults: list[Fault] = []
+    faults: list[dict[str, Any]] = []
     while True:
         try:
             _add(study, name, rows, by)
@@ -511,9 +500,9 @@ def add_rows(
                 raise
             faults += refusal.faults
             for fault in refusal.faults:
-                rows.pop(fault.row, None)
+                rows.pop(fault["row"], None)
         else:
-            return sorted(faults, key=lambda fault: fault.row)
+            return sorted(faults, key=lambda fault: fault["row"])
 
 
 @transaction.atomic

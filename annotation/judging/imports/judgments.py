@@ -248,7 +248,6 @@ def widen(task: TaskDefinition, settings: dict, by: User | None) -> None:
 
 
 def analyze() -> None:
-    """Update the statistics of the tables that many judgments were added to."""
     sql.analyze(Slot, Judgment, Answer, Desk, User)
 
 
@@ -270,7 +269,6 @@ def _store(judged: Sequence[tuple[Sequence[Row], dict]]) -> int:
 
 
 def _common(row: Imported, target: Target) -> dict:
-    """The columns that judgments of every kind have."""
     columns = {"reason": row.reason, "flags": [], "chips": [], "marks": [], "circumstances": {}}
     if any(row.marked.values()):
         columns = common_columns({"reason": row.reason, **_marked(row.marked, target)}, target)

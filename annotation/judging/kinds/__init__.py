@@ -66,7 +66,6 @@ def score_rows(judgments: QuerySet) -> QuerySet:
 
 
 def claim_reviews() -> JudgmentQuerySet:
-    """The judgments that decide on claims."""
     return Judgment.objects.filter(slot__item__batch__task__kind=CLAIMS.code)
 
 

@@ -151,7 +151,6 @@ class TaskForm(form_of(NewTask)):  # type: ignore[misc] # made of the schema
         )
 
     def save(self, by: User) -> TaskDefinition:
-        """Store the task, or the next version of it."""
         with transaction.atomic():
             # Two saves under one name would take the same version.
             Study.objects.select_for_update(no_key=True).get(pk=self.study.pk)

@@ -1,9 +1,11 @@
 """Which items a task does not have yet; kinds make their rows from these."""
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from django.contrib.postgres.aggregates import ArrayAgg
 from django.db.models import Count, F, Q, QuerySet
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -106,11 +108,11 @@ def attributes_by_query(study: Study, task: TaskDefinition, scope: Scope) -> Ite
     """Every attribute of a person with every prompt of that person's."""
     items = Item.objects.filter(study=study, batch__task__name=task.name)
     planned = set(items.values_list("attribute_id", "query_id"))
-    by_persona = {}
+    by_persona: dict[int, list[Attribute]] = defaultdict(list)
     for attribute in Attribute.objects.filter(persona__study=study).order_by("pk"):
-        by_persona.setdefault(attribute.persona_id, []).append(attribute)
+        by_persona[attribute.persona_id].append(attribute)
     for query in current(study, scope):
-        for attribute in by_persona.get(query.persona_id, []):
+        for attribute in by_persona.get(query.persona_id or 0, ()):
             if (attribute.pk, query.pk) not in planned:
                 prompt = f"{query.external_id}-v{query.version}"
                 name = item_name(task.name, attribute.external_id, prompt)
@@ -165,14 +167,14 @@ def answered(
     queries = current(study, scope)
     if not scope.again:
         queries = queries.exclude(items__batch__task__name=task.name)
-    by_query = {}
+    by_query = defaultdict(list)
     # What waits for a reviewer, or was rejected, is shown to nobody.
     shown = Candidate.objects.filter(query__in=queries, status="done", review__in=("", "accepted"))
     if scope.strategies:
         shown = shown.filter(strategy__in=scope.strategies)
     for candidate in shown.order_by("created_at", "pk"):
-        by_query.setdefault(candidate.query_id, []).append(candidate)
-    return [(query, by_query.get(query.pk, [])) for query in queries]
+        by_query[candidate.query_id].append(candidate)
+    return [(query, by_query[query.pk]) for query in queries]
 
 
 def _shown(study: Study, task: TaskDefinition, scope: Scope) -> dict[int, list[set]]:
@@ -180,10 +182,11 @@ def _shown(study: Study, task: TaskDefinition, scope: Scope) -> dict[int, list[s
     if not scope.again:
         return {}
     options = ItemOption.objects.filter(item__study=study, item__batch__task__name=task.name)
-    items: dict[int, dict[object, set]] = {}
-    for query, item, answer in options.values_list("item__query", "item", "candidate"):
-        items.setdefault(query, {}).setdefault(item, set()).add(answer)
-    return {query: list(sets.values()) for query, sets in items.items()}
+    items = options.values_list("item__query", "item").annotate(answers=ArrayAgg("candidate"))
+    shown = defaultdict(list)
+    for query, _item, answers in items.order_by():
+        shown[query].append(set(answers))
+    return shown
 
 
 def current(study: Study, scope: Scope) -> QuerySet[Query]:

@@ -273,14 +273,13 @@ def with_held(shown: Shown, annotator: User) -> Shown:
 
 def form(shown: Shown, typed: QueryDict) -> dict:
     """What the kind's template needs: its own context, and the tags and chips as ticked."""
-    ticked = {name: set(typed.getlist(name)) for name in ("flags", "chips")}
+    flags, chips, flagged = (typed.getlist(name) for name in ("flags", "chips", "flagged"))
     tags = TAGS.items() if shown.config["tags"] else ()
-    places = range(1, len(shown.order) + 1) if len(shown.order) > 1 else ()
-    flagged = typed.getlist("flagged")
+    places = shown.places if len(shown.places) > 1 else ()
     return {
         "flag_places": tuple((place, str(place) in flagged) for place in places),
-        "tags": tuple((name, label, name in ticked["flags"]) for name, label in tags),
-        "chips": [(chip, chip in ticked["chips"]) for chip in shown.config["chips"]],
+        "tags": tuple((name, label, name in flags) for name, label in tags),
+        "chips": [(chip, chip in chips) for chip in shown.config["chips"]],
         "strengths": json.dumps([("+", _("Strength")), ("-", _("Weakness"))], ensure_ascii=False),
         **shown.kind.page(shown, typed),
     }

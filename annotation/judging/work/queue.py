@@ -261,9 +261,9 @@ def gather(study: Study, slot_id: UUID, annotator: User) -> None:
     which no slot is open, is left out.
     """
     reads = lock_desk(study, annotator).reads
-    values = {"lead": slot_id, "me": annotator.pk, "most": MOST_TOGETHER, "reads": reads}
+    values: dict[str, Any] = {"lead": slot_id, "me": annotator.pk, "reads": reads}
     with connection.cursor() as cursor:
-        cursor.execute(_GATHER, values)
+        cursor.execute(_GATHER, values | {"most": MOST_TOGETHER})
 
 
 def companions(slot_id: UUID, annotator: User) -> QuerySet[Slot]:

@@ -282,14 +282,15 @@ def beside(study: Study, slot_id: UUID, annotator: User) -> tuple[UUID | None, U
     return pair[0], pair[1]
 
 
-def editable(study: Study, judgment: Judgment) -> bool:
+def editable(study: Study, judgment: Judgment, first_at: datetime | None = None) -> bool:
     """Whether its annotator may still change a judgment: ``edit_hours`` from the first answer.
 
-    Hidden checks like work, so that it does not reveal them; their first answer counts.
+    ``first_at`` is the time of that, where it is known. Hidden checks like work, so that it does
+    not reveal them; their first answer counts.
     """
     if judgment.slot.item.batch.purpose == Batch.Purpose.TRAINING:
         return False
-    first = judgment.slot.judgments.aggregate(at=Min("submitted_at"))["at"]
+    first = first_at or judgment.slot.judgments.aggregate(at=Min("submitted_at"))["at"]
     return timezone.now() < first + timedelta(hours=study.edit_hours)
 
 

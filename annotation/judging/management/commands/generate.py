@@ -44,7 +44,6 @@ class Command(StudyCommand):
         parser.add_argument("--wait", action="store_true", help="until all are written or failed")
 
     def handle(self, *, study: Study, wait: bool, **options: Any) -> None:
-        """Request, wait, report. Exit 1 with sentences where something failed."""
         if options["limit"] is not None and options["limit"] < 1:
             raise CommandError("--limit is a number from 1 on.", returncode=2)
         if options["dry_run"]:

@@ -19,7 +19,6 @@ class Command(RefusingCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, folder: str, **options: Any) -> None:
-        """Check, store, print the study's totals."""
         bundle = bundles.load_bundle(folder)
         for warning in bundle.warnings:
             self.stderr.write(warning)

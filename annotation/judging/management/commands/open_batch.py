@@ -21,7 +21,6 @@ class Command(StudyCommand):
         add_arguments(parser, Opening)
 
     def handle(self, *args: Any, study: Study, **options: Any) -> None:
-        """Open, and print how many items and slots are new."""
         asked = Opening(**taken(Opening, options))
         tasks, wanted = tasks_of(study, [asked.task, *asked.also]), asked.wanted
         if asked.dry_run:

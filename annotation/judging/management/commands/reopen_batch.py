@@ -16,7 +16,6 @@ class Command(StudyCommand):
         parser.add_argument("batch", metavar="BATCH", type=int, help="its number in the API")
 
     def handle(self, *args: Any, study: Study, batch: int, **options: Any) -> None:
-        """Open the batch again and print how many slots are open again."""
         closed = study.batches.filter(pk=batch).first()
         if closed is None:
             raise CommandError(f"The study has no batch {batch}.")
