@@ -1,5 +1,7 @@
 """Every kind of judgment keeps what its interface promises (``kinds.Kind``)."""
 
+from types import SimpleNamespace
+
 import pytest
 from django.template.loader import get_template
 
@@ -15,10 +17,8 @@ from annotation.judging.kinds import (
     score_rows,
 )
 from annotation.judging.kinds.files import ImportedFile, ImportedJudgment
-from annotation.judging.kinds.planning import EVERYTHING
 from annotation.judging.models import Item, Judgment
 from annotation.judging.work import present
-from annotation.studies.models import TaskDefinition
 from tests import everykind
 
 # A gold response has no row in a bundle: its claims are judged in tests/judging/test_overview.py.
@@ -114,8 +114,7 @@ def test_an_answer_is_the_same_by_every_way_to_it(judged, code):
         shown = present.show(judgment.slot_id, judgment.annotator)
         typed = present.answered(shown, judgment)
         assert present.form(shown, typed)
-        held = Held(judgment, config)
-        assert kind.read(typed, held) == answer
+        assert kind.read(typed, held(judgment, config)) == answer
 
 
 @pytest.mark.parametrize("code", IN_BUNDLES)
@@ -151,21 +150,8 @@ def test_scores_are_rows_of_their_judgments(judged):
     assert scored
 
 
-@pytest.mark.parametrize("code", KINDS)
-def test_a_study_without_material_has_nothing_to_plan(tea, code):
-    task = TaskDefinition(name="new", kind=code, config=KINDS[code].check_config({}))
-    assert list(KINDS[code].plan(tea, task, EVERYTHING)) == []
-
-
-class Held:
+def held(judgment, config):
     """A slot as a kind reads an answer to it (work.submit.Held)."""
-
-    def __init__(self, judgment, config):
-        rows = judgment.slot.item.options.all()
-        self.options = [Option(row.pk, row.number, str(row.candidate_id)) for row in rows]
-        self.config, self.shown, self.gold = config, judgment.shown, None
-
-
-class Option:
-    def __init__(self, pk, number, candidate):
-        self.pk, self.number, self.candidate = pk, number, candidate
+    rows = judgment.slot.item.options.all()
+    options = [SimpleNamespace(number=row.number, candidate=str(row.candidate_id)) for row in rows]
+    return SimpleNamespace(options=options, config=config, shown=judgment.shown, gold=None)

@@ -1,13 +1,17 @@
 """Checks that curators make of finished items, and retire."""
 
+import re
+
 import pytest
+from django.urls import reverse
 from django.utils import timezone
 
 from annotation.accounts.models import Consent
 from annotation.core.errors import Conflict, DomainError
+from annotation.core.models import AuditEvent
 from annotation.judging.batches.open import add_items, close_batch
 from annotation.judging.curator import checks
-from annotation.judging.models import Slot
+from annotation.judging.models import Checks, Item, Slot
 from annotation.judging.work import hidden_checks, queue
 from tests.judging.test_queue import judge
 
@@ -17,21 +21,13 @@ def add_checks(cast, study, purpose, count=1, expected="1", task=None):
     task = task or study.tasks.get()
     persona = study.personas.first()
     rows = []
-    for n in range(count):
-        query = cast.query(study, f"{purpose}-q{n + 1}-{study.items.count()}", persona)
-        ids = [one.pk for one in cast.candidates(query, task.config["options"])]
-        rows.append(
-            {
-                "external_id": f"{purpose}-{query.external_id}",
-                "overlap": 1,
-                "query": query,
-                "candidates": ids,
-                "expected": expected,
-                "explanation": f"Because of {purpose} {n + 1}.",
-            }
-        )
-    batch = add_items(study, task, rows, purpose=purpose)
-    return list(batch.items.order_by("position"))
+    for n in range(1, count + 1):
+        query = cast.query(study, f"{purpose}-q{n}-{study.items.count()}", persona)
+        options = [option.pk for option in cast.candidates(query, task.config["options"])]
+        row = {"external_id": f"{purpose}-{query.external_id}", "query": query, "overlap": 1}
+        row |= {"expected": expected, "explanation": f"Because of {purpose} {n}."}
+        rows.append(row | {"candidates": options})
+    return list(add_items(study, task, rows, purpose=purpose).items.order_by("position"))
 
 
 def rates(study, **values):
@@ -83,9 +79,8 @@ def test_the_share_of_a_check_leaves_out_who_withdrew(cast, tea, ann, bo):
 def test_an_owners_item_becomes_no_check(cast, tea):
     cast.open(tea, items=1, overlap=1, owner_only=False)
     judge(tea, cast.person("Ann"))
-    task = tea.tasks.get()
-    task.config["owner_only"] = True
-    task.save()
+    assert checks.ready(tea).count() == 1
+    tea.tasks.update(config=tea.tasks.get().config | {"owner_only": True})
     assert checks.ready(tea).count() == 0
 
 
@@ -97,3 +92,33 @@ def test_a_retired_check_is_handed_out_to_nobody_else(cast, tea, ann):
     checks.retire(first, by=None)
     assert Slot.objects.get(pk=judge(tea, ann)).item == second
     assert purposes(tea, ann) == ["work"]
+
+
+def test_curators_set_rates_and_make_edit_and_retire_checks_in_the_browser(cast, tea, carol):
+    batch = cast.open(tea, items=1, overlap=1)
+    judge(tea, cast.person("Ann"), 3)
+    page = reverse("checks", args=["tea"])
+    sent = {"pass_mark": "80", "gold_every": "20", "repeat_every": "30"}
+    assert carol.post(page, sent).status_code == 302
+    stored = Checks.objects.get()
+    assert (stored.pass_mark, stored.gold_every, stored.repeat_every) == (0.8, 20, 30)
+    assert carol.post(page, {"pass_mark": "101"}).status_code == 400
+    item = batch.items.get()
+    make = reverse("check-make", args=["tea", item.pk])
+    assert re.search(r'name="label" value="3" required checked', carol.get(make).text)
+    refused = carol.post(make, {"purpose": "training", "label": "3"})
+    assert refused.status_code == 400 and "Explain the expected answer" in refused.text
+    form = {"purpose": "training", "label": "3", "explanation": "It names **three**."}
+    assert carol.post(make, form).status_code == 302
+    check = Item.objects.get(batch__purpose="training")
+    assert (check.expected, check.explanation) == ("3", "It names **three**.")
+    edit = reverse("check", args=["tea", check.pk])
+    assert "It names **three**." in carol.get(edit).text
+    assert carol.post(edit, {"label": "9", "explanation": "x"}).status_code == 400
+    assert carol.post(edit, {"label": "tie", "explanation": "x"}).status_code == 400
+    assert carol.post(edit, {"label": "2", "explanation": "Two."}).status_code == 302
+    check.refresh_from_db()
+    assert (check.expected, check.explanation) == ("2", "Two.")
+    assert AuditEvent.objects.get(action="check.edit").details["old"]["expected"] == "3"
+    carol.post(reverse("check-retire", args=["tea", check.pk]))
+    assert "retired" in carol.get(page).text

@@ -24,43 +24,49 @@ def slot(cast, tea):
     return slot
 
 
+@pytest.fixture
+def answer(cast, tea, slot):
+    """A function that writes to Ann about a slot as a curator."""
+    return lambda words, of=slot: comments.answer(tea, of, cast.person("Carol"), words)
+
+
 def text(client, address: str) -> str:
-    answer = client.get(address)
-    assert answer.status_code == 200
-    return answer.text
+    page = client.get(address)
+    assert page.status_code == 200
+    return page.text
 
 
 def test_a_curators_answer_appears_at_the_item_and_on_the_desk_until_it_is_read(
-    cast, tea, slot, login, carol
+    slot, login, ann, carol
 ):
     item = f"/studies/tea/judged/{slot}/"
     assert "Answer 2 is <strong>cut off</strong>." in text(carol, PAGE)
     sent = carol.post(PAGE, {"slot": slot, "text": "It was; judge what is *there*."})
     assert sent["Location"] == PAGE
-    ann = login(cast.person("Ann"))
-    desk = text(ann, DESK)
+    annotator = login(ann)
+    desk = text(annotator, DESK)
     assert "The curators wrote to you about an item." in desk
     assert f'href="{item}#about-item"' in desk
-    html = text(ann, item)
+    html = text(annotator, item)
     assert html.index("cut off") < html.index("The curators to you") < html.index("<em>there</em>")
     assert "Carol" not in html
-    assert "The curators wrote" not in text(ann, DESK)
-    assert "<em>there</em>" in text(ann, PAST)
+    assert "The curators wrote" not in text(annotator, DESK)
+    assert "<em>there</em>" in text(annotator, PAST)
     assert AuditEvent.objects.get(action="comment.answer").details["study"] == "tea"
 
 
-def test_a_page_that_a_browser_fetches_ahead_reads_nothing(cast, tea, slot, login, ann):
-    comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
+def test_a_page_that_a_browser_fetches_ahead_reads_nothing(tea, slot, answer, login, ann):
+    answer("Thank you.")
     for address in (PAST, f"/studies/tea/judged/{slot}/"):
-        answer = login(ann).get(address, headers={"Sec-Purpose": "prefetch;prerender"})
-        assert answer.status_code == 200
+        page = login(ann).get(address, headers={"Sec-Purpose": "prefetch;prerender"})
+        assert page.status_code == 200
     assert [pk for pk, _question in comments.unread(ann, [tea])[tea.pk]] == [slot]
     text(login(ann), PAST)
     assert comments.unread(ann, [tea]) == {}
 
 
-def test_nobody_else_sees_a_thread(cast, tea, slot, login, bo):
-    comments.answer(tea, slot, cast.person("Carol"), "Thank you.")
+def test_nobody_else_sees_a_thread(tea, slot, answer, login, bo):
+    answer("Thank you.")
     assert comments.unread(bo, [tea]) == {}
     judge(tea, bo)
     assert "Thank you." not in text(login(bo), PAST)
@@ -68,29 +74,28 @@ def test_nobody_else_sees_a_thread(cast, tea, slot, login, bo):
     assert ItemComment.objects.exclude(read_at=None).count() == 0
 
 
-def test_an_annotator_answers_back_at_the_item(cast, tea, slot, login, ann):
-    comments.answer(tea, slot, cast.person("Carol"), "Which words?")
+def test_an_annotator_answers_back_at_the_item(slot, answer, login, ann):
+    answer("Which words?")
     sent = login(ann).post(PAST, {"slot": slot, "text": "The last ones.", "at_item": "1"})
     assert sent["Location"] == f"/studies/tea/judged/{slot}/"
     answers = [comment.is_answer for comment in comments.threads([slot])[slot]]
     assert answers == [False, True, False]
 
 
-def test_threads_that_wait_for_an_answer_come_first(cast, tea, slot):
-    ann, carol = cast.person("Ann"), cast.person("Carol")
+def test_threads_that_wait_for_an_answer_come_first(tea, slot, answer, ann):
     second, third = judge(tea, ann), judge(tea, ann)
     comments.write_comment(tea, second, ann, "Odd.")
-    comments.answer(tea, second, carol, "Why?")
+    answer("Why?", second)
     comments.write_comment(tea, third, ann, "Fine.")
     rows = [(str(row.pk), row.waits) for row in comments.commented(tea)]
     assert rows == [(str(third), True), (str(slot), True), (str(second), False)]
 
 
-def test_a_judgment_without_a_comment_can_be_written_about(cast, tea, slot, carol):
-    other = judge(tea, cast.person("Ann"))
+def test_a_judgment_without_a_comment_can_be_written_about(tea, slot, ann, carol):
+    other = judge(tea, ann)
     assert str(other) not in text(carol, PAGE)
-    assert f'name="slot" value="{other}"' in text(carol, f"{PAGE}?slot={other}")
-    assert str(slot) not in text(carol, f"{PAGE}?slot={other}")
+    html = text(carol, f"{PAGE}?slot={other}")
+    assert f'name="slot" value="{other}"' in html and str(slot) not in html
     carol.post(PAGE, {"slot": other, "text": "You flagged this: thank you."})
     assert ItemComment.objects.filter(slot=other).count() == 1
     assert "Nobody has commented" in text(carol, f"{PAGE}?slot=x")
@@ -105,19 +110,17 @@ def test_a_refused_answer_is_kept_in_its_field(slot, carol, words):
 
 
 @pytest.mark.parametrize("which", ["held", "foreign", "no uuid"])
-def test_only_judged_items_of_the_study_are_written_about(cast, tea, slot, which):
-    rain = cast.study("rain")
-    ann, carol = cast.person("Ann"), cast.person("Carol")
-    slots = {"held": (tea, queue.claim(tea, ann)), "foreign": (rain, slot), "no uuid": (tea, None)}
+def test_only_judged_items_of_the_study_are_written_about(cast, tea, slot, ann, which):
+    held, rain = queue.claim(tea, ann), cast.study("rain")
+    slots = {"held": (tea, held), "foreign": (rain, slot), "no uuid": (tea, None)}
     with pytest.raises(NotFound):
-        comments.answer(*slots[which], carol, "Hello.")
+        comments.answer(*slots[which], cast.person("Carol"), "Hello.")
 
 
-def test_an_answer_may_hold_what_a_database_cannot(cast, tea, slot):
-    carol = cast.person("Carol")
-    assert comments.answer(tea, slot, carol, "a\x00b\ud800").text == "ab\ufffd"
+def test_an_answer_may_hold_what_a_database_cannot(answer):
+    assert answer("a\x00b\ud800").text == "ab\ufffd"
     with pytest.raises(DomainError):
-        comments.answer(tea, slot, carol, "\x00")
+        answer("\x00")
 
 
 def test_who_took_their_consent_back_is_not_written_about(slot, carol, ann):
@@ -132,16 +135,14 @@ def test_an_owners_own_question_is_not_shown_beside_a_comment(tea, slot, carol):
 
 
 @pytest.mark.parametrize("address", [PAGE, DESK, PAST])
-def test_three_threads_take_as_many_statements_as_one(cast, tea, slot, login, address):
-    ann, carol = cast.person("Ann"), cast.person("Carol")
-    client = login(carol if address == PAGE else ann)
+def test_three_threads_take_as_many_statements_as_one(cast, tea, slot, answer, login, ann, address):
+    client = login(cast.person("Carol") if address == PAGE else ann)
     counts = []
     for more in (0, 2):
         for number in range(more):
-            other = judge(tea, ann)
-            comments.write_comment(tea, other, ann, f"Number {number}.")
-        for row in Slot.objects.filter(annotator=ann, status="done"):
-            comments.answer(tea, row.pk, carol, "So it is.")
+            comments.write_comment(tea, judge(tea, ann), ann, f"Number {number}.")
+        for judged in Slot.objects.filter(annotator=ann, status="done"):
+            answer("So it is.", judged.pk)
         client.get(address)
         with CaptureQueriesContext(connection) as queries:
             client.get(address)
@@ -156,12 +157,11 @@ def test_an_annotator_sees_their_training_once_it_is_over_and_no_other_check(cas
     cast.open(tea, items=1, overlap=3)
     add_checks(cast, tea, "training", 3)
     add_checks(cast, tea, "gold", 1)
-    client = login(ann)
+    client, over = login(ann), "Your training is over: you answered"
     for number in (1, 2):
         judge(tea, ann, number)
-        assert "Your training is over" not in text(client, PAST)
+        assert over not in text(client, PAST)
     last = judge(tea, ann, 1)
-    said = "Your training is over: you answered"
-    assert said in text(client, PAST)
+    assert over in text(client, PAST)
     explained = " ".join(text(client, f"/studies/tea/judge/explained/{last}/").split())
-    assert f"{said} 2 of 3 items as expected." in explained
+    assert f"{over} 2 of 3 items as expected." in explained

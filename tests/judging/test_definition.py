@@ -5,13 +5,13 @@ import json
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from annotation.accounts.models import ApiToken
 from annotation.core.errors import Conflict
 from annotation.judging.curator.definition import PARTS, Clone, clone, definition_of, make
 from annotation.judging.models import Checks, Item
 from annotation.personas.models import Memory
 from annotation.studies.bundle import BundleError
 from annotation.studies.models import Study
+from tests.api.caller import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -36,13 +36,11 @@ def full(cast, tea):
 
 
 def test_a_definition_makes_the_same_study_again(full, cast):
-    told = definition_of(full)
-    made = make(json.dumps(told | {"slug": "again"}), cast.person("Carol"))
-    assert definition_of(made) == told | {"slug": "again"}
-    assert (made.edit_hours, str(made.pay_per_hour), made.translations["ko"]["title"]) == (
-        *(5, "12.50"),
-        "차",
-    )
+    definition = definition_of(full)
+    made = make(json.dumps(definition | {"slug": "again"}), cast.person("Carol"))
+    assert definition_of(made) == definition | {"slug": "again"}
+    assert (made.edit_hours, str(made.pay_per_hour)) == (5, "12.50")
+    assert made.translations["ko"]["title"] == "차"
     assert made.tasks.get().translations == full.tasks.get().translations
     assert made.memberships.get().role == "administrator"
     assert (made.queries.count(), made.items.count()) == (0, 0)
@@ -103,16 +101,14 @@ def test_the_same_by_page_and_api(full, cast, client, login):
     shown = browser.get(page)
     assert 'value="material"' in shown.text
     assert shown.context["form"]["parts"].value() == ["tasks", "texts", "checks"]
-    answer = browser.post(page, {"title": "C", "slug": "cloned", "parts": ["tasks", "people"]})
+    clone = {"title": "C", "slug": "cloned"}
+    answer = browser.post(page, clone | {"parts": ["tasks", "people"]})
     assert answer.url == "/studies/cloned/overview/"
-    assert browser.post(page, {"title": "C", "slug": "cloned"}).status_code == 400
-    _token, key = ApiToken.issue(boss)
-    headers = {"Authorization": f"Bearer {key}"}
-    api = "/api/v1/studies/"
-    body = client.get(f"{api}tea/clone/", headers=headers).json()
-    options = {"headers": headers, "content_type": "application/json"}
-    assert client.post(api, body | {"slug": "sent"}, **options).status_code == 201
-    answer = client.post(f"{api}tea/clone/", {"title": "D", "slug": "fourth"}, **options)
+    assert browser.post(page, clone).status_code == 400
+    call = Caller(client, boss)
+    body = call("GET", "studies/tea/clone/").json()
+    assert call("POST", "studies/", body | {"slug": "sent"}).status_code == 201
+    answer = call("POST", "studies/tea/clone/", {"title": "D", "slug": "fourth"})
     assert (answer.status_code, answer.json()["slug"]) == (201, "fourth")
-    slugs = Study.objects.values_list("slug", flat=True)
-    assert {"paged", "cloned", "sent", "fourth"} <= set(slugs)
+    slugs = {"tea", "paged", "cloned", "sent", "fourth"}
+    assert set(Study.objects.values_list("slug", flat=True)) == slugs

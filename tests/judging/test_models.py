@@ -41,8 +41,3 @@ def test_an_answer_says_something(judgment):
     assert refused(**empty) == "answer_says_something"
     for said in ({"value": 0}, {"label": "1"}, {"text": "It fits."}, {"chips": ["Short"]}):
         judgment.answers.create(question=f"why {said}", **said)
-
-
-def test_a_judgment_takes_its_answers_with_it(judgment):
-    judgment.delete()
-    assert not Answer.objects.exists()

@@ -1,11 +1,9 @@
 """Open a batch with open eyes: what it would hold and cost, then once."""
 
-import io
 import json
 
 import pytest
-from django.core.management import call_command
-from django.core.management.base import CommandError
+from django.core.management import CommandError
 
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch, open_batches
@@ -14,6 +12,7 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import Scope
 from annotation.judging.models import Item, Judgment, Slot
 from annotation.studies.models import TaskDefinition
+from tests.commands import run
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/tea/tasks/best/open/"
@@ -107,6 +106,8 @@ def test_a_set_of_three_is_planned_once_and_answers_that_came_since_are_scored(c
 def test_the_page_shows_the_batch_and_opens_exactly_that_once(tea, three, carol):
     shown = carol.get(PAGE, {"number": "2", "overlap": "3"})
     assert shown.context["summary"].judgments == 6
+    # One task has no order between tasks.
+    assert not {"also", "order"} & shown.context["form"].fields.keys()
     assert "opening this batch opens it to its annotators" in shown.text
     data = {"number": "2", "overlap": "3", "seen": shown.context["summary"].digest}
     assert carol.post(PAGE, data).status_code == 302
@@ -118,20 +119,16 @@ def test_the_page_shows_the_batch_and_opens_exactly_that_once(tea, three, carol)
     assert Item.objects.count() == 2
 
 
-def test_a_wrong_filter_gets_a_sentence_and_no_batch(cast, tea, three, login):
-    client = login(cast.person("Carol"))
+def test_a_wrong_filter_gets_a_sentence_and_no_batch(tea, three, carol):
     for name, value in (("queries", "q1, q9"), ("number", "0"), ("strategies", "A9")):
-        answer = client.post(PAGE, {name: value})
-        assert answer.status_code == 400
-    assert "The study has no q9." in client.get(PAGE, {"queries": "q9"}).text
+        assert carol.post(PAGE, {name: value}).status_code == 400
+    assert "The study has no q9." in carol.get(PAGE, {"queries": "q9"}).text
     assert Item.objects.count() == 0
 
 
 def test_the_command_prints_the_same_without_opening_it(tea, three):
-    out = io.StringIO()
     options = ["--task", "best", "--query", "q1", "--overlap", "2", "--dry-run", "--json"]
-    call_command("open_batch", "tea", *options, stdout=out)
-    printed = json.loads(out.getvalue())
+    printed = json.loads(run("open_batch", "tea", *options))
     assert (printed["items"], printed["judgments"], printed["opens"]) == (1, 2, True)
     assert Item.objects.count() == 0
 
@@ -203,16 +200,10 @@ def test_page_and_command_open_several_tasks_in_an_order(tea, three, scored, car
     assert carol.get(PAGE, {"also": ["nothing"]}).status_code == 400
     refused = carol.get(PAGE, {"also": ["score"], "control": "on"})
     assert "it can hide no control" in refused.text
-    out = io.StringIO()
-    call_command("open_batch", "tea", "--task", "best", "--also", "score", "--json", stdout=out)
-    assert json.loads(out.getvalue()) == {"items": 2, "slots": 5}
+    opened = ["open_batch", "tea", "--task", "best", "--also"]
+    assert json.loads(run(*opened, "score", "--json")) == {"items": 2, "slots": 5}
     with pytest.raises(CommandError, match=r"has no task “beast”\. Its tasks: best, score"):
-        call_command("open_batch", "tea", "--task", "best", "--also", "beast")
-
-
-def test_a_study_of_one_task_is_asked_for_no_order(cast, tea, three, login):
-    page = login(cast.person("Carol")).get(PAGE)
-    assert not {"also", "order"} & page.context["form"].fields.keys()
+        run(*opened, "beast")
 
 
 def test_what_is_measured_takes_the_place_of_what_is_assumed(tea, three, ann):

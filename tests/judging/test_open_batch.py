@@ -16,15 +16,12 @@ pytestmark = pytest.mark.django_db
 def test_open_batch_prints_items_and_slots_and_opens_nothing_twice(cast, tea, capsys):
     cast.task(tea, "best", overlap=4)
     cast.candidates(cast.query(tea))
-    assert json.loads(run("open_batch", "tea", "--task", "best", "--json")) == {
-        "items": 1,
-        "slots": 4,
-    }
-    again = json.loads(run("open_batch", "tea", "--task", "best", "--overlap", "2", "--json"))
-    assert again == {"items": 0, "slots": 0}
+    command = ["open_batch", "tea", "--task", "best", "--json"]
+    assert json.loads(run(*command)) == {"items": 1, "slots": 4}
+    command += ["--overlap", "2"]
+    assert json.loads(run(*command)) == {"items": 0, "slots": 0}
     cast.candidates(cast.query(tea, "q2"))
-    third = json.loads(run("open_batch", "tea", "--task", "best", "--overlap", "2", "--json"))
-    assert third == {"items": 1, "slots": 2}
+    assert json.loads(run(*command)) == {"items": 1, "slots": 2}
     assert Slot.objects.count() == 6
     assert "Nothing is new" in capsys.readouterr().err
 

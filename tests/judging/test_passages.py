@@ -111,43 +111,46 @@ def test_results_have_the_share_that_marks_and_the_passages_of_each_class(mix):
     assert "odd: Fact" in figure.svg and figure.votes == 3
 
 
-def test_whom_the_question_missed_is_not_counted(cast):
-    study = cast.study("own")
+@pytest.fixture
+def own(cast):
+    """A function that opens a task of these questions about one answer, in a study of its own."""
+
+    def open_(*questions):
+        study = cast.study("own")
+        config = kind_of("questions").check_config({"options": 1, "questions": list(questions)})
+        task = study.tasks.create(name="own", kind="questions", overlap=3, config=config)
+        cast.candidates(cast.query(study, "q", None), 1)
+        open_batch(study, task)
+        return study, task, str(study.items.get().options.get().candidate_id)
+
+    return open_
+
+
+def answer(cast, study, name, **answers):
+    person = cast.member(name, study, "annotator")
+    submit(study, claim(study, person), person, {"answers": answers}, key=name)
+
+
+def test_whom_the_question_missed_is_not_counted(cast, own):
     asked = {"question": "fine", "labels": ["No"]}
     odd = {"type": "passages", "name": "odd", "asked_when": asked}
-    questions = [{"type": "label", "name": "fine", "classes": ["No", "Yes"]}, odd]
-    config = kind_of("questions").check_config({"options": 1, "questions": questions})
-    task = study.tasks.create(name="own", kind="questions", overlap=3, config=config)
-    cast.candidates(cast.query(study, "q", None), 1)
-    open_batch(study, task)
-    (item,) = study.items.all()
-    option = str(item.options.get().candidate_id)
-    bad = {"fine": "No", "odd": [{"option": option, "start": 0, "end": 2}]}
-    for name, sent in (("Ann", bad), ("Bo", bad), ("Cy", {"fine": "Yes"})):
-        who = cast.member(name, study, "annotator")
-        submit(study, claim(study, who), who, {"answers": sent}, key=name)
+    fine = {"type": "label", "name": "fine", "classes": ["No", "Yes"]}
+    study, task, option = own(fine, odd)
+    for name in ("Ann", "Bo"):
+        answer(cast, study, name, fine="No", odd=[{"option": option, "start": 0, "end": 2}])
+    answer(cast, study, "Cy", fine="Yes")
     assert "passages" in figure_names(Board(study, task))
     assert figure_of(Board(study, task), "passages").rows == [("odd", "", 2, 1, 2)]
 
 
-def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, login):
-    study = cast.study("own")
-    cast.member("Rui", study, "researcher")
-    odd = {"type": "passages", "name": "odd", "title": "What is odd?"}
-    config = kind_of("questions").check_config({"options": 1, "questions": [odd]})
-    task = study.tasks.create(name="own", kind="questions", overlap=2, config=config)
-    cast.candidates(cast.query(study, "q", None), 1)
-    open_batch(study, task)
-    page = login(cast.person("Rui"))
-    assert page.get("/studies/own/results/own/").status_code == 200
-    option = str(study.items.get().options.get().candidate_id)
+def test_a_task_of_passages_alone_has_its_figure_as_a_page_and_as_a_table(cast, login, own):
+    study, _task, option = own({"type": "passages", "name": "odd", "title": "What is odd?"})
+    page = login(cast.member("Rui", study, "researcher"))
+    results = "/studies/own/results/own/"
+    assert page.get(results).status_code == 200
     for name in ("Ann", "Bo"):
-        who = cast.member(name, study, "annotator")
-        sent = {"answers": {"odd": [{"option": option, "start": 0, "end": 2}]}}
-        submit(study, claim(study, who), who, sent, key=name)
+        answer(cast, study, name, odd=[{"option": option, "start": 0, "end": 2}])
     recompute_due()
-    assert "Marked passages" in page.get("/studies/own/results/own/").text
-    table = page.get("/studies/own/results/own/figures/passages.csv").text
-    assert "What is odd?,,2,1.0,2" in table
-    figure = page.get("/studies/own/results/own/figures/passages.svg")
-    assert figure.status_code == 200
+    assert "Marked passages" in page.get(results).text
+    assert "What is odd?,,2,1.0,2" in page.get(f"{results}figures/passages.csv").text
+    assert page.get(f"{results}figures/passages.svg").status_code == 200

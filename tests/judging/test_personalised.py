@@ -1,10 +1,10 @@
 """Stage 3 of PersonalBench: items from attributes that a majority of people held relevant."""
 
-import io
 import json
+from functools import partial
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
@@ -15,6 +15,7 @@ from annotation.personas.models import Attribute
 from annotation.queries.models import Query
 from annotation.studies.models import TaskDefinition
 from tests import everykind
+from tests.commands import run
 
 pytestmark = pytest.mark.django_db
 PAGE = "/studies/mix/tasks/response/open/"
@@ -64,10 +65,9 @@ def test_an_answer_is_asked_for_each_attribute_that_a_majority_held_relevant(mix
 
 def test_half_of_the_people_is_no_majority_and_what_is_missing_is_said(mix, task):
     Item.objects.filter(external_id="i-m1").update(overlap=4)
-    with pytest.raises(DomainError, match="relevance of attributes judged first"):
-        open_batch(mix, task)
-    with pytest.raises(DomainError, match="relevance of attributes judged first"):
-        request_answers(mix, task, endpoint="fake")
+    for ask in (open_batch, partial(request_answers, endpoint="fake")):
+        with pytest.raises(DomainError, match="relevance of attributes judged first"):
+            ask(mix, task)
 
 
 def test_a_prompt_without_a_generic_answer_is_named_and_gets_one(mix, task):
@@ -90,8 +90,7 @@ def test_an_item_without_attribute_is_refused_where_the_task_shows_one(mix, task
 
 def test_the_page_says_what_is_missing_asks_for_it_and_then_opens(mix, task, cast, login):
     client = login(cast.person("Carol"))
-    page = client.get(PAGE).text
-    assert "Write 1 missing answer" in page
+    assert "Write 1 missing answer" in client.get(PAGE).text
     assert client.post(PAGE, {"endpoint": "fake"}).url == "/studies/mix/candidates/"
     assert client.post(PAGE, {"endpoint": "nobody"}).url == PAGE
     write(mix)
@@ -102,17 +101,17 @@ def test_the_page_says_what_is_missing_asks_for_it_and_then_opens(mix, task, cas
 
 
 def test_the_command_plans_asks_and_refuses_in_words(mix, task):
-    out = io.StringIO()
-    options = ["--task", "response", "--endpoint", "fake", "--json"]
-    call_command("generate", "mix", *options, "--dry-run", stdout=out)
-    assert json.loads(out.getvalue())["calls"] == 1
+    options = ["generate", "mix", "--task", "response", "--endpoint", "fake", "--json"]
+    assert json.loads(run(*options, "--dry-run"))["calls"] == 1
     assert not Candidate.objects.filter(status="requested").exists()
-    call_command("generate", "mix", *options, stdout=io.StringIO())
+    run(*options)
     assert Candidate.objects.filter(status="requested").count() == 1
-    with pytest.raises(CommandError, match="no answer written"):
-        call_command("open_batch", "mix", "--task", "response")
-    with pytest.raises(CommandError, match="no task “none”"):
-        call_command("generate", "mix", "--task", "none")
+    for command, name, words in (
+        ("open_batch", "response", "no answer written"),
+        ("generate", "none", "no task “none”"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            run(command, "mix", "--task", name)
 
 
 def test_two_attributes_of_one_prompt_get_an_answer_and_an_item_each(mix, task, cast):
