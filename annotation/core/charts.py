@@ -89,7 +89,11 @@ def columns(head: Heading, rows: list[tuple[str, float]], *, axes: Axes = UNTITL
     """Upright bars for ``rows`` of (label, value from 0 on)."""
     most = max(max(value for _, value in rows), 1)
     wide = (100 - GUTTER) / len(rows)
-    parts = [_grid([t for t in ticks(0, most) if t == int(t)], 0, most)]
+    parts = []
+    for tick in (t for t in ticks(0, most) if t == int(t)):
+        y = TOP + PLOT * (most - tick) / most
+        parts.append(_segment("grid", GUTTER, y, 100, y))
+        parts.append(_text(GUTTER - 1, y + 4, f"{tick:,g}", "end"))
     # On a phone eight labels fit beside one another: more stand on two lines.
     lines = 1 if len(rows) <= 8 else 2
     every, thick = math.ceil(len(rows) / 8 / lines), min(wide * 0.8, WIDEST)
@@ -160,13 +164,7 @@ def heat(head: Heading, names: list[str], cells: Cells, *, axes: Axes = UNTITLED
     size = len(names)
     wide, tall = (100 - NAMES) / size, 24 if size <= 12 else 15
     parts = [_labels([f"{n}  {name}" for n, name in enumerate(names, start=1)], tall)]
-    for (row, column), value in sorted(cells.items()):
-        left, top = NAMES + column * wide, row * tall
-        words = f"{names[row]} × {names[column]}: {number(value)}"
-        parts.append(_rect(shade(value), left, top, wide * 0.94, tall - 1.5, words))
-        if size <= 6 and value is not None:
-            kind = "on-dark" if value >= SHADES[3] else "on-light"
-            parts.append(_text(left + wide * 0.47, top + 16, f"{value:.2f}", "middle", kind))
+    parts += _matrix(names, names, cells, tall, 0.94, written=size <= 6)
     for column in range(0, size, math.ceil(size / 12)):
         place = NAMES + (column + 0.5) * wide
         parts.append(_text(place, size * tall + 14, str(column + 1), "middle"))
@@ -180,13 +178,7 @@ def grid(
     """A whole matrix of values: ``cells`` (row, column), rows ``names``, columns ``heads``."""
     wide = (100 - NAMES) / len(heads)
     parts = [_labels(names)]
-    for (row, column), value in sorted(cells.items()):
-        left, top = NAMES + column * wide, row * ROW
-        words = f"{names[row]} × {heads[column]}: {number(value)}"
-        parts.append(_rect(shade(value), left, top, wide * 0.96, ROW - 1.5, words))
-        kind = "on-dark" if value is not None and value >= SHADES[3] else "on-light"
-        shown = "–" if value is None else f"{value:.2f}"
-        parts.append(_text(left + wide * 0.48, top + 16, shown, "middle", kind))
+    parts += _matrix(names, heads, cells, ROW, 0.96, unknown="–")
     for column, name in enumerate(heads):
         # Every second one a line lower: on a phone neighbours would run into one another.
         place, line = NAMES + (column + 0.48) * wide, 14 + 14 * (column % 2)
@@ -268,21 +260,6 @@ def _segment(kind: str, x1: float, y1: float, x2: float, y2: float) -> SafeStrin
     return format_html(line, kind, _n(x1), _n(y1), _n(x2), _n(y2))
 
 
-def _point(x: float, y: float, words: str) -> SafeString:
-    line = '<circle class="mark" cx="{}%" cy="{}" r="3.5"><title>{}</title></circle>'
-    return format_html(line, _n(x), _n(y), words)
-
-
-def _grid(values: list[float], low: float, high: float) -> SafeString:
-    """Horizontal lines with their numbers in the left gutter."""
-    parts = []
-    for value in values:
-        y = TOP + PLOT * (high - value) / ((high - low) or 1)
-        parts.append(_segment("grid", GUTTER, y, 100, y))
-        parts.append(_text(GUTTER - 1, y + 4, f"{value:,g}", "end"))
-    return _all(parts)
-
-
 def _labels(names: list[str], tall: int = ROW) -> SafeString:
     """Names of rows, cut at the gutter's edge by an image of their own."""
     rows = (
@@ -312,6 +289,32 @@ def _letters(name: str) -> int:
     return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in name)
 
 
+def _matrix(
+    names: list[str],
+    heads: list[str],
+    cells: Cells,
+    tall: int,
+    filled: float,
+    *,
+    written: bool = True,
+    unknown: str = "",
+) -> list[SafeString]:
+    """The cells as rectangles, ``filled`` the share of their room; ``written``: with their values.
+
+    ``unknown`` stands in a cell without one.
+    """
+    wide, parts = (100 - NAMES) / len(heads), []
+    for (row, column), value in sorted(cells.items()):
+        left, top = NAMES + column * wide, row * tall
+        words = f"{names[row]} × {heads[column]}: {number(value)}"
+        parts.append(_rect(shade(value), left, top, wide * filled, tall - 1.5, words))
+        shown = unknown if value is None else f"{value:.2f}"
+        if written and shown:
+            kind = "on-dark" if value is not None and value >= SHADES[3] else "on-light"
+            parts.append(_text(left + wide * filled / 2, top + 16, shown, "middle", kind))
+    return parts
+
+
 def _dot(row: Dot, y: float, across: Place) -> SafeString:
     parts = []
     if row.band:
@@ -321,7 +324,9 @@ def _dot(row: Dot, y: float, across: Place) -> SafeString:
         parts.append(_segment("line", across(row.low), y, across(row.high), y))
     shown = "–" if row.value is None else f"{row.value:.2f}"
     if row.value is not None:
-        parts.append(_point(across(row.value), y, f"{row.label}: {row.value:.3f}"))
+        circle = '<circle class="mark" cx="{}%" cy="{}" r="3.5"><title>{}</title></circle>'
+        words = f"{row.label}: {row.value:.3f}"
+        parts.append(format_html(circle, _n(across(row.value)), _n(y), words))
     parts.append(_text(100, y + 4, shown, "end"))
     return _all(parts)
 

@@ -15,7 +15,7 @@ from psycopg.pq import ExecStatus
 from annotation.core.arrow import pa, pa_csv
 
 # Signs that no value has: JSON escapes them. So no value is ever quoted.
-_DELIMITER, _QUOTE = "\x1f", "\x01"
+_DELIMITER = "\x1f"
 # Bytes that are read together.
 BLOCK = 2**20
 _AS_CSV = "FORMAT csv, DELIMITER E'\\x1f', QUOTE E'\\x01'"

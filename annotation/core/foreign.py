@@ -92,25 +92,6 @@ def too_large(sentence: str, limit: int) -> ForeignFileError:
     return ForeignFileError(sentence % {"n": f"{limit:,}"}, code="file_limit")
 
 
-def _out_of_memory(limits: Limits) -> ForeignFileError:
-    sentence = _("Reading the file takes more than %(n)s MB of memory, the limit for its size.")
-    return too_large(sentence, limits.memory // MB)
-
-
-def _out_of_time(limits: Limits) -> ForeignFileError:
-    sentence = _("Reading the file takes more than %(n)s seconds, the limit for its size.")
-    return too_large(sentence, limits.seconds)
-
-
-def _broken(limits: Limits) -> ForeignFileError:
-    """The refusal of a file at which a library crashed."""
-    sentence = _(
-        "The file cannot be read: it is broken, or reading it takes more than %(n)s MB of memory, "
-        "the limit for its size."
-    )
-    return too_large(sentence, limits.memory // MB)
-
-
 def zip_directory(file: IO[bytes]) -> int:
     """Bytes of a zip's table of contents: zipfile reads all of it, and makes an object an entry."""
     end = zipfile._EndRecData(file)  # type: ignore[attr-defined] # not public
@@ -130,12 +111,9 @@ def check_footer(path: Path) -> None:
         raise too_large(sentence, FOOTER_LIMIT // MB)
 
 
-_ENDS = {
-    OUT_OF_MEMORY: _out_of_memory,
-    -signal.SIGABRT: _out_of_memory,
-    -signal.SIGKILL: _out_of_memory,
-    -signal.SIGXCPU: _out_of_time,
-}
+# Out of memory, by itself or by a library's or the kernel's hand; out of time.
+_OUT_OF_MEMORY = {OUT_OF_MEMORY, -signal.SIGABRT, -signal.SIGKILL}
+_ENDS = {*_OUT_OF_MEMORY, -signal.SIGXCPU}
 
 
 def command(reader: str, path: Path, scratch: Path, limits: Limits) -> list[str]:
@@ -228,11 +206,19 @@ def rows_at(
 
 def _ended(code: int, errors: IO[bytes], limits: Limits) -> ForeignFileError:
     """The refusal of a file at which the child ended."""
-    if code in _ENDS:
-        return _ENDS[code](limits)
-    errors.seek(0)
-    log.error("the reader of a file ended with %d: %s", code, errors.read()[-ERRORS:].decode())
-    return _broken(limits)
+    if code == -signal.SIGXCPU:
+        sentence = _("Reading the file takes more than %(n)s seconds, the limit for its size.")
+        return too_large(sentence, limits.seconds)
+    if code in _OUT_OF_MEMORY:
+        sentence = _("Reading the file takes more than %(n)s MB of memory, the limit for its size.")
+    else:  # a library crashed
+        errors.seek(0)
+        log.error("the reader of a file ended with %d: %s", code, errors.read()[-ERRORS:].decode())
+        sentence = _(
+            "The file cannot be read: it is broken, or reading it takes more than %(n)s MB of "
+            "memory, the limit for its size."
+        )
+    return too_large(sentence, limits.memory // MB)
 
 
 # --- The process that reads ----------------------------------------------------------------------

@@ -6,9 +6,10 @@ does. The broker only notifies workers; a row whose notification or worker was l
 ``waiting`` once its lease has run out. A row that was tried TRIES times is closed by ``exhausted``.
 """
 
+import itertools
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -183,38 +184,30 @@ def renewed(
     After ``longest`` seconds (0: never) it is renewed no more: what hangs is given to another.
     """
     held_lease, stop, give_sign = Lease(job, **fields), threading.Event(), pulse()
+    rounds: Iterable[int] = range(int(longest / every) + 1) if longest else itertools.count()
+
+    def renew_until_stopped() -> None:
+        for _round in rounds:
+            if stop.wait(every):
+                return
+            try:
+                held_lease.renew()
+                give_sign()
+            except (DatabaseError, InterfaceError) as error:
+                if not sql.is_outage(error):
+                    raise
+                log.warning("%s: lease not renewed (%s)", job.pk, type(error).__name__)
+            finally:
+                connection.close()  # this thread's own: work that waits needs none
+
     give_sign()
-    rounds = int(longest / every) + 1 if longest else None
-    arguments = (held_lease, stop, give_sign, every, rounds)
-    thread = threading.Thread(target=_renew_until, args=arguments, daemon=True)
+    thread = threading.Thread(target=renew_until_stopped, daemon=True)
     thread.start()
     try:
         yield held_lease
     finally:
         stop.set()
         thread.join()
-
-
-def _renew_until(
-    held_lease: Lease,
-    stop: threading.Event,
-    give_sign: Callable[[], None],
-    every: float,
-    rounds: int | None,
-) -> None:
-    while rounds is None or rounds > 0:
-        if stop.wait(every):
-            return
-        rounds = rounds and rounds - 1
-        try:
-            held_lease.renew()
-            give_sign()
-        except (DatabaseError, InterfaceError) as error:
-            if not sql.is_outage(error):
-                raise
-            log.warning("%s: lease not renewed (%s)", held_lease.job.pk, type(error).__name__)
-        finally:
-            connection.close()  # this thread's own: work that waits needs none
 
 
 SILENCE = timedelta(seconds=60)

@@ -28,8 +28,7 @@ def put(path: Path) -> bool:
     """Copy a finished file to the store; False where there is none."""
     place = object_store()
     if place:
-        with path.open("rb") as file:
-            place.save(_name(path), File(file))
+        _save(place, path, path)
     return place is not None
 
 
@@ -85,8 +84,7 @@ def put_piece(path: Path, offset: int, data: bytes) -> bool:
 def move(path: Path) -> None:
     """Move a file that came whole to the store, as its one piece."""
     if place := object_store():
-        with path.open("rb") as file:
-            place.save(_name(path / _piece(0)), File(file))
+        _save(place, path, path / _piece(0))
         path.unlink()
 
 
@@ -124,8 +122,7 @@ def replace(folder: Path, content: Path) -> None:
             place.delete(_name(path))
         for path in sorted(content.rglob("*")):
             if path.is_file():
-                with path.open("rb") as file:
-                    place.save(_name(folder / path.relative_to(content)), File(file))
+                _save(place, path, folder / path.relative_to(content))
 
 
 def remove(path: Path) -> None:
@@ -154,6 +151,11 @@ def lines(path: Path) -> list[str]:
         with opened(piece) as file:
             there.append(file.read().decode())
     return list(dict.fromkeys([*there, *here]))
+
+
+def _save(place: Storage, path: Path, target: Path) -> None:
+    with path.open("rb") as file:
+        place.save(_name(target), File(file))
 
 
 def _piece(number: int) -> str:

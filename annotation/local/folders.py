@@ -12,9 +12,8 @@ from pathlib import Path
 SOCKET_PATH_BYTES = 100  # sun_path holds 104 bytes on macOS and 108 on Linux, with the final NUL.
 LONGEST_SOCKET_NAME = ".s.PGSQL.5432"
 ENTRIES = {"bench.json", "log", "mail", "postgres", "redis", "run", "secrets", "static"}
-FREE_MEGABYTES = (
-    300  # A new cluster takes 60 MB, and its write-ahead log grows before it is reused.
-)
+# A new cluster takes 60 MB, and its write-ahead log grows before it is reused.
+FREE_MEGABYTES = 300
 
 
 def private_folder(path: Path) -> Path:
@@ -22,16 +21,17 @@ def private_folder(path: Path) -> Path:
 
     Raises LocalServiceError where another account owns it or can enter it, or it cannot be made.
     """
-    missing = []
-    while not path.exists():
-        missing.append(path)
-        path = path.parent
-    for folder in reversed(missing):
-        _make(folder)
-    if not missing:
+    if path.exists():
         check_private(path)
         return path
-    return missing[0]
+    if not path.parent.exists():
+        private_folder(path.parent)
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise LocalServiceError(f"The folder {path} cannot be made: {error.strerror}.") from error
+    check_private(path)
+    return path
 
 
 def check_private(path: Path) -> None:
@@ -100,14 +100,6 @@ def path_digest(path: Path) -> str:
     return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        raise LocalServiceError(f"The folder {folder} cannot be made: {error.strerror}.") from error
-    check_private(folder)
-
-
 def _account(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
@@ -138,8 +130,7 @@ def read_or_create(path: Path, nbytes: int = 50) -> str:
 
 def write_private(path: Path, text: str) -> None:
     """Replace `path` by `text`, atomically, readable by its owner only."""
-    temporary = _temporary(path, text)
-    os.replace(temporary, path)
+    os.replace(_temporary(path, text), path)
 
 
 def _read(path: Path) -> str:

@@ -142,24 +142,23 @@ def protect_audit(server: Cluster, *, protect: bool) -> None:
     The owner of a table may drop its triggers. As long as it is protected, the application may add
     and read rows and nothing else.
     """
-    from psycopg import sql
-
     with _superuser(server, DATABASE) as connection:
         if not _exists(connection, "SELECT FROM pg_tables WHERE tablename = %s", AUDIT_TABLE):
             return
         if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", AUDIT_ROLE):
-            connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(AUDIT_ROLE)))
-        owner = sql.Identifier(AUDIT_ROLE if protect else ROLE)
-        names = {"table": sql.Identifier(AUDIT_TABLE), "owner": owner, "role": sql.Identifier(ROLE)}
-        statements = ["ALTER TABLE {table} OWNER TO {owner}"]
-        statements += ["ALTER FUNCTION refuse_change() OWNER TO {owner}"]
+            connection.execute(f"CREATE ROLE {AUDIT_ROLE}")
+        owner = AUDIT_ROLE if protect else ROLE
+        statements = [
+            f"ALTER TABLE {AUDIT_TABLE} OWNER TO {owner}",
+            f"ALTER FUNCTION refuse_change() OWNER TO {owner}",
+        ]
         if protect:
-            statements += ["REVOKE ALL ON {table} FROM {role}"]
-            statements += ["GRANT SELECT, INSERT ON {table} TO {role}"]
-            statements += [f"GRANT USAGE, SELECT ON SEQUENCE {AUDIT_TABLE}_id_seq TO {{role}}"]
-        with connection.transaction():
-            for statement in statements:
-                connection.execute(sql.SQL(statement).format(**names))
+            statements += [
+                f"REVOKE ALL ON {AUDIT_TABLE} FROM {ROLE}",
+                f"GRANT SELECT, INSERT ON {AUDIT_TABLE} TO {ROLE}",
+                f"GRANT USAGE, SELECT ON SEQUENCE {AUDIT_TABLE}_id_seq TO {ROLE}",
+            ]
+        connection.execute("; ".join(statements))  # one transaction
 
 
 def _superuser(server: Cluster, database: str) -> "psycopg.Connection":
@@ -180,23 +179,17 @@ def _provision(connection: "psycopg.Connection", server: Cluster) -> None:
 
     # In template1, so that the test database, which the role makes itself, has it as well.
     connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    role = sql.Identifier(ROLE)
     if not _exists(connection, "SELECT FROM pg_roles WHERE rolname = %s", ROLE):
-        connection.execute(sql.SQL("CREATE ROLE {} LOGIN CREATEDB").format(role))
-    connection.execute(sql.SQL("GRANT pg_checkpoint TO {}").format(role))
-    connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION pg_switch_wal() TO {}").format(role))
-    password = read_or_create(server.secrets / "postgres_attune", 32)
-    verifier = connection.pgconn.encrypt_password(
-        password.encode(), ROLE.encode(), b"scram-sha-256"
-    )
+        connection.execute(f"CREATE ROLE {ROLE} LOGIN CREATEDB")
+    connection.execute(f"GRANT pg_checkpoint TO {ROLE}")
+    connection.execute(f"GRANT EXECUTE ON FUNCTION pg_switch_wal() TO {ROLE}")
+    password = read_or_create(server.secrets / "postgres_attune", 32).encode()
+    verifier = connection.pgconn.encrypt_password(password, ROLE.encode(), b"scram-sha-256")
     # At each start: the password in the file counts, and a lost file has just been created again.
-    connection.execute(
-        sql.SQL("ALTER ROLE {} PASSWORD {}").format(role, sql.Literal(verifier.decode()))
-    )
+    statement = sql.SQL(f"ALTER ROLE {ROLE} PASSWORD {{}}")
+    connection.execute(statement.format(sql.Literal(verifier.decode())))
     if not _exists(connection, "SELECT FROM pg_database WHERE datname = %s", DATABASE):
-        connection.execute(
-            sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), role)
-        )
+        connection.execute(f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
 
 
 def _exists(connection: "psycopg.Connection", query: str, name: str) -> bool:
@@ -275,7 +268,7 @@ def _alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass  # another account's
     return True
 
 

@@ -27,6 +27,17 @@ def search(text="tea houses", minutes=0, provider="google-search") -> Search:
     return Search(provider, text, NOON + timedelta(minutes=minutes))
 
 
+def send(owner, data=b"made up"):
+    """Send a file in one piece; its upload, which waits to be read."""
+    upload = ingest.begin(owner, len(data))
+    return ingest.append(owner, upload.pk, 0, data)
+
+
+def stored(settings) -> list:
+    """The files that lie here until they are read."""
+    return list((settings.DATA / "histories").glob("*"))
+
+
 @pytest.fixture(autouse=True)
 def _own_folder(settings, tmp_path):
     settings.DATA = tmp_path
@@ -57,8 +68,6 @@ def bring(contents):
     def bring_(owner, *records, name=b""):
         data = name or repr(records).encode()
         contents[data] = records
-        upload = ingest.begin(owner, len(data))
-        ingest.append(owner, upload.pk, 0, data)
-        return ingest.run(upload.pk)
+        return ingest.run(send(owner, data).pk)
 
     return bring_

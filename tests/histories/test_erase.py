@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
 
@@ -27,11 +28,10 @@ from annotation.histories.models import (
     Upload,
 )
 from annotation.histories.records import Refused
-from annotation.local import postgres
-from annotation.local.folders import private_folder
-from tests.histories.conftest import chat
+from tests.at_once import race
+from tests.histories.conftest import chat, send, stored
 from tests.histories.conftest import search as query_of
-from tests.services import end, spawn, wait_until
+from tests.local.conftest import services  # noqa: F401 - a fixture
 
 CANARY = "canary-of-ann"
 OWN = (Alias, Mark, Message, NamesWord, Passage, Session, Upload)
@@ -41,18 +41,13 @@ import django
 django.setup()
 from django.db import connection
 from annotation.accounts.models import User
-from annotation.core import jobs
-from annotation.histories import erase, ingest, marks
-from annotation.histories.models import Upload, changing
+from annotation.histories import erase, marks
 from annotation.histories.records import Conversation, Message, Search
-from annotation.histories.store import store_records
+from tests.histories.made import bring
 ann = User.objects.create_user("ann@example.org")
-upload = Upload.objects.create(owner=ann, size=1, status="running", attempts=1, name="{canary}")
 turns = (Message("user", "I ask about {canary}"), Message("assistant", "Of {canary}, much."))
 chats = [Conversation("chatgpt", str(n), "{canary}", turns) for n in range(50)]
-with changing(ann):
-    store_records(upload, [*chats, Search("chrome", "{canary} today")])
-ingest._mark(upload, jobs.Lease(upload))
+bring(ann, [*chats, Search("chrome", "{canary} today")])
 marks.add_words(ann, ["{canary}"])
 assert erase.forget(ann).done_at
 with connection.cursor() as cursor:
@@ -68,11 +63,8 @@ def canaries() -> list[str]:
     found = []
     with connection.cursor() as cursor:
         for table in connection.introspection.table_names():
-            cursor.execute(
-                f'SELECT count(*) FROM "{table}" t WHERE t::text ILIKE %s',  # noqa: S608
-                [f"%{CANARY}%"],
-            )
-            if cursor.fetchone()[0]:
+            rows = f"SELECT FROM \"{table}\" t WHERE t::text ILIKE '%{CANARY}%'"
+            if cursor.execute(rows).fetchone() is not None:
                 found.append(table)
     return found
 
@@ -91,13 +83,12 @@ def filled(tea, bring, ann):
 def test_forgetting_leaves_nothing_of_a_person(filled, tea, bo, bring, settings):
     bring(bo, chat("c-1", "bo@example.org"))
     theirs = [model.objects.count() for model in (Message, Session)]
-    waiting = ingest.begin(filled, 7)
-    ingest.append(filled, waiting.pk, 0, b"half")
+    ingest.append(filled, ingest.begin(filled, 7).pk, 0, b"half")
     assert canaries() != []
     erasure = erase.forget(filled)
     assert erasure.done_at is not None
     assert canaries() == []
-    assert list((settings.DATA / "histories").iterdir()) == []
+    assert stored(settings) == []
     assert [model.objects.count() for model in (Message, Session)] == [theirs[0] - 2, theirs[1] - 2]
     assert not Session.objects.filter(owner=filled).exists()
     assert search.find(filled, CANARY) == {}
@@ -112,7 +103,7 @@ def test_an_erased_file_comes_back_only_when_its_owner_says_so(filled, bring, se
     ingest.retry_upload(filled, upload.pk)
     assert ingest.run(upload.pk).status == "done"
     assert Session.objects.count() == 1
-    assert list((settings.DATA / "histories").iterdir()) == []
+    assert stored(settings) == []
 
 
 def test_an_erased_session_does_not_come_back_with_another_file(ann, bring):
@@ -178,9 +169,8 @@ def test_what_came_after_the_erasure_survives_a_replay(filled, tea, bring):
 
 def test_a_refused_file_may_come_again_unasked_after_its_line_is_gone(ann, contents, bring):
     contents[b"one"] = Refused("invalid_json")
-    refused = ingest.begin(ann, 3)
-    ingest.append(ann, refused.pk, 0, b"one")
-    assert ingest.run(refused.pk).status == "failed"
+    refused = ingest.run(send(ann, b"one").pk)
+    assert refused.status == "failed"
     erase.upload(ann, refused)
     assert bring(ann, chat("c-1"), name=b"one").status == "done"
 
@@ -189,8 +179,7 @@ def test_a_refused_file_may_come_again_unasked_after_its_line_is_gone(ann, conte
 def test_a_file_that_is_being_read_is_stopped_and_erased(contents, monkeypatch, settings, ann):
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
     monkeypatch.setattr(models, "PATIENCE_MS", 50)
-    upload = ingest.begin(ann, 4)
-    ingest.append(ann, upload.pk, 0, b"file")
+    upload = send(ann, b"file")
     reading, waiting = threading.Event(), threading.Event()
 
     def records():
@@ -201,25 +190,18 @@ def test_a_file_that_is_being_read_is_stopped_and_erased(contents, monkeypatch, 
             yield chat("c-2", f"{CANARY} {n}")
 
     contents[b"file"] = records()
-    result = []
-
-    def read():
-        result.append(ingest.run(upload.pk))
-        connection.close()
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    assert reading.wait(20)
-    erasure = erase.forget(ann)
-    assert erasure.done_at is None  # the reader holds the history; nothing waits for it
-    waiting.set()
-    reader.join()
-    assert result == [None]
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(race, ingest.run, [upload.pk])
+        assert reading.wait(20)
+        erasure = erase.forget(ann)
+        assert erasure.done_at is None  # the reader holds the history; nothing waits for it
+        waiting.set()
+    assert reader.result() == [None]
     erase.go_on()
     assert Erasure.objects.get().done_at is not None
     assert canaries() == []
     assert [model.objects.count() for model in OWN] == [0] * len(OWN)
-    assert list((settings.DATA / "histories").iterdir()) == []
+    assert stored(settings) == []
 
 
 def test_it_is_due_once_a_day_after_an_erasure_of_any_kind(ann, bo, bring):
@@ -239,29 +221,21 @@ def test_it_is_due_once_a_day_after_an_erasure_of_any_kind(ann, bo, bring):
 
 
 @pytest.mark.proof
-def test_no_raw_file_of_the_database_holds_an_erased_word(tmp_path):
-    data = private_folder(tmp_path / "var")
-    cluster = postgres.cluster(data)
-    log = tmp_path / "postgres.log"
-    server = spawn(cluster.program(), log)
-    try:
-        wait_until(lambda: postgres.is_ready(cluster), server, log)
-        postgres.provision(cluster)
-        environment = os.environ | {"DATABASE_URL": cluster.url(), "ATTUNE_DATA": str(data)}
-        manage = [sys.executable, "-W", "ignore", "manage.py"]
-        subprocess.run([*manage, "migrate", "--verbosity=0"], env=environment, check=True)
-        script = [sys.executable, "-c", ERASED.format(canary=QUETZAL)]
-        with subprocess.Popen(
-            script, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as child:
-            assert child.stdout.readline() == "erased\n"
-            before = files_with(cluster.data)
-            child.communicate("\n")
-        assert child.returncode == 0
-        assert {"base", "pg_wal"} <= {path.parts[0] for path in before}
-        assert files_with(cluster.data) == []
-    finally:
-        end(server, cluster.program())
+@pytest.mark.services
+def test_no_raw_file_of_the_database_holds_an_erased_word(services):  # noqa: F811
+    cluster = services.cluster
+    environment = os.environ | {"DATABASE_URL": cluster.url(), "ATTUNE_DATA": str(services.data)}
+    manage = [sys.executable, "-W", "ignore", "manage.py"]
+    subprocess.run([*manage, "migrate", "--verbosity=0"], env=environment, check=True)
+    script = [sys.executable, "-c", ERASED.format(canary=QUETZAL)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(script, env=environment, **pipes) as child:
+        assert child.stdout.readline() == "erased\n"
+        before = files_with(cluster.data)
+        child.communicate("\n")
+    assert child.returncode == 0
+    assert {"base", "pg_wal"} <= {path.parts[0] for path in before}
+    assert files_with(cluster.data) == []
 
 
 def files_with(folder: Path) -> list[Path]:

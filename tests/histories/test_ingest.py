@@ -3,14 +3,9 @@
 import errno
 import json
 import os
-import signal
-import subprocess
-import sys
-import textwrap
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connection
 from django.urls import reverse
 from django.utils import translation
 
@@ -20,36 +15,14 @@ from annotation.histories import browse, ingest, marks, redact
 from annotation.histories.formats.build import place as place_of
 from annotation.histories.models import Mark, Message, Session, Upload, changing
 from annotation.histories.records import OMISSIONS, REFUSALS, Refused
+from tests.at_once import race
 from tests.histories import redaction
-from tests.histories.conftest import chat
+from tests.histories.conftest import chat, send, stored
+from tests.histories.formats.samples import as_json, node, tree
+from tests.processes import die, killed
 
 ADDRESS = "Mail ann@example.org, and my key is sk-abcdefghijklmnopqrstuvwx1234."
 PIECE = "application/octet-stream"
-KILLED = """
-    import os, django
-    django.setup()
-    from django.conf import settings
-    from pathlib import Path
-    settings.DATABASES["default"]["NAME"] = {database!r}
-    settings.DATA = Path({data!r})
-    from contextlib import contextmanager
-    from annotation.histories import ingest
-    from annotation.histories.records import Conversation, Message
-
-    def records():
-        for n in range(10_000):
-            yield Conversation("chatgpt", f"c-{{n}}", "", (Message("user", "x" * 5_000),))
-            if n == 400:
-                print("half", flush=True)
-                os.read(0, 1)
-
-    @contextmanager
-    def opened(path, progress):
-        yield "made-up", records()
-
-    ingest.reading_of = opened
-    ingest.run({upload!r})
-"""
 
 
 @pytest.fixture
@@ -58,11 +31,11 @@ def old(ann, bring, monkeypatch):
     suggest = redact.suggest
     with monkeypatch.context() as earlier:
         earlier.setattr(redact, "RULES", redact.RULES - 1)
-        earlier.setattr(
-            redact,
-            "suggest",
-            lambda text, names=(): [s for s in suggest(text, names) if s.kind == "email"],
-        )
+
+        def emails(text, names=()):
+            return [span for span in suggest(text, names) if span.kind == "email"]
+
+        earlier.setattr(redact, "suggest", emails)
         bring(ann, chat("c-1", ADDRESS, "Thank you."))
     Session.objects.update(state="kept")
     return Session.objects.get()
@@ -156,57 +129,39 @@ def test_new_figures_without_a_new_number_of_the_rules_are_refused(monkeypatch, 
     assert json.loads(file.read_text()) == stored
 
 
-def stored(settings) -> list:
-    return list((settings.DATA / "histories").glob("*"))
-
-
-def test_a_file_in_pieces_is_the_file(ann, contents, settings):
-    contents[b"abcdef"] = [chat()]
-    upload = ingest.begin(ann, 6, "mark")
-    for place, part in ((0, b"abc"), (3, b"de"), (5, b"f")):
-        upload = ingest.append(ann, upload.pk, place, part)
-    assert upload.status == "requested"
-    assert (settings.DATA / "histories" / upload.stored).read_bytes() == b"abcdef"
-    assert ingest.run(upload.pk).status == "done"
-
-
-def test_after_a_broken_line_the_same_file_goes_on_where_it_stopped(ann):
+def test_the_same_file_goes_on_where_it_stopped_and_a_piece_sent_twice_counts_once(ann):
     upload = ingest.begin(ann, 6, "mark")
     ingest.append(ann, upload.pk, 0, b"abc")
     again = ingest.begin(ann, 6, "mark")
     assert (again.pk, again.received) == (upload.pk, 3)
     assert ingest.begin(ann, 7, "other").pk != upload.pk
-
-
-def test_a_piece_sent_twice_counts_once_and_tells_where_to_go_on(ann):
-    upload = ingest.begin(ann, 6)
-    ingest.append(ann, upload.pk, 0, b"abc")
     with pytest.raises(uploads.WrongOffset) as caught:
         ingest.append(ann, upload.pk, 0, b"abc")
-    assert caught.value.offset == 3
-    assert Upload.objects.get().received == 3
+    assert caught.value.offset == Upload.objects.get(pk=upload.pk).received == 3
 
 
 def test_somebody_else_cannot_add_to_it_or_cancel_it(ann, bo):
     upload = ingest.begin(ann, 4)
-    for act in (
-        lambda: ingest.append(bo, upload.pk, 0, b"x"),
-        lambda: ingest.cancel_upload(bo, upload.pk),
-    ):
-        with pytest.raises(NotFound):
-            act()
+    with pytest.raises(NotFound):
+        ingest.append(bo, upload.pk, 0, b"x")
+    with pytest.raises(NotFound):
+        ingest.cancel_upload(bo, upload.pk)
     assert Upload.objects.get().received == 0
 
 
-def test_what_cannot_fit_is_refused_before_a_byte_is_sent(ann, settings, monkeypatch):
-    settings.HISTORY_MAX_BYTES = 10
+@pytest.mark.parametrize(
+    ("limit", "size", "refusal"),
+    [
+        (10, 11, ("too_large", 413)),
+        (2**62, 2**61, ("disk_full", 507)),
+        (10, 0, ("empty_file", 400)),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_a_byte_is_sent(ann, settings, limit, size, refusal):
+    settings.HISTORY_MAX_BYTES = limit
     with pytest.raises(DomainError) as caught:
-        ingest.begin(ann, 11)
-    assert (caught.value.code, caught.value.status) == ("too_large", 413)
-    settings.HISTORY_MAX_BYTES = 2**62
-    with pytest.raises(DomainError) as caught:
-        ingest.begin(ann, 2**61)
-    assert (caught.value.code, caught.value.status) == ("disk_full", 507)
+        ingest.begin(ann, size)
+    assert (caught.value.code, caught.value.status) == refusal
     assert not stored(settings)
 
 
@@ -244,23 +199,21 @@ def test_cancelling_deletes_the_bytes(ann, settings):
 
 
 def test_the_api_takes_a_file_whole(client, login, ann, contents):
-    from django.core.files.uploadedfile import SimpleUploadedFile
-
     contents[b"made up"] = [chat()]
     login(ann)
     data = {"file": SimpleUploadedFile("x.zip", b"made up")}
     response = client.post("/api/v1/histories/", data)
     upload = Upload.objects.get()
     address = f"http://testserver/api/v1/histories/{upload.pk}/"
-    assert response.status_code == 202
-    assert response.json()["upload"] == str(upload.pk)
-    assert response.json()["status_url"] == address == response["Location"]
+    assert (response.status_code, response["Location"]) == (202, address)
+    sent = response.json()
+    assert (sent["upload"], sent["status_url"]) == (str(upload.pk), address)
     ingest.run(upload.pk)
     body = client.get(address).json()
     assert (body["status"], body["counts"]["sessions"], body["error"]) == ("done", 1, None)
 
 
-def test_the_api_takes_a_file_in_pieces(client, login, ann, contents):
+def test_the_api_takes_a_file_in_pieces(client, login, ann, contents, settings):
     contents[b"abcdef"] = [chat()]
     login(ann)
     begun = client.post("/api/v1/histories/", {"size": 6}, "application/json").json()
@@ -270,25 +223,21 @@ def test_the_api_takes_a_file_in_pieces(client, login, ann, contents):
         return client.patch(address, data, PIECE, headers={"Upload-Offset": offset})
 
     assert patch("0", b"abc").json()["offset"] == 3
-    assert patch("0", b"abc").status_code == 409
-    assert patch("", b"abc").status_code == 400
-    assert patch("-1", b"abc").status_code == 400
-    assert patch("3", b"x" * (ingest.PIECE + 1)).status_code == 413
+    wrong = [("0", b"abc"), ("", b"abc"), ("-1", b"abc"), ("3", b"x" * (ingest.PIECE + 1))]
+    assert [patch(*piece).status_code for piece in wrong] == [409, 400, 400, 413]
     assert patch("3", b"def").json()["status"] == "requested"
+    (file,) = stored(settings)
+    assert file.read_bytes() == b"abcdef"
     assert ingest.run(begun["upload"]).status == "done"
 
 
 def test_the_api_refuses_what_is_no_file(client, login, ann, settings):
     login(ann)
     address = reverse("api-histories")
-    for body, kind in (
-        ({}, None),
-        ({"size": 0}, "application/json"),
-        ({"size": "x"}, "application/json"),
-    ):
-        response = client.post(address, body, **({"content_type": kind} if kind else {}))
-        assert response.status_code == 400
-        assert response["Content-Type"] == "application/problem+json"
+    for sent in ([{}], [{"size": 0}, "application/json"], [{"size": "x"}, "application/json"]):
+        response = client.post(address, *sent)
+        kind = "application/problem+json"
+        assert (response.status_code, response["Content-Type"]) == (400, kind)
     settings.HISTORY_MAX_BYTES = 2**20
     response = client.post(address, {"size": 2**21}, "application/json")
     assert (response.status_code, response.json()["code"]) == (413, "too_large")
@@ -298,9 +247,7 @@ def test_the_api_refuses_what_is_no_file(client, login, ann, settings):
 def test_the_api_tells_a_failed_upload_by_its_code(client, login, ann, contents):
     contents[b"bad"] = Refused("zip_bomb")
     login(ann)
-    upload = ingest.begin(ann, 3)
-    ingest.append(ann, upload.pk, 0, b"bad")
-    ingest.run(upload.pk)
+    upload = ingest.run(send(ann, b"bad").pk)
     error = client.get(reverse("api-history", args=[upload.pk])).json()["error"]
     assert error["code"] == "zip_bomb"
     assert error["message"].startswith("The archive unpacks to far more")
@@ -309,14 +256,9 @@ def test_the_api_tells_a_failed_upload_by_its_code(client, login, ann, contents)
 # --- The job ----------------------------------------------------------------------------------
 
 
-def requested(owner, data=b"made up") -> Upload:
-    upload = ingest.begin(owner, len(data))
-    return ingest.append(owner, upload.pk, 0, data)
-
-
 def test_a_second_worker_finds_the_upload_taken(ann, contents, monkeypatch):
     contents[b"made up"] = [chat()]
-    upload = requested(ann)
+    upload = send(ann)
     seen = []
     real = ingest._read
     monkeypatch.setattr(
@@ -327,7 +269,7 @@ def test_a_second_worker_finds_the_upload_taken(ann, contents, monkeypatch):
 
 
 def test_an_upload_that_kills_its_worker_is_given_up_after_some_attempts(ann, settings):
-    upload = requested(ann)
+    upload = send(ann)
     for attempt in range(1, jobs.TRIES + 1):
         assert ingest.uploads_due() == [upload.pk]
         assert ingest._claim(upload.pk).attempts == attempt
@@ -339,7 +281,7 @@ def test_an_upload_that_kills_its_worker_is_given_up_after_some_attempts(ann, se
 
 
 def test_a_late_twin_stores_nothing(ann, contents):
-    upload = requested(ann)
+    upload = send(ann)
 
     def records():
         yield chat()
@@ -369,21 +311,14 @@ def test_what_is_never_finished_is_deleted_after_a_day(ann, settings):
 def test_a_reader_killed_in_the_middle_leaves_nothing_and_the_next_one_reads_all(
     contents, settings, ann
 ):
-    upload = requested(ann)
-    script = textwrap.dedent(KILLED).format(
-        database=connection.settings_dict["NAME"], data=str(settings.DATA), upload=str(upload.pk)
-    )
-    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "annotation.settings"}
-    child = subprocess.Popen(
-        [sys.executable, "-c", script],
-        cwd=settings.BASE_DIR,
-        env=environment,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert child.stdout.readline() == b"half\n"
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    upload = send(ann)
+
+    def records():
+        yield from (chat(f"c-{n}", "x" * 5_000) for n in range(400))
+        die()
+
+    contents[b"made up"] = records()
+    killed(ingest.run, upload.pk)
     upload.refresh_from_db()
     assert (upload.status, upload.attempts) == ("running", 1)
     assert (Session.objects.count(), ingest.uploads_due()) == (0, [])
@@ -397,14 +332,14 @@ def test_a_reader_killed_in_the_middle_leaves_nothing_and_the_next_one_reads_all
 
 @pytest.mark.django_db(transaction=True)
 def test_cancelling_stops_the_reading_within_its_next_record(contents, monkeypatch, settings, ann):
-    upload = requested(ann)
+    upload = send(ann)
     monkeypatch.setattr(ingest, "TELL_SECONDS", 0.01)
     given = []
 
     def records():
         for n in range(1_000_000):
-            if n == 1:
-                cancel_elsewhere(ann, upload.pk)
+            if n == 1:  # as another process would, on a connection of its own
+                race(lambda pk: ingest.cancel_upload(ann, pk), [upload.pk])
             given.append(n)
             yield chat(f"c-{n}")
 
@@ -413,63 +348,29 @@ def test_cancelling_stops_the_reading_within_its_next_record(contents, monkeypat
     assert len(given) < 1_000_000
     assert Session.objects.count() == 0
     assert Upload.objects.get().status == "cancelled"
-    assert list((settings.DATA / "histories").iterdir()) == []
+    assert stored(settings) == []
 
 
-def cancel_elsewhere(owner, pk):
-    """Cancel on a connection of one's own, as another process would."""
-    import threading
-
-    def work():
-        ingest.cancel_upload(owner, pk)
-        connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    thread.join()
-
-
-def export() -> bytes:
-    def node(id_, parent, role, text, at):
-        message = {
-            "id": id_,
-            "author": {"role": role},
-            "create_time": at,
-            "recipient": "all",
-            "content": {"content_type": "text", "parts": [text]},
-        }
-        return {"id": id_, "parent": parent, "children": [], "message": message}
-
-    mapping = {
-        "a": node("a", None, "user", "I am ann@example.org: 去哪里喝茶?", 1735725600.5),
-        "b": node("b", "a", "assistant", "By the lake.", 1735725605.25),
-    }
-    chat = {
-        "title": "Tea", "create_time": 1735725600.5, "update_time": 1735725605.25,
-        "conversation_id": "c-1", "current_node": "b", "mapping": mapping,
-    }  # fmt: skip
-    return json.dumps([chat], ensure_ascii=False).encode()
+NODES = tree(
+    node("a", None, ["b"], "user", "I am ann@example.org: 去哪里喝茶?", at=1735725600.5),
+    node("b", "a", [], "assistant", "By the lake.", at=1735725605.25),
+)
+EXPORT = as_json(
+    [{"title": "Tea", "conversation_id": "c-1", "current_node": "b", "mapping": NODES}]
+)
 
 
 def test_an_export_becomes_a_session_that_others_see_redacted(ann):
-    file = export()
-    upload = ingest.begin(ann, len(file))
-    ingest.append(ann, upload.pk, 0, file)
-    done = ingest.run(upload.pk)
-    assert (done.status, done.error) == ("done", "")
+    done = ingest.run(send(ann, EXPORT).pk)
+    assert (done.status, done.error, done.progress) == ("done", "", len(EXPORT))
     assert (done.counts["sessions"], done.counts["messages"]) == (1, 2)
-    assert done.progress == len(file)
     one = next(browse.transcripts(Session.objects.filter(owner=ann)))
     assert one.text == "User: I am [EMAIL_1]: 去哪里喝茶?\n\nAssistant: By the lake."
 
 
 @pytest.mark.parametrize(
     ("data", "code"),
-    [
-        (b'{"hello": 1}', "unsupported_format"),
-        (b" ", "empty_file"),
-        (b"PK\x03\x04", "corrupt_archive"),
-    ],
+    [(b'{"hello": 1}', "unsupported_format"), (b" ", "empty_file"), (b"PK\3\4", "corrupt_archive")],
 )
 def test_what_is_no_history_leaves_a_sentence_and_no_file(client, login, ann, settings, data, code):
     login(ann)
@@ -477,13 +378,13 @@ def test_what_is_no_history_leaves_a_sentence_and_no_file(client, login, ann, se
     done = ingest.run(Upload.objects.get().pk)
     assert (done.status, done.error_code) == ("failed", code)
     assert done.error.endswith(".")
-    assert not any((settings.DATA / "histories").glob("*"))
+    assert stored(settings) == []
     assert done.error in client.get("/history/uploads/").content.decode().replace("&#x27;", "'")
 
 
 def test_what_is_said_of_a_file_is_in_the_language_it_was_sent_in(client, login, ann):
     login(ann)
-    ended, odd = export()[:-9], export()[:-1] + b', {"mapping": {}}]'
+    ended, odd = EXPORT[:-9], EXPORT[:-1] + b', {"mapping": {}}]'
     for data in (ended, odd):
         file = SimpleUploadedFile("x", data)
         client.post("/history/uploads/", {"file": file}, headers={"Accept-Language": "ko"})
