@@ -16,7 +16,7 @@ from annotation.accounts.models import User
 from annotation.agreement.board import CAP
 from annotation.api.base import AddressField, StudyView, call
 from annotation.api.bodies import serializer_of
-from annotation.api.releases import release_for
+from annotation.api.releases import of_release
 from annotation.datasets.models import Release
 from annotation.evaluation import draws, estimates, raters, runs, systems, tasks
 from annotation.evaluation.models import Draw, Run
@@ -56,7 +56,7 @@ class EvaluationStatus(serializers.ModelSerializer):
 
 class EvaluationsOfRelease(StudyView):
     @call(
-        partial(release_for, may=policies.run.may_read),
+        of_release(policies.run.may_read),
         name="evaluation_list",
         answer=EvaluationStatus,
         many=True,
@@ -67,7 +67,7 @@ class EvaluationsOfRelease(StudyView):
         return rows[:NEWEST]
 
     @call(
-        partial(release_for, may=policies.run.may_start),
+        of_release(policies.run.may_start),
         name="evaluation_request",
         takes=EvaluationRequest,
         answer=EvaluationStatus,

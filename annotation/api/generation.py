@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from annotation import policies
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, call
+from annotation.api.base import StudyView, call, shown
 from annotation.api.bodies import serializer_of
 from annotation.candidates import calls, generate, review, wording
 from annotation.candidates.models import Budget, Run
@@ -21,9 +21,12 @@ from annotation.studies.models import Study
 
 ANSWERS = review.ANSWER
 PAGE = 100
-
-
 STEP_NAMES = [*STEPS, ANSWERS]
+# What became of a run's calls.
+OF_RUN = (
+    *("total", "requested", "running", "done", "failed", "cancelled"),
+    *("actual", "failures"),
+)
 
 
 class GenerationBody(serializers.Serializer):
@@ -109,14 +112,8 @@ def _prompt_name(name: str) -> str:
 
 def _prompt(study: Study, name: str) -> dict:
     current, places = wording.of(study, name), wording.EDITABLE[name]
-    return {
-        "name": name,
-        "id": current.id,
-        "system": current.system,
-        "user": current.user,
-        "places": sorted(places.places),
-        "needed": sorted(places.needed),
-    }
+    fields = {"name": name, **shown(current, "id", "system", "user")}
+    return fields | {"places": sorted(places.places), "needed": sorted(places.needed)}
 
 
 def _planned(study: Study, wanted: dict) -> dict:
@@ -153,19 +150,9 @@ def _strategies(options: dict) -> list[str]:
 
 def _run(run: Run, counts: dict | None = None) -> dict:
     counts = counts or generate.progress_of_run(run)
-    return {
-        "id": run.pk,
-        "step": run.step,
-        "endpoint": run.endpoint,
-        "created_at": run.created_at,
-        "planned": run.planned,
-        **{key: counts[key] for key in ("total", "requested", "running", "done", "failed")},
-        "cancelled": counts["cancelled"],
-        "tokens": counts["actual"]["tokens"],
-        "cost": counts["actual"]["cost"],
-        "actual": counts["actual"],
-        "failures": counts["failures"],
-    }
+    became = {name: counts[name] for name in OF_RUN}
+    became |= {name: counts["actual"][name] for name in ("tokens", "cost")}
+    return shown(run, "id", "step", "endpoint", "created_at", "planned") | became
 
 
 class ReviewedBody(serializers.Serializer):
@@ -202,8 +189,8 @@ class Review(StudyView):
         if kind not in STEP_NAMES:
             raise NotFound(f"There is no kind “{kind[:40]}” to review.")
         waiting = review.waiting(study, kind, request.user)[:PAGE]
-        shown = [{"id": row.pk, "text": row.text, "flags": row.flags} for row in waiting]
-        return {"rows": shown, "reasons": list(review.reasons_of(kind))}
+        rows = [shown(row, "id", "text", "flags") for row in waiting]
+        return {"rows": rows, "reasons": list(review.reasons_of(kind))}
 
     @call(policies.generation.may_run, name="review", takes=DecisionBody)
     def post(self, request: Request, study: Study, wanted: dict) -> Any:
@@ -243,8 +230,5 @@ class GenerationRules(StudyView):
 
 
 def _rules(study: Study) -> dict:
-    shown = {
-        "budget": Budget.objects.filter(study=study).first() or Budget(study=study),
-        "rules": review.rules_of(study),
-    }
-    return GenerationRulesBody(shown).data
+    budget = Budget.objects.filter(study=study).first() or Budget(study=study)
+    return GenerationRulesBody({"budget": budget, "rules": review.rules_of(study)}).data

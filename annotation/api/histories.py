@@ -3,6 +3,7 @@
 from typing import IO, Any
 from uuid import UUID
 
+from django.core.files.uploadedfile import UploadedFile
 from django.shortcuts import get_object_or_404
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter
@@ -12,7 +13,7 @@ from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
 from annotation.accounts.models import User
-from annotation.api.base import AddressField, StudyView, call, validated
+from annotation.api.base import AddressField, StudyView, call, shown, validated
 from annotation.api.http import StrictJSONParser, page_since
 from annotation.api.rows import PAGES, RowsPage
 from annotation.core.errors import DomainError
@@ -65,6 +66,15 @@ class File(serializers.Serializer):
 OFFSET = OpenApiParameter("Upload-Offset", int, OpenApiParameter.HEADER, required=True)
 
 
+def file_in(request: Request) -> UploadedFile | None:
+    """The file of a form; None of any other body. ValidationError where the form has none."""
+    if not request.content_type.startswith("multipart/"):
+        return None
+    if "file" not in request.FILES:
+        raise ValidationError({"file": "Send one file under this name."})
+    return request.FILES["file"]
+
+
 def piece_of(request: Request) -> tuple[int, bytes]:
     """Where a piece begins in its file, and the piece. Raises ValidationError."""
     data, offset = request.data, request.headers.get("Upload-Offset", "")
@@ -101,12 +111,10 @@ class Histories(StudyView):
     )
     def post(self, request: Request) -> Any:
         """Send one's own history as a file; or announce its size, and send it in pieces."""
-        if not request.content_type.startswith("multipart/"):
+        file = file_in(request)
+        if file is None:
             return ingest.begin(request.user, **validated(Announcement, request.data))
-        sent = request.FILES.get("file")
-        if sent is None:
-            raise ValidationError({"file": "Send one file under this name."})
-        upload = ingest.whole(request.user, sent)
+        upload = ingest.whole(request.user, file)
         tasks.notify(upload.pk)
         return upload
 
@@ -194,7 +202,7 @@ class Uses(StudyView):
 
 def _session(row: Session) -> dict:
     names = ("id", "kind", "provider", "title", "started_at", "length", "state")
-    return {name: getattr(row, name) for name in names} | {"marked": row.marked_at is not None}
+    return shown(row, *names) | {"marked": row.marked_at is not None}
 
 
 def _uses(user: User, study: Study | None = None) -> list[dict]:

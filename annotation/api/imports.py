@@ -14,7 +14,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.api.base import AddressField, StudyView, call, validated
 from annotation.api.bodies import serializer_of
-from annotation.api.histories import OFFSET, PieceParser, piece_of
+from annotation.api.histories import OFFSET, PieceParser, file_in, piece_of
 from annotation.api.http import StrictJSONParser
 from annotation.core.schema import built, taken
 from annotation.core.uploads import FINGERPRINT_LIMIT
@@ -131,7 +131,7 @@ def _announced(study: Study, by: User, wanted: dict) -> DataImport:
     return run.begin(study, by, **{name: wanted[name] for name in names})
 
 
-def _told(row: DataImport) -> DataImport:
+def _notified(row: DataImport) -> DataImport:
     """The import, after a worker was notified of a file that has come whole."""
     if row.status == DataImport.Status.REQUESTED:
         tasks.notify(row.pk)
@@ -156,15 +156,10 @@ class Imports(StudyView):
     )
     def post(self, request: Request, study: Study) -> Any:
         """Send a table as a file; or announce its size, and send it in pieces."""
-        if request.content_type.startswith("multipart/"):
-            sent = request.FILES.get("file")
-            if sent is None:
-                raise ValidationError({"file": "Send one file under this name."})
-            row = run.whole(study, request.user, sent)
-        else:
-            announced = validated(ImportAnnouncement, request.data)
-            row = _announced(study, request.user, announced)
-        return _told(row)
+        if file := file_in(request):
+            return _notified(run.whole(study, request.user, file))
+        announced = validated(ImportAnnouncement, request.data)
+        return _notified(_announced(study, request.user, announced))
 
 
 def _import_of(user: User, slug: str, pk: UUID) -> DataImport:
@@ -190,7 +185,7 @@ class Import(StudyView):
     )
     def patch(self, request: Request, row: DataImport) -> Any:
         """Add the piece that begins at ``Upload-Offset``; 409 gives the expected offset."""
-        return _told(run.append(row.study, row.pk, *piece_of(request)))
+        return _notified(run.append(row.study, row.pk, *piece_of(request)))
 
     @call(_import_of, name="import_cancel", answer=None, status=204)
     def delete(self, request: Request, row: DataImport) -> None:

@@ -9,13 +9,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.accounts.models import User
-from annotation.api.base import StudyView, call
+from annotation.api.base import StudyView, call, shown
 from annotation.candidates.models import Candidate
 from annotation.core.errors import DomainError
 from annotation.judging import claims
 from annotation.queries import author, owner_queries
 from annotation.queries.models import GoldResponse, Query
 from annotation.studies.models import Study
+
+OF_QUERY = ("version", "text", "guide", "scenario", "language", "ready")
 
 
 class GuideBody(serializers.Serializer):
@@ -190,16 +192,8 @@ def _written(query: Query, owner: User, wanted: dict) -> Query:
 
 
 def _query(query: Query) -> dict:
-    return {
-        "id": query.external_id,
-        "version": query.version,
-        "text": query.text,
-        "guide": query.guide,
-        "scenario": query.scenario,
-        "language": query.language,
-        "ready": query.ready,
-        "grounds": [ground.session_id for ground in query.grounds.all()],
-    }
+    fields = shown(query, *OF_QUERY, id="external_id")
+    return fields | {"grounds": [ground.session_id for ground in query.grounds.all()]}
 
 
 def _claims(query: Query, owner: User) -> dict:
@@ -230,5 +224,4 @@ def _job(query: Query, purpose: str) -> dict | None:
 
 
 def _gold(response: GoldResponse) -> dict:
-    fields = ("version", "text", "created_at")
-    return {name: getattr(response, name) for name in fields}
+    return shown(response, "version", "text", "created_at")

@@ -1,6 +1,6 @@
 """Releases of datasets over HTTP: ask for one, see how it stands, fetch it."""
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -64,9 +64,8 @@ class ReleasesOfStudy(StudyView):
     def get(self, request: Request, study: Study) -> Any:
         """The study's releases, oldest first, without their manifests."""
         rows = study.releases.select_related("study").defer("manifest")
-        return page_since(
-            request, rows, lambda row: ReleaseRow(row, context={"request": request}).data
-        )
+        context = {"request": request}
+        return page_since(request, rows, lambda row: ReleaseRow(row, context=context).data)
 
     @call(
         policies.release.may_freeze,
@@ -88,33 +87,28 @@ def slug_of_release(pk: UUID) -> str | None:
     return Release.objects.filter(public_id=pk).values_list("study__slug", flat=True).first()
 
 
-def release_for(user: User, pk: UUID, may: policies.Policy) -> Release:
-    """The release, for those whom ``may`` lets; Http404 or PermissionDenied otherwise."""
-    visible = Study.objects.visible_to(user)
-    releases = Release.objects.select_related("study").filter(study__in=visible)
-    release = get_object_or_404(releases, public_id=pk)
-    study_for(user, release.study.slug, may)
-    return release
+def of_release(may: policies.Policy) -> Callable[..., Release]:
+    """The guard of calls on a release that ``may`` lets; Http404 or PermissionDenied otherwise."""
+
+    def release_for(user: User, pk: UUID) -> Release:
+        visible = Study.objects.visible_to(user)
+        releases = Release.objects.select_related("study").filter(study__in=visible)
+        release = get_object_or_404(releases, public_id=pk)
+        study_for(user, release.study.slug, may)
+        return release
+
+    return release_for
 
 
 class ReleaseDetail(StudyView):
     slug_of = staticmethod(slug_of_release)
 
-    @call(
-        partial(release_for, may=policies.release.may_read),
-        name="release_status",
-        answer=ReleaseStatus,
-    )
+    @call(of_release(policies.release.may_read), name="release_status", answer=ReleaseStatus)
     def get(self, request: Request, release: Release) -> Any:
         """How a release stands, with its manifest when it is done and the reason when it failed."""
         return release
 
-    @call(
-        partial(release_for, may=policies.release.may_delete),
-        name="release_delete",
-        answer=None,
-        status=204,
-    )
+    @call(of_release(policies.release.may_delete), name="release_delete", answer=None, status=204)
     def delete(self, request: Request, release: Release) -> None:
         """Delete a release that nobody has fetched; 409 where somebody has."""
         withdrawals.delete(release, by=request.user)
@@ -124,7 +118,7 @@ class ReleaseDownload(StudyView):
     slug_of = staticmethod(slug_of_release)
 
     @call(
-        partial(release_for, may=policies.release.may_read),
+        of_release(policies.release.may_read),
         name="release_download",
         responses={(200, "application/zip"): OpenApiResponse(OpenApiTypes.BINARY)},
     )

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation import policies
-from annotation.api.base import StudyView, call, validated
+from annotation.api.base import StudyView, call, shown, validated
 from annotation.api.bodies import serializer_of
 from annotation.api.http import page_since
 from annotation.api.judging import KIND_NAMES
@@ -37,7 +37,6 @@ from annotation.studies import members, survey
 from annotation.studies.access import may_create, member_of
 from annotation.studies.models import (
     Invitation,
-    Membership,
     Role,
     Study,
     TaskDefinition,
@@ -188,8 +187,7 @@ class Tasks(StudyView):
 
 
 def _task(task: TaskDefinition) -> dict:
-    names = ("name", "kind", "version", "overlap", "guideline")
-    return {name: getattr(task, name) for name in names} | {"settings": task.config}
+    return shown(task, "name", "kind", "version", "overlap", "guideline", settings="config")
 
 
 class SurveyBody(serializers.Serializer):
@@ -246,7 +244,8 @@ class Members(StudyView):
     def get(self, request: Request, study: Study) -> Any:
         """Who is a member, with role; for administrators."""
         standing = study.memberships.filter(left_at=None).select_related("user")
-        return page_since(request, standing, _member)
+        paths = {"email": "user.email", "name": "user.name"}
+        return page_since(request, standing, lambda row: shown(row, "role", "joined_at", **paths))
 
     @call(policies.member.may_manage, takes=MemberBody, answer=MemberBody)
     def put(self, request: Request, study: Study, body: dict) -> Any:
@@ -256,20 +255,15 @@ class Members(StudyView):
         return body
 
 
-def _member(row: Membership) -> dict:
-    fields = {"email": row.user.email, "name": row.user.name}
-    return fields | {"role": row.role, "joined_at": row.joined_at}
-
-
 class Invitations(StudyView):
     scope = "admin"
 
     @call(policies.member.may_manage, parameters=PAGES, answer=RowsPage)
     def get(self, request: Request, study: Study) -> Any:
         """The invitations that somebody can still accept, without their links."""
-        names = ("id", "role", "email", "expires_at")
         rows = members.valid_invitations().filter(study=study)
-        return page_since(request, rows, lambda row: {name: getattr(row, name) for name in names})
+        names = ("id", "role", "email", "expires_at")
+        return page_since(request, rows, lambda row: shown(row, *names))
 
     @call(policies.member.may_manage, takes=Invite, answer=dict, status=201)
     def post(self, request: Request, study: Study, wanted: Invite) -> Any:
@@ -278,9 +272,7 @@ class Invitations(StudyView):
             invitation, key = Invitation.issue(study, **asdict(wanted), by=request.user)
             audit.record(request.user, "invitation.issue", invitation, role=invitation.role)
         link = request.build_absolute_uri(reverse("invitation", args=[key]))
-        names = ("id", "role", "expires_at")
-        answer = {name: getattr(invitation, name) for name in names}
-        return {"link": link, **answer}
+        return {"link": link, **shown(invitation, "id", "role", "expires_at")}
 
 
 class OneInvitation(StudyView):
@@ -380,11 +372,5 @@ def _counted(batches: QuerySet) -> QuerySet:
 
 
 def _batch(batch: Any) -> dict:
-    return {
-        "id": batch.pk,
-        "task": batch.task.name,
-        "items": batch.size,
-        "judgments": batch.judgments,
-        "wanted": batch.wanted,
-        "closed": batch.closed_at is not None,
-    }
+    fields = shown(batch, "id", "judgments", "wanted", task="task.name", items="size")
+    return fields | {"closed": batch.closed_at is not None}
