@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from django.db import connection, models, transaction
 from django.db.models import Max
@@ -26,7 +27,7 @@ from annotation.imports import mapping as mappings
 from annotation.imports import shape, votes
 from annotation.imports.mapping import Mapping, MappingError
 from annotation.imports.shape import Row, RowError
-from annotation.imports.votes import Faults, FaultsError
+from annotation.imports.votes import Faults, FaultsError, VoteRow
 from annotation.judging.imports import judgments
 from annotation.judging.kinds import config_of_task, kind_of
 from annotation.judging.kinds.files import wider
@@ -136,13 +137,13 @@ def store(
     try:
         with transaction.atomic():
             study = judgments.take_turn(study)
-            job = _Storing(study, mapping, task, by, progress)
-            job.beyond = beyond
+            job = _Storing(study, mapping, task, by, progress, beyond, repeats, allow)
             if provenance:
                 job.provenance = Provenance.objects.get_or_create(study=study, **provenance)[0].pk
-            result = job.pool(rows) if mapping.has("conversation") else job.all(
-                rows, (open_items or mapping.votes) and beyond, allow, repeats, sample
-            )  # fmt: skip
+            if mapping.has("conversation"):
+                result = job.pool(rows)
+            else:
+                result = job.all(rows, (open_items or mapping.votes) and beyond, sample)
             result.faults.rows.sort()
             if not any(result.counts.values()):
                 raise nothing_came(result.faults)
@@ -158,7 +159,7 @@ def store(
             job.store_later(result)
     finally:
         if not connection.needs_rollback and connection.is_usable():
-            _run(_DROP)
+            _execute(_DROP)
     return result
 
 
@@ -174,22 +175,28 @@ def nothing_came(faults: Faults) -> DomainError:
     )
 
 
+@dataclass
 class _Storing:
-    """One import of rows into one study."""
+    """One import of rows into one study, with options of ``store``."""
 
+    study: Study
+    mapping: Mapping
+    task_name: str
+    by: User | None
+    progress: Progress
+    beyond: bool
+    repeats: bool
+    allow: Collection[str]
     provenance: int | None = None
-    beyond = True
     # Whether the judgments are stored after the first transaction, by chunks.
-    later = False
+    later: bool = False
     # Questions that the study had, of which the file says what was not known.
-    described = 0
+    described: int = 0
+    # Rows that are read, and of them those that are stored.
+    read: int = 0
+    stored: int = 0
 
-    def __init__(
-        self, study: Study, mapping: Mapping, task: str, by: User | None, progress: Progress
-    ) -> None:
-        self.study, self.mapping, self.by = study, mapping, by
-        self.progress, self.read, self.stored = progress, 0, 0
-        self.task_name = task
+    def __post_init__(self) -> None:
         # What is found before anything is stored, and while judgments are stored.
         self.faults, self.late = Faults(), Faults()
         self.columns: dict[str, None] = {}
@@ -223,76 +230,61 @@ class _Storing:
     def pool(self, rows: Rows) -> Result:
         """Add conversations to the study's pool; one that it has already is left as it is."""
         count = 0
-        for chunk in chunks(rows, CHUNK // 4):
+        read = partial(shape.conversation, salt=self.study.slug)
+        for chunk in chunks(self.without_faults(rows, read), CHUNK // 4):
             self.read += len(chunk)
             self.progress.tell(self.read, self.read - len(chunk))
-            good = []
-            for line, record in chunk:
-                try:
-                    if isinstance(record, str):
-                        raise RowError(record)
-                    good.append(shape.conversation(record, salt=self.study.slug))
-                except RowError as fault:
-                    self.faults.add(line, fault.sentence)
+            good = [conversation for _line, conversation in chunk if conversation]
             count += conversations.add_conversations(self.study, good)
         return Result({"conversations": count}, self.faults)
 
-    # Staging
-
-    def stage(self, rows: Rows) -> None:
-        """Shape the rows and copy them into temporary tables."""
-        # Sorts and joins of a large file stay in memory; it ends with the transaction.
-        _run(f"SET LOCAL work_mem = '64MB'; {_TABLES}")
-        for chunk in chunks(self.shaped(rows), CHUNK):
-            self.read += len(chunk)
-            self.check()
-            good = [(line, row) for line, row in chunk if row is not None]
-            _copy("import_row", _COLUMNS, [_staged(line, row) for line, row in good])
-            votes_of_lines = [(line, row, vote) for line, row in good for vote in row.votes]
-            _copy("import_vote", votes.COLUMNS, [votes.staged(*each) for each in votes_of_lines])
-        _run("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
-        # Rows of this transaction are not in the statistics: the planner takes the study for an
-        # empty one, and the nested loops it chooses then compare every row with every other.
-        self.joined_by_loops(self.read < MANY)
-
-    def shaped(self, rows: Rows) -> Iterator[tuple[int, Row | None]]:
-        """Line and row; None in place of a row that is faulty."""
+    def without_faults(self, rows: Rows, read: Callable) -> Iterator[tuple[int, Any]]:
+        """Line, and record as ``read`` takes it; None in place of one that is faulty."""
         for line, record in rows:
             try:
                 if isinstance(record, str):
                     raise RowError(record)
                 if record.keys() - self.columns.keys():
                     self.columns |= dict.fromkeys(record)
-                row = shape.shape(record, self.mapping)
+                yield line, read(record)
             except RowError as fault:
                 self.faults.add(line, fault.sentence)
                 yield line, None
-                continue
-            if row.answers:
-                self.sizes[len(row.answers)] += 1
-            for vote in row.votes:
+
+    # Staging
+
+    def stage(self, rows: Rows) -> None:
+        """Shape the rows and copy them into temporary tables."""
+        # Sorts and joins of a large file stay in memory; it ends with the transaction.
+        _execute(f"SET LOCAL work_mem = '64MB'; {_TABLES}")
+        read = partial(shape.shape, mapping=self.mapping)
+        for chunk in chunks(self.without_faults(rows, read), CHUNK):
+            self.read += len(chunk)
+            self.check()
+            good: list[tuple[int, Row]] = [(line, row) for line, row in chunk if row is not None]
+            _copy("import_row", _COLUMNS, [_staged(line, row) for line, row in good])
+            votes_of_lines = [(line, row, vote) for line, row in good for vote in row.votes]
+            _copy("import_vote", VoteRow._fields, [votes.staged(*each) for each in votes_of_lines])
+            self.sizes.update(len(row.answers) for _line, row in good if row.answers)
+            for _line, _row, vote in votes_of_lines:
                 self.seen.add(vote)
-            yield line, row
+        _execute("ANALYZE import_row (line, persona, query, item), import_vote (line, item)")
+        # Rows of this transaction are not in the statistics: the planner takes the study for an
+        # empty one, and the nested loops it chooses then compare every row with every other.
+        self.joined_by_loops(self.read < MANY)
 
     # Storing
 
-    def all(
-        self,
-        rows: Rows,
-        open_items: bool,
-        allow: Collection[str],
-        repeats: bool,
-        sample: Sequence[dict],
-    ) -> Result:
+    def all(self, rows: Rows, open_items: bool, sample: Sequence[dict]) -> Result:
         """Store everything, or all but the judgments (``later``); what the study has of it."""
         self.stage(rows)
-        ways = (self.personas, self.memories, self.attributes, self.queries, self.candidates)
+        steps = (self.personas, self.memories, self.attributes, self.queries, self.candidates)
         # Where there are judgments, they take most of the time.
         share = BEFORE_VOTES if self.mapping.votes else 1
-        for step, way in enumerate(ways):
-            self.check(share * step / (len(ways) + 1))
-            way()
-        self.check(share * len(ways) / (len(ways) + 1))
+        for number, step in enumerate(steps):
+            self.check(share * number / (len(steps) + 1))
+            step()
+        self.check(share * len(steps) / (len(steps) + 1))
         counts = {"personas": self.count("persona")}
         counts["queries"] = self.count("query") if self.mapping.has("prompt") else 0
         counts["described"] = self.described
@@ -322,20 +314,26 @@ class _Storing:
         counts |= {"votes": 0, "scores": 0, "workers": 0}
         self.joined_by_loops(True)
         if self.mapping.votes:
-            self.fit(allow)
-            counts |= self.all_votes(repeats)
+            self.fit()
+            counts |= self.all_votes()
         unknown = mappings.unknown(self.mapping, self.columns, sample)
         return Result(counts, self.faults, unknown, self.unordered)
 
-    def all_votes(self, repeats: bool) -> dict[str, int]:
+    def all_votes(self) -> dict[str, int]:
         """Store the judgments, or check them alone where they are stored ``later``."""
-        _run("CREATE INDEX ON import_vote (item)")
+        _execute("CREATE INDEX ON import_vote (item)")
         self.many = self.scalar("SELECT count(DISTINCT item) FROM import_vote")
         self.later = self.progress.keeps and self.many > votes.ITEMS_AT_ONCE
         self.judged = 0
-        options: dict = {"signed": self.seen.low < 0, "repeats": repeats, "beyond": self.beyond}
-        options["provenance"] = self.provenance
-        self.votes = votes.Votes(self.study, self.late, **options)
+        reader = partial(
+            votes.Votes,
+            self.study,
+            signed=self.seen.low < 0,
+            repeats=self.repeats,
+            beyond=self.beyond,
+            provenance=self.provenance,
+        )
+        self.votes = reader(self.late)
         if self.progress.mark is not None:  # they were checked
             done = "SELECT count(DISTINCT item) FROM import_vote WHERE item <= %(mark)s"
             self.judged = self.scalar(done, {"mark": self.progress.mark})
@@ -345,7 +343,7 @@ class _Storing:
                 self.store_votes(names)
             self.faults.add_all(self.late)
             return self.votes.counts()
-        checking = votes.Votes(self.study, self.faults, **options)
+        checking = reader(self.faults)
         for names in votes.items_of_votes():
             checking.store(names, write=False)
             self.check()
@@ -358,9 +356,9 @@ class _Storing:
         self.judged += len(names)
         self.check(BEFORE_VOTES + (1 - BEFORE_VOTES) * self.judged / self.many)
 
-    def fit(self, allow: Collection[str]) -> None:
+    def fit(self) -> None:
         """Change the tasks of the votes' items as ``allow`` says; note what else they need."""
-        named = self.fetch(
+        named = self.run(
             """SELECT DISTINCT b.task_id FROM judging_item i
                JOIN judging_batch b ON b.id = i.batch_id
                WHERE i.study_id = %(study)s AND i.external_id IN (SELECT item FROM import_vote)"""
@@ -372,7 +370,7 @@ class _Storing:
             size = config["options"] if "questions" in config else low
             file = votes.file_of(self.mapping, size, self.seen)
             chosen: dict = {}
-            for name in allow:
+            for name in self.allow:
                 chosen |= wider(kind.files, config | chosen, file).get(name, {})
             if chosen:
                 judgments.widen(task, chosen, self.by)
@@ -406,7 +404,7 @@ class _Storing:
                RETURNING s.line, s.persona""",
             lambda name: _("the persona “%s” has another profile in another line") % name[:80],
         )
-        rows = self.fetch(
+        rows = self.run(
             """SELECT persona, (array_agg(profile::text) FILTER (WHERE profile IS NOT NULL))[1]
                FROM import_row s WHERE persona <> '' GROUP BY persona
                HAVING count(profile) > 0 OR NOT EXISTS (
@@ -493,7 +491,7 @@ class _Storing:
         """
         if not self.mapping.has(column):
             return []
-        rows = self.fetch(
+        rows = self.run(
             f"""UPDATE queries_query q SET {column} = s.{column} FROM (
                     SELECT DISTINCT ON (query) query, {column} FROM import_row
                     WHERE {column} <> '' AND prompt <> '' ORDER BY query, line
@@ -576,25 +574,19 @@ class _Storing:
         """Let rows that only name a question stand for its answers, where there is no such item."""
         self.run(
             """UPDATE import_row s SET answers = c.answers FROM (
-                   SELECT q.external_id AS query, '' AS model,
+                   SELECT q.external_id AS query, coalesce(c.model, '') AS model,
                           array_agg(c.external_id::text ORDER BY c.external_id) AS answers
                    FROM candidates_candidate c JOIN queries_query q ON q.id = c.query_id
                    WHERE q.study_id = %(study)s AND q.replaced_at IS NULL
                    AND c.purpose = 'answer' AND q.external_id IN (SELECT query FROM import_row)
-                   GROUP BY q.id
-                   UNION ALL
-                   SELECT q.external_id, c.model,
-                          array_agg(c.external_id::text ORDER BY c.external_id)
-                   FROM candidates_candidate c JOIN queries_query q ON q.id = c.query_id
-                   WHERE q.study_id = %(study)s AND q.replaced_at IS NULL AND c.model <> ''
-                   AND c.purpose = 'answer' AND q.external_id IN (SELECT query FROM import_row)
-                   GROUP BY q.id, c.model
+                   GROUP BY GROUPING SETS ((q.id), (q.id, c.model))
+                   HAVING grouping(c.model) = 1 OR c.model <> ''
                ) c WHERE c.query = s.query AND c.model = s.model
                AND NOT EXISTS (SELECT 1 FROM judging_item i
                                WHERE i.study_id = %(study)s AND i.external_id = s.item)"""
         )
         if not self.sizes:
-            rows = self.fetch(
+            rows = self.run(
                 "SELECT cardinality(answers), count(DISTINCT item) FROM import_row "
                 "WHERE answers <> '{}' GROUP BY 1"
             )
@@ -768,17 +760,12 @@ class _Storing:
         """Whether joins may be nested loops, until the transaction ends."""
         self.run(f"SET LOCAL enable_nestloop = {'on' if allowed else 'off'}")
 
-    def run(self, statement: str, values: dict | None = None) -> None:
+    def run(self, statement: str, values: dict | None = None) -> list[tuple]:
         self.check()
-        _run(statement, {"study": self.study.pk} | (values or {}))
-
-    def fetch(self, statement: str, values: dict | None = None) -> list[tuple]:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, {"study": self.study.pk} | (values or {}))
-            return cursor.fetchall()
+        return _execute(statement, {"study": self.study.pk} | (values or {}))
 
     def scalar(self, statement: str, values: dict | None = None) -> int:
-        return self.fetch(statement, values)[0][0]
+        return self.run(statement, values)[0][0]
 
     def count(self, column: str) -> int:
         return self.scalar(
@@ -787,13 +774,12 @@ class _Storing:
 
     def reject(self, statement: str, words: Callable) -> None:
         """Run a DELETE that returns lines and names; each is a fault, and so are its votes."""
-        self.check()
-        lines = []
-        for line, name in self.fetch(statement):
+        rows = self.run(statement)
+        for line, name in rows:
             self.faults.add(line, words(name))
-            lines.append(line)
-        if lines:
-            _run("DELETE FROM import_vote WHERE line = ANY(%s)", [lines])
+        if rows:
+            lines = [line for line, _name in rows]
+            _execute("DELETE FROM import_vote WHERE line = ANY(%s)", [lines])
 
 
 def _ends(question: Question) -> tuple[str, str] | None:
@@ -813,9 +799,11 @@ def _staged(line: int, row: Row) -> list:
     return [values[name] for name in _COLUMNS]
 
 
-def _run(statement: str, values: dict | list | None = None) -> None:
+def _execute(statement: str, values: dict | list | None = None) -> list[tuple]:
+    """Run a statement; the rows that it returns."""
     with connection.cursor() as cursor:
         cursor.execute(statement, values)
+        return cursor.fetchall() if cursor.description else []
 
 
 def _copy(table: str, columns: Sequence[str], rows: Iterable[Sequence]) -> None:
@@ -841,7 +829,7 @@ def _insert(model: type[models.Model], chosen: dict[str, str], source: str, valu
             values[f"default_{name}"] = column.get_db_prep_save(default, connection)
             expressions[name] = f"%(default_{name})s"
     names = ", ".join(connection.ops.quote_name(name) for name in expressions)
-    _run(
+    _execute(
         f"""INSERT INTO {model._meta.db_table} ({names})
             SELECT {", ".join(expressions.values())} FROM {source}""",  # noqa: S608 - constants
         values,

@@ -88,10 +88,6 @@ class FaultsError(DomainError):
 ITEMS_AT_ONCE = 2_000
 REASON_LIMIT = 5_000
 SEEN_LIMIT = 1_000
-COLUMNS = (
-    *("line", "item", "answers", "worker", "label", "scores", "reason"),
-    *("submitted_at", "seconds"),
-)
 # Repeats of one item by one person.
 REPEATS_LIMIT = 200
 
@@ -188,7 +184,7 @@ def unordered(mapping: Mapping, config: dict) -> list[str]:
 
 
 def staged(line: int, row: Row, vote: Vote) -> list:
-    """A row of ``import_vote``, whose columns are COLUMNS."""
+    """A row of ``import_vote``, whose columns are those of VoteRow."""
     columns = [vote.worker, vote.label, Jsonb(vote.scores), vote.reason]
     names = array_of(answer.id for answer in row.answers)
     return [line, row.item, names, *columns, vote.submitted_at, vote.seconds]
@@ -237,21 +233,22 @@ class Votes:
 
     def judgments(self, names: list[str]) -> Iterator[Imported]:
         """What each worker says of each of these items: of one row, or of several joined."""
+        columns = ", ".join(VoteRow._fields)
         with connection.cursor() as cursor:
             cursor.execute(
-                """SELECT item, worker, line, answers, label, scores, reason, submitted_at, seconds
-                   FROM import_vote WHERE item = ANY(%s) ORDER BY item, worker, line""",
+                f"""SELECT {columns} FROM import_vote WHERE item = ANY(%s)
+                    ORDER BY item, worker, line""",  # noqa: S608 - our own columns
                 [names],
             )
-            rows = [_Said._make((*row[:5], json.loads(row[5]), *row[6:]))
-                    for row in cursor.fetchall()]  # fmt: skip
+            stored = [VoteRow._make(row) for row in cursor.fetchall()]
+        rows = [row._replace(scores=json.loads(row.scores)) for row in stored]
         for _pair, group in groupby(rows, key=lambda row: (row.item, row.worker)):
             for repeat, judgment in enumerate(self.joined(list(group))):
                 yield self.imported(judgment, repeat)
 
-    def joined(self, rows: list["_Said"]) -> list[list["_Said"]]:
+    def joined(self, rows: list["VoteRow"]) -> list[list["VoteRow"]]:
         """The rows of each judgment of one worker on one item, the first one first."""
-        judgments: list[list[_Said]] = []
+        judgments: list[list[VoteRow]] = []
         for row in rows:
             if judgments and row.adds_to(judgments[-1], again=self.repeats):
                 judgments[-1].append(row)
@@ -263,7 +260,7 @@ class Votes:
                 judgments.append([row])
         return judgments
 
-    def imported(self, rows: list["_Said"], repeat: int) -> Imported:
+    def imported(self, rows: list["VoteRow"], repeat: int) -> Imported:
         first = rows[0]
         scores: dict = {}
         for row in rows:
@@ -284,20 +281,20 @@ class Votes:
         )
 
 
-class _Said(NamedTuple):
-    """A row of ``import_vote``."""
+class VoteRow(NamedTuple):
+    """A row of ``import_vote``: what one line says of an item for one worker."""
 
-    item: str
-    worker: str
     line: int
+    item: str
     answers: list[str]
+    worker: str
     label: str
-    scores: dict
+    scores: Any
     reason: str
     submitted_at: datetime | None
     seconds: float | None
 
-    def adds_to(self, rows: "list[_Said]", *, again: bool) -> bool:
+    def adds_to(self, rows: "list[VoteRow]", *, again: bool) -> bool:
         """Whether it is part of the judgment of ``rows``: scores that they lack, or (unless
         repeats are kept, ``again``) what they say already.
         """
