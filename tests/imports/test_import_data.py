@@ -93,46 +93,25 @@ PERSONAMEM = {
     "shared_context_id": "c1",
     "end_index_in_shared_context": "3",
 }
+PREFERENCE = {"preference": "I avoid hotels in a noisy street.", "question": "Which hotel?"}
 RECIPES = {
     "pandalm": (
-        [
-            {
-                "idx": 7,
-                "instruction": "Sort",
-                "input": "2 1",
-                "response1": "1 2",
-                "response2": "",
-                "annotator1": 1,
-                "annotator2": 0,
-                "annotator3": 2,
-            }
-        ],
+        "idx,instruction,input,response1,response2,annotator1,annotator2,annotator3\n"
+        "7,Sort,2 1,1 2,,1,0,2\n",
         [0, 1, 2, 1, 3, 0, 3],
     ),
     "mtbench": ([ARENA | {"turn": 1}], [0, 1, 2, 1, 1, 0, 1]),
-    "preferences": ([{"prompt": "p", "chosen": "a", "rejected": "b"}], [0, 1, 2, 1, 0, 0, 0]),
-    "prompts": ([{"id": "q1", "question": "Why?", "topic": "tea"}], [0, 1, 0, 0, 0, 0, 0]),
-    "answers": (
-        [
-            {"prompt": "p", "answer": "a", "model": "m1"},
-            {"prompt": "p", "answer": "", "model": "m2"},
-        ],
-        [0, 1, 2, 0, 0, 0, 0],
-    ),
+    "preferences": ("prompt,chosen,rejected\np,a,b\n", [0, 1, 2, 1, 0, 0, 0]),
+    "prompts": ("id,question,topic\nq1,Why?,tea\n", [0, 1, 0, 0, 0, 0, 0]),
+    "answers": ("prompt,answer,model\np,a,m1\np,,m2\n", [0, 1, 2, 0, 0, 0, 0]),
     "ratings": (
-        [
-            {"item": "i", "prompt": "p", "answer": "a", "annotator": "x", "tone": 4, "depth": 2},
-            {"item": "i", "prompt": "p", "answer": "a", "annotator": "y", "tone": 3, "depth": 1},
-        ],
+        "item,prompt,answer,annotator,tone,depth\ni,p,a,x,4,2\ni,p,a,y,3,1\n",
         [0, 1, 1, 1, 2, 4, 2],
     ),
-    "personas": ([{"id": "p1", "persona": "A nurse who runs."}], [1, 0, 0, 0, 0, 0, 0]),
-    "personafeedback": (
-        [{"user_id": "1", "question": "q", "chosen": "a", "reject": "b"}],
-        [1, 1, 2, 1, 0, 0, 0],
-    ),
+    "personas": ("id,persona\np1,A nurse who runs.\n", [1, 0, 0, 0, 0, 0, 0]),
+    "personafeedback": ("user_id,question,chosen,reject\n1,q,a,b\n", [1, 1, 2, 1, 0, 0, 0]),
     "bespoke": (
-        [{"user": "user1", "query-id": "3", "query": "q", "gold_information_need": "n"}],
+        "user,query-id,query,gold_information_need\nuser1,3,q,n\n",
         [1, 1, 0, 0, 0, 0, 0],
     ),
     "prism": (
@@ -144,26 +123,14 @@ RECIPES = {
         [1, 1, 1, 0, 0, 0, 0],
     ),
     "prefeval": (
-        [
-            {
-                "id": "1",
-                "topic": "travel",
-                "preference": "I avoid hotels in a noisy street.",
-                "question": "Which hotel?",
-                "options": ["a", "b", "c", "d"],
-            },
-        ],
+        [{"id": "1", "topic": "travel", **PREFERENCE, "options": ["a", "b", "c", "d"]}],
         # No task shows four answers unless a curator makes it: batches open their items.
         [1, 1, 4, 0, 0, 0, 0],
     ),
     "prefeval-conversations": (
         [
-            {
-                "preference": "I avoid hotels in a noisy street.",
-                "persona": "a baker who rises early",
-                "question": "Which hotel?",
-                "conversation": {"0": {"user": "Noise wakes me.", "assistant": "I see."}},
-            }
+            {"persona": "a baker who rises early", **PREFERENCE}
+            | {"conversation": {"0": {"user": "Noise wakes me.", "assistant": "I see."}}}
         ],
         [1, 1, 0, 0, 0, 0, 0],
     ),
@@ -226,38 +193,25 @@ def test_an_empty_answer_is_an_answer_and_three_people_disagree_on_it(bring):
 
 
 def test_transcripts_with_human_and_assistant_are_taken_apart(bring):
-    rows = [
-        {
-            "chosen": "\n\nHuman: Hello?\n\nAssistant: Hi.",
-            "rejected": "\n\nHuman: Hello?\n\nAssistant: Go.",
-        }
-    ]
-    bring(rows, "--recipe", "preferences", "--study", "hh")
+    said = {"chosen": "Hi.", "rejected": "Go."}
+    row = {name: f"\n\nHuman: Hello?\n\nAssistant: {text}" for name, text in said.items()}
+    bring([row], "--recipe", "preferences", "--study", "hh")
     assert Query.objects.get().text == "Hello?"
     texts = Candidate.objects.order_by("strategy").values_list("strategy", "text")
     assert list(texts) == [("chosen", "Hi."), ("rejected", "Go.")]
 
 
 def test_a_mapping_names_places_inside_a_record(bring):
-    report = bring(
-        [ARENA],
-        *("--map", "prompt=conversation_a[0].content"),
-        *(
-            "--map",
-            "answer_a=conversation_a[1].content",
-            "--map",
-            "answer_b=conversation_b[-1].content",
-        ),
-        *("--map", "label=winner", "--map", "worker=judge", "--task", "duel"),
-        name="My battles.jsonl",
-    )
+    places = [f"answer_{side}=conversation_{side}[-1].content" for side in "ab"]
+    maps = ("--map", "prompt=conversation_a[0].content", "label=winner", "worker=judge", *places)
+    report = bring([ARENA], *maps, "--task", "duel", name="My battles.jsonl")
     assert report["study"] == "my-battles"
     assert counts(report) == [0, 1, 2, 1, 1, 0, 1]
     assert report["unknown_columns"] == ["question_id", "model_a", "model_b", "tstamp", "language"]
     assert Item.objects.get().batch.task.name == "duel"
 
 
-def test_columns_are_recognised_by_their_names_and_a_near_name_is_asked_about(bring, capsys):
+def test_columns_are_recognised_by_their_names_and_a_near_name_is_asked_about(bring):
     text = "question,answer a,answer b,winner,rater,nedd\nWhy?,x,y,B,ann,calm\n"
     report = bring(text)
     assert counts(report) == [0, 1, 2, 1, 1, 0, 1]
@@ -266,8 +220,7 @@ def test_columns_are_recognised_by_their_names_and_a_near_name_is_asked_about(br
 
 
 def test_an_unmapped_persona_takes_its_text_and_keeps_its_id(bring):
-    rows = [{"persona_id": "p-1", "statements": ["I bake.", "I knit."]}]
-    report = bring(rows, "--study", "people", name="mine.jsonl")
+    report = bring([{"persona_id": "p-1", "statements": ["I bake.", "I knit."]}])
     assert (counts(report)[0], report["unknown_columns"]) == (1, [])
     persona = Persona.objects.get()
     assert persona.external_id == "p-1"
@@ -290,9 +243,7 @@ def test_a_type_of_question_is_read(bring, value, kept):
 def test_votes_come_after_their_items_in_a_second_file(bring):
     bring("id,prompt,answer\ni1,p,a\ni2,p2,a2\n", "--recipe", "answers", "--study", "tea")
     votes = "id,annotator,label\ni1,x,Yes\ni1,y,No\ni2,x,Unsure\ni9,x,No\n"
-    report = bring(
-        votes, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="votes.csv"
-    )
+    report = bring(votes, "--recipe", "ratings", "--study", "tea", "--skip-faulty")
     assert (report["items"], report["votes"], report["workers"]) == (2, 3, 2)
     assert report["rejected"] == [{"line": 5, "reason": "the study has no item “i9”"}]
     scores = Judgment.objects.order_by("slot__item__external_id", "annotator__worker")
@@ -475,19 +426,17 @@ def test_a_dry_run_of_a_bundle_stores_nothing_zipped_or_as_a_folder(bring, tmp_p
 
 def test_rows_of_one_id_with_other_answers_are_faults_in_the_file_and_in_a_later_one(bring):
     header = "id,prompt,answer_a,answer_b\n"
-    report = bring(
-        f"{header}i1,What is tea?,A leaf.,A drink.\ni1,What is tea?,A leaf.,No.\n", "--skip-faulty"
-    )
-    assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [3])
-    report = bring(f"{header}i1,What is tea?,A drink.,A leaf.\n", "--skip-faulty")
-    assert (report["items"], report["rejected"]) == (1, [])
-    report = bring(f"{header}i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n", "--skip-faulty")
-    assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, [2])
+    for lines, faulty in (
+        ("i1,What is tea?,A leaf.,A drink.\ni1,What is tea?,A leaf.,No.\n", [3]),
+        ("i1,What is tea?,A drink.,A leaf.\n", []),
+        ("i1,What is tea?,A drink.,Two.\ni2,What is tea?,A,B\n", [2]),
+    ):
+        report = bring(header + lines, "--skip-faulty")
+        assert (report["items"], [fault["line"] for fault in report["rejected"]]) == (1, faulty)
 
 
 def test_a_language_that_is_called_by_its_name_is_handed_out_to_who_reads_it(bring, cast, tea, ann):
-    row = {"id": "b1", "prompt": "What is tea?", "answer_a": "A leaf.", "answer_b": "A drink."}
-    bring([row | {"lang": "English"}], "--study", "tea", name="mine.jsonl")
+    bring("prompt,answer_a,answer_b,lang\nTea?,A leaf.,A drink.,English\n", "--study", "tea")
     Study.objects.update(match_languages=True)
     tea.refresh_from_db()
     ann.reads = ["ko"]
@@ -513,17 +462,9 @@ def test_a_vote_that_comes_in_leaves_room_for_that_of_who_holds_the_item(bring, 
 def test_answers_come_in_exactly_as_they_were(bring):
     texts = ['a "b" \\ {c}, \\n\nd\t', "NULL", "{}", "\\", '"']
     rows = [{"id": f"i{n}", "prompt": "What?", "answer": text} for n, text in enumerate(texts)]
-    bring(rows, name="mine.jsonl")
+    bring(rows)
     stored = Candidate.objects.order_by("query__external_id").values_list("text", flat=True)
     assert list(stored) == texts
-
-
-PAIRS = "id,prompt,answer_a,answer_b\ni1,p,a,b\ni2,q,c,d\n"
-VOTES = "id,annotator,label\ni1,ann,A\ni1,bo,tie\ni2,ann,B\ni9,ann,A\n"
-FAULTY = [
-    {"line": 3, "reason": "the item's task allows no “tie”"},
-    {"line": 5, "reason": "the study has no item “i9”"},
-]
 
 
 def test_of_many_faulty_lines_a_thousand_are_listed(bring, tmp_path, capsys):
@@ -544,15 +485,11 @@ def turns(*texts):
 
 
 def test_a_conversation_before_the_answers_is_stored_as_turns(bring):
-    asked = turns("Tea?", "Yes.", "Which?")
+    asked, with_answer = turns("Tea?", "Yes.", "Which?"), turns("Tea?", "Yes.", "Which?", "Red.")
     rows = [
         {"id": "one", "messages": turns("Why?"), "response": "So."},
         {"id": "two", "messages": asked, "response": "Green."},
-        {
-            "id": "three",
-            "messages": json.dumps([*asked, *turns("", "Red.")[1:]]),
-            "response": "Red.",
-        },
+        {"id": "three", "messages": json.dumps(with_answer), "response": "Red."},
     ]
     columns = ("--map=id=id", "--map=prompt=messages", "--map=answer=response")
     assert bring(rows, *columns, "--study", "tea")["queries"] == 3
@@ -566,46 +503,22 @@ def test_a_conversation_before_the_answers_is_stored_as_turns(bring):
 
 
 def test_what_two_conversations_have_in_common_is_the_question(bring):
-    asked = turns("Tea?", "Yes.", "Which?")
-    row = {
-        "chosen": [*asked, *turns("", "Red.")[1:]],
-        "rejected": [*asked, *turns("", "None.")[1:]],
-    }
-    bring([row], "--recipe", "preferences", "--study", "tea")
-    assert Query.objects.get().messages == asked
-    assert set(Candidate.objects.values_list("text", flat=True)) == {"Red.", "None."}
-    bring([row | {"prompt": asked}], "--recipe", "preferences", "--study", "two")
-    assert Query.objects.get(study__slug="two").messages == asked
-    texts = Candidate.objects.filter(study__slug="two").values_list("text", flat=True)
-    assert set(texts) == {"Red.", "None."}
+    asked = ("Tea?", "Yes.", "Which?")
+    row = {"chosen": turns(*asked, "Red."), "rejected": turns(*asked, "None.")}
+    for slug, more in (("tea", {}), ("two", {"prompt": turns(*asked)})):
+        bring([row | more], "--recipe", "preferences", "--study", slug)
+        study = Study.objects.get(slug=slug)
+        assert study.queries.get().messages == turns(*asked)
+        assert set(study.candidates.values_list("text", flat=True)) == {"Red.", "None."}
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
 def test_a_conversation_is_released_and_comes_back_as_its_turns(bring, tmp_path, format):
     asked = [{"role": "system", "content": "Be short."}, *turns("Tea?", "Yes.", "Which?")]
     plain = {"role": "user", "content": "Why?"}
-    bring(
-        [
-            {
-                "id": "a",
-                "prompt": asked,
-                "answer_a": "x",
-                "answer_b": "y",
-                "rater": "r",
-                "win": "A",
-            },
-            {
-                "id": "b",
-                "prompt": [plain],
-                "answer_a": "v",
-                "answer_b": "w",
-                "rater": "r",
-                "win": "B",
-            },
-        ],
-        *("--map=id=id", "--map=prompt=prompt", "--map=answer_a=answer_a"),
-        *("--map=answer_b=answer_b", "--map=worker=rater", "--map=label=win", "--study", "tea"),
-    )
+    row = {"answer_a": "x", "answer_b": "y", "rater": "r", "label": "A"}
+    rows = [row | {"id": "a", "prompt": asked}, row | {"id": "b", "prompt": [plain]}]
+    bring(rows, "--study", "tea")
     folder = tmp_path / "release"
     call_command("release", "tea", "--layout", "long", "--format", format, "--out", folder)
     call_command("import_release", str(folder), "again")
@@ -648,33 +561,16 @@ def test_a_task_that_people_have_judged_is_not_changed(bring):
     assert TaskDefinition.objects.get().config["tie"] is False
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "name", "value"),
-    [
-        (
-            "id,prompt,answer,rater,label\ni,p,a,r,good\n",
-            "i,p,a,s,bad\n",
-            "classes",
-            [{"name": "good"}, {"name": "bad"}],
-        ),
-        (
-            "id,prompt,answer,rater,label\ni,p,a,r,good\n",
-            "i,p,a,s,good\n",
-            "",
-            [{"name": "good"}],
-        ),
-    ],
-)
-def test_further_classes_of_a_file_are_offered(bring, capsys, first, then, name, value):
-    bring(first, "--study", "tea")
-    more = first.partition("\n")[0] + "\n" + then
-    if name:
-        with pytest.raises(CommandError, match=rf"add the file's classes \({name}\)"):
-            bring(more, "--study", "tea")
-        capsys.readouterr()
-    allowed = ["--allow", name] if name else []
-    assert bring(more, "--study", "tea", *allowed)["votes"] == 1
-    assert TaskDefinition.objects.get().config["questions"][0]["classes"] == value
+def test_further_classes_of_a_file_are_offered(bring, capsys):
+    header = "id,prompt,answer,rater,label\n"
+    bring(f"{header}i,p,a,r,good\n", "--study", "tea")
+    assert bring(f"{header}i,p,a,s,good\n", "--study", "tea")["votes"] == 1
+    with pytest.raises(CommandError, match=r"add the file's classes \(classes\)"):
+        bring(f"{header}i,p,a,t,bad\n", "--study", "tea")
+    capsys.readouterr()
+    assert bring(f"{header}i,p,a,t,bad\n", "--study", "tea", "--allow", "classes")["votes"] == 1
+    (question,) = TaskDefinition.objects.get().config["questions"]
+    assert question["classes"] == [{"name": "good"}, {"name": "bad"}]
 
 
 def test_further_criteria_of_a_file_are_offered(bring, capsys):
@@ -713,13 +609,9 @@ def test_keys_are_stored_with_the_item_and_shown_to_nobody(bring, cast):
 @pytest.mark.parametrize("columns", [("instruction", "input"), ("input", "instruction")])
 @pytest.mark.parametrize("options", [(), ("--recipe", "answers")])
 def test_an_instruction_and_its_input_are_one_request(bring, columns, options):
-    row = {
-        "instruction": "Rewrite the sentence.",
-        "input": "Tea are good.",
-        "output": "Tea is good.",
-    }
-    more = {name: row[name] for name in (*columns, "output")}
-    bring([more, more | {"input": "", "output": "?"}], "--study", "tea", *options)
+    row = {"instruction": "Rewrite the sentence.", "input": "Tea are good."}
+    row = {name: row[name] for name in columns} | {"output": "Tea is good."}
+    bring([row, row | {"input": "", "output": "?"}], "--study", "tea", *options)
     asked = set(Query.objects.values_list("text", flat=True))
     assert asked == {"Rewrite the sentence.\n\nTea are good.", "Rewrite the sentence."}
 
@@ -730,27 +622,16 @@ def test_a_task_in_which_no_item_can_be_opened_is_refused_in_words(bring):
     assert Query.objects.count() == 0
 
 
-def test_what_is_the_same_for_all_rows_is_a_constant(tmp_path, capsys):
-    path = tmp_path / "summaries.csv"
-    path.write_text("a,b\nShort.,Long.\nDry.,Wet.\n")
-    maps = ("--map", "answer_a=a", "--map", "answer_b=b")
-    same = ("--constant", "prompt=Which = better?")
-    call_command("import_data", str(path), *maps, *same, "--json")
-    report = json.loads(capsys.readouterr().out)
+def test_what_is_the_same_for_all_rows_is_a_constant(bring):
+    pairs = ("a,b\nShort.,Long.\nDry.,Wet.\n", "--map", "answer_a=a", "answer_b=b", "--constant")
+    report = bring(*pairs, "prompt=Which = better?")
     assert (report["queries"], report["items"], report["unknown_columns"]) == (1, 2, [])
     assert Query.objects.get().text == "Which = better?"
     with pytest.raises(CommandError, match="no target"):
-        call_command("import_data", str(path), *maps, "--constant", "question=Which?")
+        bring(*pairs, "question=Which?")
 
 
 UKP = Path(__file__).parents[1] / "data" / "ukp-convarg"
-
-
-def ukp(folder: Path) -> list[str]:
-    join = f"--join={folder / 'arguments.jsonl'}:candidates[].argument_id=argument_id"
-    pairs = ("id=item_id", "query=debate", "candidate=candidates[].id", "key=gold_mace")
-    answers = "--map=answer=candidates[].argument_id.text"
-    return [join, *(f"--map={pair}" for pair in pairs), answers, "--study", "ukp", "--task", "pair"]
 
 
 @pytest.mark.parametrize("folder", [UKP, DATA / "ukp-convarg"])
@@ -758,15 +639,19 @@ def test_arguments_of_a_second_file_are_joined_and_their_votes_counted(folder, c
     """Of the whole corpus the votes are those of its README: a1 8079, a2 7995, equal 3661."""
     if not folder.exists():
         pytest.skip("the whole corpus is not on this machine")
-    call_command("import_data", str(folder / "items.jsonl"), *ukp(folder), "--json")
-    report = json.loads(capsys.readouterr().out)
+
+    def take(name, *options):
+        call_command("import_data", str(folder / name), *options, "--study", "ukp", "--json")
+        return json.loads(capsys.readouterr().out)
+
+    join = f"--join={folder / 'arguments.jsonl'}:candidates[].argument_id=argument_id"
+    pairs = ("id=item_id", "query=debate", "candidate=candidates[].id", "key=gold_mace")
+    answers = "answer=candidates[].argument_id.text"
+    report = take("items.jsonl", join, "--task", "pair", "--map", *pairs, answers)
     votes = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
     assert (report["items"], report["rejected"]) == (len({v["item_id"] for v in votes}), [])
     columns = ("id=item_id", "label=choice", "worker=annotator", "reason=reason", "seconds=seconds")
-    maps = [f"--map={pair}" for pair in columns]
-    options = (*maps, "--study", "ukp", "--allow", "ties", "--json")
-    call_command("import_data", str(folder / "judgments.jsonl"), *options)
-    report = json.loads(capsys.readouterr().out)
+    report = take("judgments.jsonl", "--map", *columns, "--allow", "ties")
     assert (report["votes"], report["rejected"]) == (len(votes), [])
     said = Counter(Judgment.objects.values_list("answers__label", flat=True))
     wanted = Counter(vote["choice"] for vote in votes)
@@ -803,11 +688,8 @@ def test_trees_come_in_as_a_request_for_every_message_that_was_answered(
     depth, requests, answers, turns, capsys
 ):
     path = str(DATA / "oasst-trees" / "trees.jsonl")
-    call_command(
-        "import_data",
-        path,
-        *("--recipe", "oasst", "--study", "trees", "--depth", str(depth), "--json"),
-    )
+    options = ("--recipe", "oasst", "--study", "trees", "--depth", str(depth), "--json")
+    call_command("import_data", path, *options)
     report = json.loads(capsys.readouterr().out)
     assert (report["queries"], report["rejected"]) == (requests, [])
     assert answers == report["candidates"]

@@ -30,6 +30,12 @@ def send(client, content=PAIRS, name="pairs.csv"):
     return sent
 
 
+def take(client, address, **given):
+    """Ask for the import of the newest file, and carry it out as a worker does."""
+    client.post(address, {"action": "import", "leave": "1"} | given)
+    return run.run(DataImport.objects.latest("created_at").pk)
+
+
 def fields(**given):
     mapping = {
         "becomes-prompt": "prompt",
@@ -49,8 +55,7 @@ def test_a_file_is_mapped_previewed_and_imported(carol, tea):
     assert "“Z” is none of its answers, no tie and not none" in page
     assert not tea.queries.exists()
     row = DataImport.objects.get()
-    assert carol.post(address, fields(skip_faults="on")).status_code == 302
-    done = run.run(row.pk)
+    done = take(carol, address, **fields(skip_faults="on"))
     assert (done.status, done.rejected, done.unknown) == ("done", 1, ["nedd"])
     assert (done.counts["queries"], done.counts["items"], done.counts["votes"]) == (1, 1, 1)
     assert not run.UPLOADS.path_of(row.stored).exists()
@@ -75,8 +80,7 @@ def test_the_page_says_how_many_items_are_new(carol, tea):
     chosen = fields(**{"becomes-item": "id", "task": ""})
     for content, new in ((pairs, 1), (pairs + b"i2,How?,x,y\n", 1)):
         address = send(carol, content).url
-        carol.post(address, chosen)
-        done = run.run(DataImport.objects.latest("created_at").pk)
+        done = take(carol, address, **chosen)
         assert done.counts["new_items"] == new
     assert done.counts["items"] == 2
     words = "New items: 1. The study had the others before."
@@ -105,14 +109,12 @@ def test_columns_of_unclear_names_are_shown_as_the_first_recipe_that_fits_reads_
 
 def test_one_faulty_line_stops_an_import_that_may_leave_none_out(carol, tea):
     address = send(carol).url
-    carol.post(address, fields())
-    row = run.run(DataImport.objects.get().pk)
+    row = take(carol, address, **fields())
     assert (row.status, row.error_code, row.rejected) == ("failed", "faulty_lines", 1)
     assert not tea.queries.exists()
     page = carol.get(address).content.decode()
     assert "1 line is faulty. Nothing was imported" in page
-    carol.post(address, fields(skip_faults="on"))
-    assert run.run(row.pk).status == "done"
+    assert take(carol, address, **fields(skip_faults="on")).status == "done"
     assert tea.queries.count() == 1
 
 
@@ -215,35 +217,30 @@ def test_an_import_whose_worker_was_lost_is_offered_again_and_closed_in_the_end(
 def test_every_choice_is_kept_when_the_mapping_is_changed(carol, tea):
     known = {"source": "Tea votes", "collected_from": "2020-01-31", "languages": "en, ko"}
     address = send(carol).url
-    carol.post(address, fields(task="", new_task="duel", **known))
-    assert run.run(DataImport.objects.get().pk).status == "failed"
+    chosen = fields(task="", new_task="duel", **known)
+    assert take(carol, address, **chosen).status == "failed"
     page = carol.post(address, {"action": "map"}).content.decode()
     assert re.search(r'name="new_task"[^>]*value="duel"|value="duel"[^>]*name="new_task"', page)
     for value in ("Tea votes", "2020-01-31", "en, ko"):
         assert f'value="{value}"' in page
-    carol.post(address, fields(task="", new_task="duel", skip_faults="on", **known))
-    row = run.run(DataImport.objects.get().pk)
+    row = take(carol, address, **chosen, skip_faults="on")
     assert (row.status, row.counts["votes"]) == ("done", 1)
     assert (tea.tasks.get().name, tea.provenances.get().languages) == ("duel", ["en", "ko"])
 
 
 def test_a_task_that_does_not_fit_can_be_changed_on_the_page(carol, tea):
     address = send(carol, b"prompt,answer_a,answer_b\nWhy?,x,y\n").url
-    carol.post(address, {name: value for name, value in fields(task="").items()
-                         if name not in ("becomes-winner", "becomes-rater")})  # fmt: skip
-    assert run.run(DataImport.objects.get().pk).counts["items"] == 1
+    pairs = {f"becomes-{name}": name for name in ("prompt", "answer_a", "answer_b")}
+    assert take(carol, address, **pairs).counts["items"] == 1
     address = send(carol, b"prompt,answer_a,answer_b,winner,rater\nWhy?,x,y,tie,ann\n").url
-    row = DataImport.objects.latest("created_at")
     chosen = fields(task="open:selection")
     assert 'name="allow"' not in carol.get(address).content.decode()
-    carol.post(address, chosen)
-    row = run.run(row.pk)
+    row = take(carol, address, **chosen)
     assert (row.status, row.wider) == ("failed", ["ties"])
     page = carol.post(address, {"action": "map"}).content.decode()
     assert 'name="allow" value="ties"' in page
     assert '<option value="open:selection" selected>' in page
-    carol.post(address, chosen | {"allow": "ties"})
-    row = run.run(row.pk)
+    row = take(carol, address, **chosen, allow="ties")
     assert (row.status, row.counts["votes"], row.rows_stored) == ("done", 1, 1)
 
 
@@ -271,9 +268,7 @@ def test_the_page_proposes_classes_as_they_occur_and_takes_another_order(carol, 
     assert "<span>Yes</span><span>Unsure</span><span>No</span>" in page
     again = carol.post(address, READ | {"action": "import", "classes": "No, No"})
     assert (again.status_code, "Each class is named once" in again.content.decode()) == (400, True)
-    body = READ | {"action": "import", "classes": "No, Unsure, Yes", "level": "ordinal"}
-    assert carol.post(address, body).status_code == 302
-    assert run.run(DataImport.objects.get().pk).status == "done"
+    assert take(carol, address, **READ, classes="No, Unsure, Yes", level="ordinal").status == "done"
     (question,) = tea.tasks.get().config["questions"]
     assert [each["name"] for each in question["classes"]] == ["No", "Unsure", "Yes"]
     assert question["ordinal"] is True
@@ -281,9 +276,8 @@ def test_the_page_proposes_classes_as_they_occur_and_takes_another_order(carol, 
 
 def test_a_column_becomes_a_question_and_another_one_two_things(carol, tea):
     address = send(carol, RATED).url
-    own = READ | {"becomes-safe": "answers.", "question-safe": "Is it safe", "action": "import"}
-    assert carol.post(address, own | {"also": "text", "also_becomes": "id"}).status_code == 302
-    assert run.run(DataImport.objects.get().pk).status == "done"
+    own = READ | {"becomes-safe": "answers.", "question-safe": "Is it safe"}
+    assert take(carol, address, **own, also="text", also_becomes="id").status == "done"
     (question,) = tea.tasks.get().config["questions"]
     assert (question["name"], question["type"]) == ("Is it safe", "label")
     assert tea.items.filter(external_id="Tea?").exists()
@@ -316,12 +310,10 @@ def test_a_second_file_is_joined_on_the_page_and_by_the_api(carol, tea):
         run.run(row.pk)
         page = carol.get(address).content.decode()
         assert ("each row needs a “nobody” of its own" in page) == (key == "nobody")
-    assert [
-        one["column"] for one in run.run(row.pk) or DataImport.objects.get(pk=row.pk).joins
-    ] == [*("left", "right")]
+    row.refresh_from_db()
+    assert [joined["column"] for joined in row.joins] == ["left", "right"]
     sides = {"becomes-left.text": "answer_a", "becomes-right.text": "answer_b"}
-    carol.post(address, {"action": "import", "becomes-prompt": "prompt", **sides, "leave": "1"})
-    assert run.run(row.pk).status == "done"
+    assert take(carol, address, **{"becomes-prompt": "prompt"}, **sides).status == "done"
     texts = tea.candidates.order_by("query__text", "text").values_list("text", flat=True)
     assert list(texts) == ["A drink.", "A leaf."] * 2
     tea.items.all().delete(), tea.candidates.all().delete(), tea.queries.all().delete()
@@ -353,9 +345,7 @@ def test_questions_and_conversations_of_personamem_come_in_by_the_page(carol, te
     read = recipes.mapping_of("personamem", Beginning.read(row.sample).records())
     mapped = {f"becomes-{column}": target for target, of in read.columns.items() for column in of}
     assert mapped.keys() <= set(chosen)
-    sent = mapped | {"action": "import", "recipe": "personamem", "task": "later", "leave": "1"}
-    assert carol.post(address, sent).status_code == 302
-    assert run.run(row.pk).status == "done"
+    assert take(carol, address, **mapped, recipe="personamem", task="later").status == "done"
     messages = [(turn["role"], turn["content"]) for turn in tea.queries.get().messages]
     assert messages == [("user", "I like jazz."), ("user", "What shall I listen to?")]
     assert tea.candidates.count() == 2
@@ -364,34 +354,21 @@ def test_questions_and_conversations_of_personamem_come_in_by_the_page(carol, te
 def test_further_judgments_of_one_person_are_kept_as_repeats_on_the_page(carol, tea):
     address = send(carol, PAIRS.replace(b"How?,x,y,Z,bo", b"Why?,x,,A,ann")).url
     assert 'name="repeats"' in carol.get(address).content.decode()
-    carol.post(address, fields(repeats="on"))
-    row = run.run(DataImport.objects.get().pk)
+    row = take(carol, address, **fields(repeats="on"))
     assert (row.status, row.counts["votes"], row.counts["items"]) == ("done", 2, 1)
     assert tea.items.get(batch__purpose="repeat").repeats == tea.items.work().get()
 
 
 def test_the_page_takes_one_turn_of_a_tree(carol, tea):
-    answered = [
-        {
-            "text": "A.",
-            "role": "assistant",
-            "replies": [
-                {
-                    "text": "And?",
-                    "role": "prompter",
-                    "replies": [{"text": "B.", "role": "assistant"}],
-                }
-            ],
-        }
-    ]
-    tree = {"prompt": {"text": "Why?", "role": "prompter", "replies": answered}}
-    address = send(carol, json.dumps(tree).encode(), "tree.jsonl").url
+    message = {"text": "B.", "role": "assistant"}
+    for text, role in (("And?", "prompter"), ("A.", "assistant"), ("Why?", "prompter")):
+        message = {"text": text, "role": role, "replies": [message]}
+    address = send(carol, json.dumps({"prompt": message}).encode(), "tree.jsonl").url
     assert 'name="depth"' in carol.get(address).content.decode()
     body = {"becomes-messages": "prompt", "becomes-answers[].text": "answer", "depth": "2"}
     page = carol.post(address, body | {"action": "preview"}).content.decode()
     assert ("B." in page, "Line 1" in page, page.count('class="preview"')) == (True, True, 1)
-    assert carol.post(address, body | {"action": "import", "leave": "1"}).status_code == 302
-    assert run.run(DataImport.objects.get().pk).status == "done"
+    assert take(carol, address, **body).status == "done"
     assert tea.candidates.get().text == "B."
 
 
@@ -406,13 +383,10 @@ def test_another_scale_or_what_was_not_known_of_a_question_is_said_on_the_page(c
     ):
         content = f"prompt,answer,rater,tone\nWhy?,{scores}\n".encode()
         address = send(carol, content).url
-        carol.post(address, fields(**chosen, task="", new_task=""))
-        run.run(DataImport.objects.latest("created_at").pk)
+        take(carol, address, **fields(**chosen, task="", new_task=""))
         assert words in carol.get(address).content.decode()
-    content = b"prompt,lang\nWhy?,en\n"
-    address = send(carol, content).url
-    carol.post(address, fields(**{"becomes-lang": "language"}))
-    run.run(DataImport.objects.latest("created_at").pk)
+    address = send(carol, b"prompt,lang\nWhy?,en\n").url
+    take(carol, address, **fields(**{"becomes-lang": "language"}))
     assert "1 question of the study had no language" in carol.get(address).content.decode()
 
 
@@ -428,9 +402,8 @@ def test_the_page_names_the_way_out_of_another_encoding_and_reads_the_file_so(ca
         carol.post(address, {"action": "encode", "encoding": encoding})
         run.run(row.pk)
         assert words in carol.get(address).content.decode()
-    body = {"becomes-prompt": "prompt", "becomes-réponse": "answer", "action": "import"}
-    carol.post(address, body)
-    assert run.run(row.pk).status == "done"
+    body = {"becomes-prompt": "prompt", "becomes-réponse": "answer"}
+    assert take(carol, address, **body).status == "done"
     assert (tea.queries.get().text, tea.candidates.get().text) == ("Zoë – 5 €?", "Où")
 
 
@@ -440,8 +413,7 @@ def test_bytes_that_are_no_text_in_a_cell_are_a_fault_on_the_page_and_of_the_imp
     page = carol.get(address).content.decode()
     assert "tr\ufffds" in page and "holds bytes that are no text in UTF-8" in page
     chosen = {"becomes-answer": "answer", "becomes-tone": "score"}
-    assert carol.post(address, fields(**chosen)).status_code == 302
-    row = run.run(DataImport.objects.get().pk)
+    row = take(carol, address, **fields(**chosen))
     assert (row.status, row.rejected) == ("failed", 2)
     assert list(row.faults.values_list("line", "reason")) == [
         (2, "the score “tr\ufffds” of “tone” is no number"),
@@ -477,8 +449,7 @@ def test_unchanged_files_give_their_published_figures_by_command_and_by_page(car
         address = send(carol, path.read_bytes(), path.name).url
         shown = carol.get(address, {"recipe": recipe}).context["form"]
         sent = {field.html_name: field.value() for field in shown if field.value()}
-        assert carol.post(address, sent | {"action": "import"}).status_code == 302
-        assert run.run(DataImport.objects.latest("created_at").pk).status == "done"
+        assert take(carol, address, **sent).status == "done"
     recompute.recompute(tea, tea.tasks.get().name)
     found = {
         part[0]: round(part[1]["krippendorff_alpha"]["ordinal"]["value"], 6)
@@ -517,8 +488,7 @@ def import_reviews(carol, column: str, target: str) -> None:
     sent = {f"becomes-{name}": target for name, target in mapped.items()}
     page = carol.get(address).content.decode()
     assert all(f'name="{name}"' in page for name in sent)
-    assert carol.post(address, sent | {"action": "import", "leave": "1"}).status_code == 302
-    assert run.run(row.pk).status == "done"
+    assert take(carol, address, **sent).status == "done"
     maps = [f"--map={target}={name}" for name, target in mapped.items()]
     join = f"--join={items}:item_id=item_id"
     call_command("import_data", str(reviews), join, *maps, "--study", "again")
@@ -528,16 +498,12 @@ def import_reviews(carol, column: str, target: str) -> None:
 def test_reviews_of_answers_in_a_second_file_say_the_same_by_page_and_by_command(carol, tea):
     """All 150 reviews rank the human answer first, as the set's README has it."""
     import_reviews(carol, "choice", "label")
-    labels = [
-        Counter(
-            Answer.objects.filter(judgment__slot__study__slug=name).values_list(
-                "judgment__slot__item__external_id", "label"
-            )
-        )
-        for name in ("tea", "again")
-    ]
-    assert labels[0] == labels[1] and labels[0].total() == 150
-    assert {label for _item, label in labels[0]} == {"3"}
+    names = ("judgment__slot__study__slug", "judgment__slot__item__external_id", "label")
+    said = Counter(Answer.objects.values_list(*names))
+    items = {item for _study, item, _label in said}
+    counts = {(slug, item): n for (slug, item, label), n in said.items() if label == "3"}
+    assert said.total() == sum(counts.values()) == 2 * 150
+    assert all(counts["tea", item] == counts["again", item] for item in items)
 
 
 @REVIEWS
