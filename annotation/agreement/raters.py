@@ -31,9 +31,6 @@ KEPT_FROM, KEPT_SECONDS = 5_000, 600
 SIDE = 0.05
 
 
-_COLUMNS = ("judgment", "worker", "task", "item", "category", "place", "places", "seconds")
-
-
 @dataclass(frozen=True)
 class Sign:
     """Something that a curator should look at: what it is, its evidence and its rule, in words."""
@@ -82,7 +79,7 @@ class Votes:
     """Judgments as columns, in order of time: codes of people and tasks, and the labels."""
 
     users: np.ndarray
-    tasks: np.ndarray
+    tasks: int
     worker: np.ndarray
     task: np.ndarray
     item: np.ndarray
@@ -145,18 +142,16 @@ def raters(study: Study, also: User | None = None) -> list[Rater]:
     people = _people(study, reading.imported)
     out = also and Slot.objects.filter(study=study, annotator=also, status=Slot.Status.VOID)
     votes = _votes(study, also) if out and out.exists() else reading.votes
-    code_of = {user: code for code, user in enumerate(votes.users.tolist())}
-    _agreement(votes, people, code_of)
-    _pace(votes, people, code_of)
-    _sides(votes, people, code_of)
+    rated = {code: people[user] for code, user in enumerate(votes.users.tolist()) if user in people}
+    _agreement(votes, rated)
+    _pace(votes, rated)
+    _sides(votes, rated)
     _vectors(study, people)
     _checks(study, people)
     _counts(study, people, reading)
     for rater in people.values():
         rater.signs = _signs(rater)
-    return sorted(
-        people.values(), key=lambda rated: (not rated.signs, -rated.judgments, rated.name)
-    )
+    return sorted(people.values(), key=lambda each: (not each.signs, -each.judgments, each.name))
 
 
 def person(study: Study, pk: int) -> User | None:
@@ -182,41 +177,28 @@ def _people(study: Study, imported: list[int]) -> dict[int, Rater]:
 
 def _votes(study: Study, also: User | None = None) -> Votes:
     since, tasks = _since(study), counting.newest(study)
-    parts: dict[str, list] = {name: [np.zeros(0, dtype=np.int64)] for name in _COLUMNS}
+    # judgment, rater, task, item, category, place, places, seconds
+    parts: list[tuple[np.ndarray, ...]] = [(np.zeros(0, dtype=np.int64),) * 8]
     for number, task in enumerate(tasks):
         votes, codes, numbers = _of_task(task, also)
         votes = votes.take(votes.judgment >= since)
-        parts["judgment"].append(votes.judgment)
-        parts["worker"].append(votes.rater)
-        parts["task"].append(np.full(len(votes), number))
-        parts["item"].append(votes.item)
-        parts["category"].append(np.array(codes, dtype=np.int64)[votes.label])
+        category = np.array(codes, dtype=np.int64)[votes.label]
         place, places, _first = votes.chosen(numbers)
-        parts["place"].append(place)
-        parts["places"].append(places)
-        parts["seconds"].append(votes.seconds)
-    columns = {name: np.concatenate(arrays) for name, arrays in parts.items()}
-    order = np.argsort(columns["judgment"], kind="stable")
-    columns = {name: column[order] for name, column in columns.items()}
-    users, worker = np.unique(columns["worker"], return_inverse=True)
-    positions, item = np.unique(columns["item"], return_inverse=True)
+        of_task = np.full(len(votes), number)
+        parts.append((votes.judgment, votes.rater, of_task, votes.item, category, place, places,
+                      votes.seconds))  # fmt: skip
+    columns = [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    rater, in_task, item, category, place, places, seconds = (each[order] for each in columns[1:])
+    users, worker = np.unique(rater, return_inverse=True)
+    positions, item = np.unique(item, return_inverse=True)
     characters = counting.shown_characters(
         study.items.work().filter(sql.among("position", positions.tolist()))
     )
     # Nothing shown, or no time: no pace.
     shown = np.array([characters[at] or np.nan for at in positions.tolist()], dtype=float)[item]
-    time = columns["seconds"]
-    return Votes(
-        users=users,
-        tasks=np.array([task.name for task in tasks]),
-        worker=worker,
-        task=columns["task"],
-        item=item,
-        category=columns["category"],
-        place=columns["place"],
-        places=columns["places"],
-        pace=1000 * np.where(time > 0, time, np.nan) / shown,
-    )
+    pace = 1000 * np.where(seconds > 0, seconds, np.nan) / shown
+    return Votes(users, len(tasks), worker, in_task, item, category, place, places, pace)
 
 
 def _since(study: Study) -> int:
@@ -248,11 +230,11 @@ def _of_task(task: TaskDefinition, also: User | None) -> tuple[QuestionVotes, li
     return votes, [codes[choice] for choice in choices], numbers
 
 
-def _agreement(votes: Votes, people: dict, code_of: dict) -> None:
+def _agreement(votes: Votes, rated: dict[int, Rater]) -> None:
     """Agreement with the favourite of the others; each task's pool is its own."""
     n = len(votes.users)
     compared, agreed, expected = np.zeros(n), np.zeros(n), np.zeros(n)
-    for task in range(len(votes.tasks)):
+    for task in range(votes.tasks):
         in_task = (votes.task == task) & (votes.category >= 0)
         if not in_task.any():
             continue
@@ -263,42 +245,37 @@ def _agreement(votes: Votes, people: dict, code_of: dict) -> None:
         compared += flags["votes"]
         agreed += flags["agreed"]
         expected += flags["votes"] * (flags["pool_rate"] or 0)
-    for user, code in code_of.items():
-        rater = people.get(user)
-        if rater is None or not compared[code]:
-            continue
-        rater.compared, rater.agreed = int(compared[code]), int(agreed[code])
-        rater.expected = float(expected[code] / compared[code])
-        rater.p = float(scipy.special.bdtr(rater.agreed, rater.compared, rater.expected))
+    for code, rater in rated.items():
+        if compared[code]:
+            rater.compared, rater.agreed = int(compared[code]), int(agreed[code])
+            rater.expected = float(expected[code] / compared[code])
+            rater.p = float(scipy.special.bdtr(rater.agreed, rater.compared, rater.expected))
 
 
-def _pace(votes: Votes, people: dict, code_of: dict) -> None:
+def _pace(votes: Votes, rated: dict[int, Rater]) -> None:
     timed = np.isfinite(votes.pace)
     if not timed.any():
         return
     worker, pace = votes.worker[timed], votes.pace[timed]
     speed = rater_signs.speed_flags(worker, pace, votes.task[timed], len(votes.users))
-    for user, code in code_of.items():
+    for code, rater in rated.items():
         paces = pace[worker == code]
-        if user in people and paces.size:
-            rater = people[user]
+        if paces.size:
             rater.pace, rater.fast = float(np.median(paces)), float(speed["fast_share"][code])
             z = float(speed["median_z"][code])
             rater.z = None if np.isnan(z) else z
 
 
-def _sides(votes: Votes, people: dict, code_of: dict) -> None:
+def _sides(votes: Votes, rated: dict[int, Rater]) -> None:
     """The smallest p of "chooses one place too often", Holm over people and numbers of places."""
-    cells = []
-    user_of = {code: user for user, code in code_of.items()}
+    cells: list[tuple[int, float]] = []
     for places in np.unique(votes.places[votes.place > 0]):
         rows = (votes.places == places) & (votes.place > 0)
         p = side_p(votes.worker[rows], votes.place[rows], int(places), len(votes.users))
-        cells += [(user_of[code], p[code]) for code in np.unique(votes.worker[rows])]
-    for (user, _p), p in zip(cells, holm([p for _user, p in cells]), strict=True):
-        rater = people.get(user)
-        if rater:
-            rater.side_p = float(p) if rater.side_p is None else min(rater.side_p, float(p))
+        cells += [(code, p[code]) for code in np.unique(votes.worker[rows]).tolist()]
+    for (code, _p), p in zip(cells, holm([p for _code, p in cells]).tolist(), strict=True):
+        if rater := rated.get(code):
+            rater.side_p = p if rater.side_p is None else min(rater.side_p, p)
 
 
 def side_p(worker: np.ndarray, place: np.ndarray, places: int, workers: int) -> np.ndarray:
@@ -357,8 +334,7 @@ def _checks(study: Study, people: dict) -> None:
 
 
 def _counts(study: Study, people: dict, reading: _Reading) -> None:
-    skipped = Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED)
-    skips = _by_annotator(skipped)
+    skips = _by_annotator(Handback.objects.filter(item__study=study, cause=Handback.Cause.SKIPPED))
     for user, rater in people.items():
         rater.judgments, rater.flagged = reading.judged[user], reading.flagged[user]
         rater.skips = skips[user]

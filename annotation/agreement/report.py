@@ -53,17 +53,12 @@ def report_of_numbers(votes: Votes, resamples: int = RESAMPLES) -> dict[str, Any
 
 def counts_report(patterns: Patterns, workers: int, labels: Sequence) -> dict[str, Any]:
     """How much there is: items, and of them those with two votes; votes, workers, categories."""
-    n = np.repeat(patterns.votes, patterns.weight)
     return {
         "items": patterns.items,
         "paired_items": patterns.paired.items,
         "votes": int(patterns.totals.sum()),
         "workers": workers,
-        "votes_per_item": {
-            "min": int(n.min()),
-            "median": float(np.median(n)),
-            "max": int(n.max()),
-        },
+        "votes_per_item": kappas.votes_per_item(np.repeat(patterns.votes, patterns.weight)),
         "categories": list(labels),
     }
 

@@ -8,7 +8,9 @@ correlation of ±d with ±1 is Σd / √(N·Σd²), and tau-b is that of the dou
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
 from uuid import UUID
 
 import numpy as np
@@ -220,23 +222,17 @@ class Pairs:
 def decided_pairs(study: Study, task: str) -> Pairs:
     """Pairs of every item with a winner, as last recomputed: the winner with each other answer."""
     won = ItemTier.objects.filter(item__in=counting.items(study, task)).exclude(winner=None)
-    tiers = {
-        item: (tier, winner) for item, tier, winner in won.values_list("item", "tier", "winner")
-    }
     options = ItemOption.objects.filter(item__in=won.values("item"))
-    answers = defaultdict(dict)
-    rows = options.values_list("item_id", "number", "candidate_id")
-    for item, number, candidate in rows.order_by("item__position", "number").iterator(20_000):
-        answers[item][number] = candidate
-    rows_of_pairs = [
-        (n, tiers[item][0], shown[tiers[item][1]], candidate)
-        for n, (item, shown) in enumerate(answers.items())
-        for number, candidate in shown.items()
-        if number != tiers[item][1]
-    ]
-    columns = list(zip(*rows_of_pairs, strict=True)) or [(), (), (), ()]
-    items, names = np.array(columns[0], dtype=int), np.array(columns[1], dtype=str)
-    return Pairs(items, names, list(columns[2]), list(columns[3]))
+    fields = ("item__position", "item__tier__tier", "item__tier__winner", "number", "candidate_id")
+    rows = options.order_by("item__position", "number").values_list(*fields).iterator(20_000)
+    pairs = []
+    for place, (_position, answers) in enumerate(groupby(rows, key=itemgetter(0))):
+        shown = list(answers)
+        (chosen,) = (candidate for *_, winner, number, candidate in shown if number == winner)
+        pairs += [(place, tier, chosen, candidate)
+                  for _, tier, winner, number, candidate in shown if number != winner]  # fmt: skip
+    items, tiers, chosen, other = zip(*pairs, strict=True) if pairs else [()] * 4
+    return Pairs(np.array(items, dtype=int), np.array(tiers, dtype=str), list(chosen), list(other))
 
 
 @dataclass(frozen=True)
@@ -415,27 +411,16 @@ def _accuracies(ratings: Rated, source: str, key: str) -> Figure:
         header += (name, _("low"), _("high"))
     rows, marks = [], []
     for aspect, tier, rating in _of(ratings, source):
-        shown = (rating.accuracy, rating.pearson, rating.tau_b)
-        numbers = [number for c in shown for number in (c.value, c.low, c.high)]
+        limits = (*rating.accuracy.limits, *rating.pearson.limits, *rating.tau_b.limits)
         reason = translated(rating.pearson.reason or rating.accuracy.reason)
-        rows.append(
-            (
-                aspect,
-                _("all") if tier == ALL else tier_name(tier),
-                rating.items,
-                rating.pairs,
-                rating.equal,
-                *numbers,
-                reason,
-            )
-        )
+        name = _("all") if tier == ALL else tier_name(tier)
+        rows.append((aspect, name, rating.items, rating.pairs, rating.equal, *limits, reason))
         if tier == ALL:
-            marks.append(Dot(aspect, *numbers[:3]))
-    svg = charts.dots(
-        (key, title, lead), marks, reference=0.5, axes=(_("Accuracy (share of pairs)"), _("Aspect"))
-    )
-    header += (_("Reason"),)
-    return Figure(key, title, lead, how, header, rows, svg, items=_items(ratings, source))
+            marks.append(Dot(aspect, *rating.accuracy.limits))
+    axes = (_("Accuracy (share of pairs)"), _("Aspect"))
+    figure = Figure(key, title, lead, how, (*header, _("Reason")), rows)
+    svg = figure.draw(charts.dots, marks, reference=0.5, axes=axes)
+    return replace(figure, svg=svg, items=_items(ratings, source))
 
 
 def _aspects(ratings: Rated, source: str, key: str) -> Figure:

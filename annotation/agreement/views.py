@@ -90,13 +90,14 @@ def results(request: UserRequest, study: Study, task: str) -> HttpResponse:
 
 
 def _figures_context(study: Study, board: Board) -> dict[str, Any]:
+    has_pairs = board.tells_tiers and board.task != AUDIT_TASK
     return {
         "study": study,
         "task": board.task,
         "board": board,
         "rule": ((board.result and board.result.tiers) or {}).get("rule", DEFAULT.as_json()),
         "figures": [figure_of(board, key) for key in figure_names(board)],
-        "tiers": _tiers(board),
+        "tiers": tier_rows(board.result) if has_pairs and board.result else [],
         "has_scores": board.kind.chooses and scoring.any_scores(study),
         "capped": CAP if board.kind.chooses and board.last is not None else None,
         "formulas": wording.of_levels(board.levels) if board.measures else None,
@@ -105,11 +106,6 @@ def _figures_context(study: Study, board: Board) -> dict[str, Any]:
         "tier_rule": wording.TIER_RULE if board.tells_tiers else None,
         "keys": scoring.compared(study, board.task),
     }
-
-
-def _tiers(board: Board) -> list[tuple[str, dict, str]]:
-    told = board.tells_tiers and board.task != AUDIT_TASK
-    return tier_rows(board.result) if board.result and told else []
 
 
 def _disputed_context(
@@ -145,10 +141,8 @@ def figure(request: UserRequest, study: Study, task: str, name: str, ending: str
     drawn = _figure_of(study, board, name)
     if drawn is None or ending not in downloads.CHART_TYPES:
         raise Http404
-    file, caption = (
-        f"{study.slug}-{task}-{name}.{ending}",
-        f"{drawn.caption} {study.title}, {titled(task)}.",
-    )
+    file = f"{study.slug}-{task}-{name}.{ending}"
+    caption = f"{drawn.caption} {study.title}, {titled(task)}."
     if ending == "csv":
         rows = [[f"# {caption}"], drawn.header or (drawn.reason,), *drawn.rows]
         return downloads.csv_response(file, rows)
@@ -308,11 +302,9 @@ def _marked(words: str, spans: list[tuple[int, int, str]], judged: int) -> str:
 def _handbacks(study: Study, item: Item) -> list[tuple]:
     """(annotator, the handback) of everybody who gave the item back, in order of time."""
     rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
-    rows = rows.exclude(annotator__in=counting.withdrawn_from(study))
-    return [
-        (counting.worker_name(row.annotator_id, row.annotator.worker), row)
-        for row in rows.select_related("annotator").order_by("at", "pk")
-    ]
+    rows = rows.exclude(annotator__in=counting.withdrawn_from(study)).order_by("at", "pk")
+    return [(counting.worker_name(row.annotator_id, row.annotator.worker), row)
+            for row in rows.select_related("annotator")]  # fmt: skip
 
 
 def _threads(study: Study, item: Item) -> list[tuple]:
@@ -492,9 +484,11 @@ def _last(study: Study, person: User) -> list[dict]:
 
 
 def _page(study: Study, item: Item) -> str:
-    """Where all votes on an item are; "" for an owner's items, which are shown to nobody else."""
+    """Where all votes on an item of work are; "" for checks, and for an owner's items, which are
+    shown to nobody else.
+    """
     task = item.batch.task
-    if task.config.get("owner_only"):
+    if task.config.get("owner_only") or item.batch.purpose != Batch.Purpose.WORK:
         return ""
     return reverse("result-item", args=[study.slug, task.name, item.pk])
 
@@ -556,22 +550,21 @@ def _slots(study: Study, wanted: str | None) -> QuerySet[Slot]:
 
 def _rows(study: Study, slots: Iterable[Slot]) -> list[dict]:
     by_slot = threads.threads(slot.pk for slot in slots)
-    return [_row(study, slot, by_slot[slot.pk]) for slot in slots]
+    return [_row(study, slot, cast(User, slot.annotator), by_slot[slot.pk]) for slot in slots]
 
 
-def _row(study: Study, slot: Slot, thread: list) -> dict:
+def _row(study: Study, slot: Slot, annotator: User, thread: list) -> dict:
     item, task = slot.item, slot.item.batch.task
-    # An owner's own question is shown to nobody else, also not beside their comment on it.
-    is_private = task.config.get("owner_only", False)
     asked = item.query.asked if item.query else item.attribute and item.attribute.text
-    annotator = cast(User, slot.annotator)
-    has_page = not is_private and item.batch.purpose == item.batch.Purpose.WORK
+    if task.config.get("owner_only"):
+        # An owner's own question is shown to nobody else, also not beside their comment on it.
+        asked = ""
     return {
         "slot": str(slot.pk),
         "task": task.name,
         "worker": counting.worker_name(annotator.pk, annotator.worker),
-        "question": "" if is_private or not asked else asked,
-        "page": has_page and reverse("result-item", args=[study.slug, task.name, item.pk]),
+        "question": asked or "",
+        "page": _page(study, item),
         "thread": thread,
     }
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 from django.utils.translation import gettext as _
 from pydantic import Field, TypeAdapter, ValidationError
@@ -18,19 +18,6 @@ from annotation.questions.rating import RatingQuestion
 from annotation.questions.scale import ScaleQuestion
 from annotation.questions.text import TextQuestion
 
-TYPES: dict[str, type[Question]] = {
-    "label": LabelQuestion,
-    "rating": RatingQuestion,
-    "number": NumberQuestion,
-    "choice": ChoiceQuestion,
-    "scale": ScaleQuestion,
-    "ranking": RankingQuestion,
-    "text": TextQuestion,
-    "passages": PassagesQuestion,
-}
-# Those whose answer is about an item's options together, by the fewest that they need.
-COMPARING = {name: each.COMPARES for name, each in TYPES.items() if each.COMPARES}
-QUESTIONS_LIMIT = 30
 _ANY = (
     LabelQuestion
     | RatingQuestion
@@ -41,6 +28,12 @@ _ANY = (
     | TextQuestion
     | PassagesQuestion
 )
+TYPES: dict[str, type[Question]] = {
+    each.model_fields["type"].default: each for each in get_args(_ANY)
+}
+# Those whose answer is about an item's options together, by the fewest that they need.
+COMPARING = {name: each.COMPARES for name, each in TYPES.items() if each.COMPARES}
+QUESTIONS_LIMIT = 30
 _QUESTIONS: TypeAdapter[list] = TypeAdapter(
     Annotated[
         list[Annotated[_ANY, Field(discriminator="type")]],
@@ -57,7 +50,7 @@ def questions_of(settings: Any, options: int) -> list[Question]:
     try:
         questions = _QUESTIONS.validate_python(settings)
     except ValidationError as error:
-        raise DomainError(_sentence(error, settings), code="config") from None
+        raise _invalid(error, settings) from None
     names = Counter(question.name for question in questions)
     if twice := [name for name, n in names.items() if n > 1]:
         raise _refused(twice[0], _("two questions have this name"))
@@ -104,18 +97,16 @@ def _refused(name: str, why: str) -> DomainError:
     return DomainError(sentence, code="config")
 
 
-def _sentence(error: ValidationError, settings: Any) -> str:
+def _invalid(error: ValidationError, settings: Any) -> DomainError:
     """The first thing that is wrong, with the question and the setting that it is about."""
     first = error.errors()[0]
     place = first["loc"][0] if first["loc"] else None
     if not isinstance(place, int):
-        return _("questions must be a list of 1 to %(n)d questions.") % {"n": QUESTIONS_LIMIT}
+        words = _("questions must be a list of 1 to %(n)d questions.") % {"n": QUESTIONS_LIMIT}
+        return DomainError(words, code="config")
     row = settings[place]
     named = isinstance(row, Mapping) and row.get("name")
     name = str(named or place + 1)[:60]
     about = ".".join(str(part) for part in first["loc"][2:])
     words = first["msg"].removeprefix("Value error, ")
-    return _("Question “%(name)s”: %(why)s.") % {
-        "name": name,
-        "why": f"{about}: {words}" if about else words,
-    }
+    return _refused(name, f"{about}: {words}" if about else words)

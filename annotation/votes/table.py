@@ -6,10 +6,9 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -151,18 +150,14 @@ def _read_csv(data: bytes, path: Path, wanted: Sequence[str]) -> Columns:
 
 
 def _line(data: bytes, row: int) -> int:
-    """The line on which a row of a CSV begins."""
+    """The line on which a row of a CSV begins, after the header."""
     reader = csv.reader(io.StringIO(data.decode(), newline=""))
-    begins = ((begin, cells) for begin, cells in _begun(reader) if cells)
-    return next(islice(begins, row + 1, None))[0]
-
-
-def _begun(reader: Any) -> Iterable[tuple[int, list[str]]]:
-    """The rows of a CSV, blank ones too, each with the line on which it begins."""
-    begin = 1
+    begins, end = [], 0
     for cells in reader:
-        yield begin, cells
-        begin = reader.line_num + 1
+        if cells:  # blank rows are none
+            begins.append(end + 1)
+        end = reader.line_num
+    return begins[row + 1]
 
 
 def _fault(data: bytes, path: Path, words: str) -> VotesError:
@@ -196,10 +191,10 @@ def _json_text(value: object, name: str, place: str) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _text(column: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
+def _text(column: pa.ChunkedArray | Sequence[str]) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks()
-    return column if isinstance(column, pa.Array) else from_text(column)
+    return pa.array(column, pa.string())
 
 
 def _codes(column: pa.Array) -> tuple[list[str], np.ndarray]:
@@ -211,7 +206,8 @@ def _codes(column: pa.Array) -> tuple[list[str], np.ndarray]:
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
     codes = rank[to_numpy(names.indices)][to_numpy(coded.indices)]
-    return names.dictionary.take(from_numpy(order)).to_pylist(), codes
+    texts = names.dictionary.to_pylist()
+    return [texts[place] for place in order.tolist()], codes
 
 
 def _refuse_second_vote(votes: Votes) -> None:
@@ -296,21 +292,7 @@ def _refuse(votes: Votes, wrong: Sequence[bool], fault: str) -> None:
 
 
 def to_numpy(column: pa.Array) -> np.ndarray:
-    """Values of an Arrow column of whole numbers or truth values without gaps, as NumPy."""
-    if pa.types.is_boolean(column.type):
-        return to_numpy(pc.cast(column, pa.uint8())).view(bool)
+    """Values of an Arrow column of numbers without gaps; Arrow's own way would import pandas."""
     kind = np.dtype(str(column.type))
     values = np.frombuffer(column.buffers()[1], dtype=kind, count=column.offset + len(column))
     return values[column.offset :]
-
-
-def from_numpy(values: np.ndarray) -> pa.Array:
-    """An Arrow column over a NumPy array of int32, int64 or float64; nothing is copied."""
-    kind = {"int32": pa.int32(), "int64": pa.int64(), "float64": pa.float64()}
-    values = np.ascontiguousarray(values)
-    buffers = [None, pa.py_buffer(values)]
-    return pa.Array.from_buffers(kind[values.dtype.name], len(values), buffers)
-
-
-def from_text(texts: Iterable[str]) -> pa.Array:
-    return pa.array(list(texts), pa.string())

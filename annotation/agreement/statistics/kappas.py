@@ -70,6 +70,11 @@ class Patterns:
         return self.weight @ self.counts
 
 
+def votes_per_item(n: np.ndarray) -> dict[str, float]:
+    """The least, the median and the most of the items' numbers of votes ``n``."""
+    return {"min": int(n.min()), "median": float(np.median(n)), "max": int(n.max())}
+
+
 def count_votes(item: np.ndarray, category: np.ndarray, items: int, categories: int) -> np.ndarray:
     """Votes of each item for each category from one row a vote.
 

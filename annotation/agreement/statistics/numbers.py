@@ -7,7 +7,7 @@ import numpy as np
 from .bootstrap import resampled_weights
 from .coefficient import ONE_ITEM, Coefficient, undefined, with_resamples
 from .correlation import Sums, icc
-from .kappas import NO_PAIR, ONE_CATEGORY
+from .kappas import NO_PAIR, ONE_CATEGORY, votes_per_item
 
 
 def numbers_report(
@@ -25,7 +25,6 @@ def numbers_report(
     value = (value - value.mean()) / (np.ptp(value) or 1.0)
     total = np.bincount(item, value)
     squares = np.bincount(item, value**2)
-    size = {"min": int(n.min()), "median": float(np.median(n)), "max": int(n.max())}
     sums = _sums(n, total, squares, np.bincount(rater, value), votes_of_rater)
     alpha = _alpha(n, total, squares, resamples)
     return {
@@ -33,7 +32,7 @@ def numbers_report(
         "paired_items": int(np.count_nonzero(n > 1)),
         "votes": len(value),
         "workers": len(votes_of_rater),
-        "votes_per_item": size,
+        "votes_per_item": votes_per_item(n),
         "krippendorff_alpha": {"interval": alpha.as_json()},
         "icc": {form: each.as_json() for form, each in icc(sums).items()},
     }

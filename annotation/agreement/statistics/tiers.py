@@ -366,9 +366,8 @@ def group_report(
         **of_labels,
     }
     n = np.repeat([sum(shape) for shape in shapes], list(shapes.values()))
-    per_item = {"min": int(n.min()), "median": float(np.median(n)), "max": int(n.max())}
     return {
-        "votes_per_item": per_item,
+        "votes_per_item": kappas.votes_per_item(n),
         **{name: coefficient.as_json() for name, coefficient in coefficients.items()},
     }
 
