@@ -21,6 +21,7 @@ from django.utils.translation import gettext as _
 from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, DomainError
+from annotation.judging.kinds import Answer as Content
 from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.kinds.body import REASON_LIMIT, common_columns
 from annotation.judging.models import (
@@ -62,6 +63,8 @@ class Target:
     overlap: int
     kind: Kind
     config: dict
+    # "" for none. Asking the kind for it at each row would take as long as reading the row.
+    counted_question: str
     gold: int | None
     next_ordinal: int
     options: list[Option] = field(default_factory=list)
@@ -78,6 +81,11 @@ class Target:
         return (
             replace(self, config=self.config | dict.fromkeys(settings, False)) if settings else self
         )
+
+    def counted(self, answer: Content) -> str:
+        """The label under which an answer is counted on the item; "" where none is."""
+        stated = answer.of(self.counted_question).stated if self.counted_question else None
+        return "" if stated is None else str(stated)
 
     def candidates(self) -> dict[str, str]:
         """{id of an answer in files: id of its candidate}."""
@@ -212,7 +220,7 @@ class Storing:
             columns = {"slot_id": slot, "annotator_id": person, **common}
             self._judged.append((answer.rows, columns))
             target.added += 1
-            if label := target.kind.counted(answer, target.config):
+            if label := target.counted(answer):
                 target.counts[label] += 1
         key = target.position << 72 | row.repeat << 64 | person
         if key not in self._pairs and target.kind.shape == "scores":
@@ -320,7 +328,7 @@ def _targets(study: Study, names: Iterable[str], copies: Collection[str]) -> dic
     items = items.filter(work | Q(external_id__in=copies)).select_related("repeats")
     # A batch has thousands of items: its task is read once.
     tasks = Batch.objects.filter(study=study).select_related("task")
-    asked = {batch.pk: (kind_of(batch.task.kind), _eased(batch.task)) for batch in tasks}
+    asked = {batch.pk: _asked(batch.task) for batch in tasks}
     targets = {}
     for item in items:
         targets[item.external_id] = Target(
@@ -346,10 +354,15 @@ def _targets(study: Study, names: Iterable[str], copies: Collection[str]) -> dic
     return targets
 
 
-def _eased(task: TaskDefinition) -> dict:
-    """Settings by which what was not collected elsewhere is not required."""
-    config = config_of_task(task)
-    return {key: "optional" if value == "required" else value for key, value in config.items()}
+def _asked(task: TaskDefinition) -> tuple[Kind, dict, str]:
+    """Kind and settings of a task, and the question whose labels are counted; "" for none.
+
+    By these settings what was not collected elsewhere is not required.
+    """
+    kind, config = kind_of(task.kind), config_of_task(task)
+    config = {key: "optional" if value == "required" else value for key, value in config.items()}
+    counted = kind.counted_question(config)
+    return kind, config, counted.name if counted else ""
 
 
 def _labels_there(targets: Iterable[Target], people: Iterable[int]) -> dict[tuple, Any]:

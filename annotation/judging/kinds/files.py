@@ -631,12 +631,12 @@ def _imported_parts(judgment: ImportedJudgment, questions: Sequence[Question]) -
     """{question: answer} of {"PLACE/QUESTION": answer}; place 0 is the item, or its only answer."""
     by_name = {question.name: question for question in questions}
     answers: Answers = {}
-    for part, said in judgment.scores.items():
+    for part, score in judgment.scores.items():
         place, name = part.split("/", 1)
         question = by_name.get(name)
         if question is None:
             raise DomainError(_("the task has no question “%s”") % name[:60])
-        value = int(said) if isinstance(said, float) and said.is_integer() else said
+        value = int(score) if isinstance(score, float) and score.is_integer() else score
         if question.type == "label" and not isinstance(value, list):
             value = str(value)
         if question.MARKS:
