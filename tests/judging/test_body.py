@@ -103,11 +103,7 @@ REFUSED = [
         {"answers": {"Tone": {"b": {"score": 2, "text": "well"}, "a": {"score": 2, "text": "so"}}}},
         "Answer 2: “Tone”: write at least 3 characters.",
     ),
-    (
-        "feedback",
-        {"answers": {"Tone": {"z": 2}}},
-        "“Tone”: there is no answer “z”.",
-    ),
+    ("feedback", {"answers": {"Tone": {"z": 2}}}, "“Tone”: there is no answer “z”."),
     ("feedback", {"answers": []}, "answers must be {question: its answer}."),
     ("feedback", {"answers": {"Depth": {}}}, "There is no question “Depth”. Known: Tone."),
 ]

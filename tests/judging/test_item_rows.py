@@ -61,12 +61,7 @@ def test_checks_get_no_slots_and_know_the_canonical_answer(bundle):
         ("attributes", "a2", {"confidence": 0.4}, "attributes.jsonl, line 2"),
         ("items", "t-1", {"expected": "tie"}, "items.jsonl, line 7"),
         ("items", "t-1", {"explanation": "Other words."}, "items.jsonl, line 7"),
-        (
-            "items",
-            "g-1",
-            {"purpose": "training", "explanation": "So."},
-            "items.jsonl, line 8",
-        ),
+        ("items", "g-1", {"purpose": "training", "explanation": "So."}, "items.jsonl, line 8"),
         ("items", "i-m1", {"attribute": "a2"}, "items.jsonl, line 6"),
     ],
 )

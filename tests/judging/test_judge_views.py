@@ -11,16 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.judging.models import (
-    Batch,
-    Checks,
-    Desk,
-    Draft,
-    Handback,
-    Item,
-    Judgment,
-    Slot,
-)
+from annotation.judging.models import Batch, Checks, Desk, Draft, Handback, Item, Judgment, Slot
 from annotation.judging.work import queue
 from annotation.queries.models import Query
 from annotation.studies.models import Study

@@ -9,16 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import (
-    BooleanField,
-    Case,
-    ExpressionWrapper,
-    F,
-    FloatField,
-    Q,
-    QuerySet,
-    When,
-)
+from django.db.models import BooleanField, Case, ExpressionWrapper, F, FloatField, Q, QuerySet, When
 from django.db.models.functions import Cast
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
@@ -32,23 +23,9 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.core.pages import done, page_of, show
 from annotation.core.schema import form_of
 from annotation.judging.batches.open import add_items, hold_back
-from annotation.judging.kinds import (
-    config_of_task,
-    form_fields,
-    kind_of,
-    label_words,
-    read_label,
-)
+from annotation.judging.kinds import config_of_task, form_fields, kind_of, label_words, read_label
 from annotation.judging.kinds.kind import Label
-from annotation.judging.models import (
-    Adjudication,
-    Batch,
-    Checks,
-    Desk,
-    Item,
-    ItemOption,
-    MostVotes,
-)
+from annotation.judging.models import Adjudication, Batch, Checks, Desk, Item, ItemOption, MostVotes
 from annotation.judging.work import comments, hidden_checks
 from annotation.studies.access import study_page, withdrawn_from
 from annotation.studies.models import Study

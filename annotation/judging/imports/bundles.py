@@ -30,14 +30,7 @@ from annotation.personas import curate
 from annotation.personas.models import Attribute, Memory
 from annotation.queries import author
 from annotation.studies.access import member_of
-from annotation.studies.bundle import (
-    Bundle,
-    BundleError,
-    Report,
-    Task,
-    check_rows,
-    read_bundle,
-)
+from annotation.studies.bundle import Bundle, BundleError, Report, Task, check_rows, read_bundle
 from annotation.studies.bundle_rows import with_kind
 from annotation.studies.models import RESERVED_SLUGS, SLUG, Study, TaskDefinition
 from annotation.studies.schemas import IN_A_BUNDLE, NewTask, Settings, settings_of
@@ -327,10 +320,7 @@ def _store_items(
 
 
 def _unknown_items(
-    study: Study,
-    chunk: Chunk,
-    tasks: dict[str, TaskDefinition],
-    report: Report,
+    study: Study, chunk: Chunk, tasks: dict[str, TaskDefinition], report: Report
 ) -> Iterator[tuple[int, dict]]:
     """Line and row of each item that the study does not have, its references read."""
     stored = _stored_items(study, [row["id"] for _, row in chunk])

@@ -24,15 +24,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.judging.kinds import Answer as Content
 from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.kinds.body import REASON_LIMIT, common_columns
-from annotation.judging.models import (
-    Answer,
-    Batch,
-    Desk,
-    Item,
-    ItemOption,
-    Judgment,
-    Slot,
-)
+from annotation.judging.models import Answer, Batch, Desk, Item, ItemOption, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.questions.base import Row
