@@ -318,11 +318,9 @@ def _page(
     newest = versions[0] if versions else None
     # What a person finds in the field first: their own words, else the answer they liked best.
     empty = "empty" in request.GET or not judged
-    text = newest.text if newest else "" if empty else judged[0]["candidate"].text
-    if len(versions) > 1:
-        before = versions[1].text
-    else:
-        before = judged[0]["candidate"].text if judged else ""
+    liked = judged[0]["candidate"].text if judged else ""
+    text = newest.text if newest else "" if empty else liked
+    before = versions[1].text if len(versions) > 1 else liked
     review = reviewed(query, request.user)
     context = {
         "study": study,

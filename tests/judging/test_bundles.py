@@ -3,35 +3,25 @@ import json
 import pytest
 from django.core.management import call_command
 
+from annotation.accounts.models import ConsentText
+from annotation.candidates.models import Candidate
 from annotation.core.models import AuditEvent
 from annotation.judging.imports import bundles
 from annotation.judging.kinds import kind_of
-from annotation.judging.models import Batch, Item, Slot
-from annotation.personas.models import Memory, PersonaVersion
+from annotation.judging.models import Batch, Item, ItemOption, Slot
+from annotation.personas.models import Memory, Persona, PersonaVersion
 from annotation.queries.models import Query
 from annotation.studies.bundle import BundleError
-from annotation.studies.models import Study
+from annotation.studies.models import Study, TaskDefinition
 
-TOTALS = {
-    "study": "walk",
-    "personas": 2,
-    "queries": 2,
-    "candidates": 6,
-    "items": 3,
-    "slots": 4 + 2 + 5,
-}
+SLOTS = 4 + 2 + 5
+TOTALS = {"study": "walk", "personas": 2, "queries": 2, "candidates": 6, "items": 3, "slots": SLOTS}
 
 pytestmark = pytest.mark.django_db
 
 
 def rows_of_everything():
     """Every row that an import can touch, with its values."""
-    from annotation.accounts.models import ConsentText
-    from annotation.candidates.models import Candidate
-    from annotation.judging.models import ItemOption
-    from annotation.personas.models import Memory, Persona
-    from annotation.studies.models import TaskDefinition
-
     models = (
         *(Study, TaskDefinition, ConsentText, Persona, PersonaVersion, Memory, Query),
         *(Candidate, Batch, Item, ItemOption, Slot, AuditEvent),
@@ -69,20 +59,11 @@ def test_a_bundle_becomes_a_study_open_for_judging(folder):
     assert (study.status, study.languages) == ("open", ["en", "ko"])
     assert study.consent_text.body == "I take part."
     item = study.items.get(external_id="i1")
-    assert [option.candidate.external_id for option in item.options.all()] == [
-        "q1-c2",
-        "q1-c1",
-        "q1-c3",
-    ]
+    shown = [option.candidate.external_id for option in item.options.all()]
+    assert shown == ["q1-c2", "q1-c1", "q1-c3"]
     assert item.persona_version.profile["Name"] == "Mina Park"
-    assert item.batch.task.config == kind_of("attribute").defaults | {
-        "strength": False,
-        "options": 3,
-        "tie": True,
-        "none": False,
-        "reason": "off",
-        "pairs_per_query": 1,
-    }
+    named = {"options": 3, "tie": True}
+    assert item.batch.task.config == kind_of("selection").defaults | named
     overlaps = dict(study.items.values_list("external_id", "overlap"))
     assert overlaps == {"i1": 4, "i2": 2, "i3": 5}
     assert study.personas.get(external_id="p2").memories.get().text == "秋天的山路。"

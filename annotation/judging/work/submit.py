@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -472,9 +472,11 @@ def _screen(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tupl
     held = {slot.pk: slot for slot in queue.companions(lead.slot, annotator)}
     if named:  # every item of the screen has to be answered
         named |= held.keys()
-    named -= {lead.slot}
-    beside = [_companion(study, slot, annotator) for slot in sorted(named)]
-    slots = [lead, *(other for other in beside if other and not other.done)]
+    slots = [lead]
+    for slot in sorted(named - {lead.slot}):
+        with suppress(Conflict, NotFound):  # it is not this person's any more
+            slots.append(_lock_slot(study, slot, annotator))
+    slots = [each for each in slots if each is lead or not each.done]
     # Two people who judge the same items lock them in one order.
     items = Item.objects.select_for_update(no_key=True).filter(pk__in=[each.item for each in slots])
     list(items.order_by("pk"))
@@ -492,14 +494,6 @@ def _screen(study: Study, lead: Held, annotator: User, sent: _Sent) -> list[tupl
         )
         for each in slots
     ]
-
-
-def _companion(study: Study, slot: UUID, annotator: User) -> Held | None:
-    """A slot that is judged beside another, locked; None where it is not this person's any more."""
-    try:
-        return _lock_slot(study, slot, annotator)
-    except (Conflict, NotFound):
-        return None
 
 
 def _slots_named(names: Iterable[str]) -> set[UUID]:

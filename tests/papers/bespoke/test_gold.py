@@ -216,7 +216,7 @@ def test_a_claim_without_a_verdict_is_named(bespoke, judged, ann):
 
 
 def test_the_rubric_is_written_from_the_judgments_and_edited(judged, fake, ann):
-    row = work.request_rubric(judged, ann, endpoint="fake", by=ann)
+    row = work.request_rubric(judged, ann, endpoint="fake")
     fake.requests.clear()
     fake.replies = [Reply("Tone: calm.")]
     writing.write_one(row.pk)
@@ -228,7 +228,7 @@ def test_the_rubric_is_written_from_the_judgments_and_edited(judged, fake, ann):
 
 
 def test_a_rubric_that_cannot_be_stored_fails_and_keeps_nobody_waiting(judged, split, fake, ann):
-    rubric = work.request_rubric(judged, ann, endpoint="fake", by=ann)
+    rubric = work.request_rubric(judged, ann, endpoint="fake")
     fake.replies = [Reply("x" * (author.TEXT_LIMIT + 1))]
     writing.write_one(rubric.pk)
     assert split("One.").claims.get().text == "One."

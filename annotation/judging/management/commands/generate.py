@@ -96,15 +96,8 @@ def _ask(study: Study, options: dict) -> list:
 
 
 def _as_json(counts: dict) -> str:
-    return json.dumps(
-        {
-            "requested": counts["total"],
-            "done": counts["done"],
-            "failed": counts["failed"],
-            "tokens": counts["tokens"],
-            "cost": float(counts["cost"]),
-        }
-    )
+    numbers = {name: counts[name] for name in ("done", "failed", "tokens")}
+    return json.dumps({"requested": counts["total"], **numbers, "cost": float(counts["cost"])})
 
 
 def _as_words(counts: dict) -> str:
