@@ -58,40 +58,37 @@ def test_the_same_file_again_stores_nothing_and_says_what_it_holds(file):
     assert Session.objects.count() == 3
 
 
-@pytest.mark.parametrize("words", [(), ("--dry-run",)])
-def test_a_file_that_is_no_history_is_refused_by_its_code(file, contents, capsys, words):
-    contents[b"made up"] = Refused("unsupported_format")
+def refused(*words) -> dict:
+    """The error that the command prints, which is also the sentence that it ends with."""
     out = io.StringIO()
     with pytest.raises(CommandError) as caught:
-        call_command("import_history", "ann@example.org", str(file), *words, stdout=out)
+        call_command("import_history", *map(str, words), stdout=out)
     error = json.loads(out.getvalue())["error"]
-    assert (error["code"], caught.value.returncode) == ("unsupported_format", 1)
+    assert (error["message"], caught.value.returncode) == (str(caught.value), 1)
+    assert error["message"].endswith(".")
+    return error
+
+
+@pytest.mark.parametrize("words", [(), ("--dry-run",)])
+def test_a_file_that_is_no_history_is_refused_by_its_code(file, contents, words):
+    contents[b"made up"] = Refused("unsupported_format")
+    error = refused("ann@example.org", file, *words)
+    assert error["code"] == "unsupported_format"
     assert error["message"].startswith("This is not an export that can be read here.")
 
 
 def test_an_empty_file_an_unknown_account_and_a_missing_file_are_sentences(
     file, tmp_path, contents
 ):
-    empty = tmp_path / "empty"
-    empty.touch()
-    contents[b""] = Refused("empty_file")
-    for words, code in (
-        (("ann@example.org", empty), "empty_file"),
-        (("zoe@example.org", file), "account"),
-        (("ann@example.org", "none"), "file"),
-        (("ann@example.org", tmp_path), "file"),
-    ):
-        out = io.StringIO()
-        with pytest.raises(CommandError) as caught:
-            call_command("import_history", *map(str, words), stdout=out)
-        error = {"code": code, "message": str(caught.value)}
-        assert (json.loads(out.getvalue()), str(caught.value)[-1]) == ({"error": error}, ".")
+    (tmp_path / "empty").touch()
+    assert refused("ann@example.org", tmp_path / "empty")["code"] == "empty_file"
+    assert refused("zoe@example.org", file)["code"] == "account"
+    assert refused("ann@example.org", "none")["code"] == "file"
+    assert refused("ann@example.org", tmp_path)["code"] == "file"
 
 
 def test_what_its_owner_erased_needs_a_second_word(file, ann):
     run("ann@example.org", file)
     erase.forget(ann)
-    with pytest.raises(CommandError) as caught:
-        run("ann@example.org", file)
-    assert "--again" in str(caught.value)
+    assert "--again" in refused("ann@example.org", file)["message"]
     assert run("ann@example.org", file, "--again") == EXPECTED

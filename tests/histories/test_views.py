@@ -4,6 +4,8 @@ import uuid
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.histories import browse, ingest, views
@@ -82,12 +84,8 @@ def test_sessions_are_kept_and_dropped_one_by_one_and_all_at_once(client, login,
 
 def test_the_list_comes_back_as_it_was_filtered(client, login, filled):
     login(filled)
-    data = {
-        "action": "keep",
-        "session": Session.objects.first().pk,
-        "kind": "chat",
-        "month": "2026-03",
-    }
+    data = {"action": "keep", "session": Session.objects.first().pk}
+    data |= {"kind": "chat", "month": "2026-03"}
     response = client.post(reverse("history-decide"), data)
     assert response.url == "/history/?kind=chat&month=2026-03"
 
@@ -176,13 +174,11 @@ def test_a_session_is_shown_with_its_marks_and_as_others_would_see_it(client, lo
 def test_a_text_is_struck_out_by_writing_it(client, login, filled):
     login(filled)
     one = Session.objects.get(external_id="c-2")
-    response = client.post(reverse("history-strike", args=[one.pk]), {"text": "海边"}, follow=True)
-    assert "Hidden in 1 place." in shown(response)
+    address = reverse("history-strike", args=[one.pk])
+    assert "Hidden in 1 place." in shown(client.post(address, {"text": "海边"}, follow=True))
     assert "去[PRIVATE_1]" in shown(page(client, "history-session", one.pk, **{"as": "others"}))
-    response = client.post(
-        reverse("history-strike", args=[one.pk]), {"text": "nowhere"}, follow=True
-    )
-    assert "This text stands nowhere here." in shown(response)
+    told = shown(client.post(address, {"text": "nowhere"}, follow=True))
+    assert "This text stands nowhere here." in told
 
 
 def test_words_are_hidden_everywhere_and_shown_again_when_removed(client, login, filled):
@@ -289,12 +285,7 @@ def test_a_file_beyond_the_limit_is_refused_with_a_sentence(client, login, ann, 
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_takes_as_many_queries_with_much_as_with_little(
-    client, login, ann, bring, name, django_assert_num_queries
-):
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
+def test_a_page_takes_as_many_queries_with_much_as_with_little(client, login, ann, bring, name):
     login(ann)
 
     def count():

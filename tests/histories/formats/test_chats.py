@@ -8,13 +8,8 @@ from annotation.histories.records import Conversation, Message, Search
 
 from . import samples
 from .samples import (
-    CHAT_HTML,
     CHATGPT,
     CLAUDE,
-    COPILOT,
-    DEEPSEEK,
-    GROK,
-    LECHAT,
     as_json,
     as_lines,
     chats,
@@ -27,33 +22,26 @@ from .samples import (
     zipped,
 )
 
-ASKED = datetime(2025, 1, 1, 10, 0, 0, 500_000, tzinfo=UTC)
-ANSWERED = datetime(2025, 1, 1, 10, 0, 5, 250_000, tzinfo=UTC)
-CLAUDE_ASKED = datetime(2026, 4, 2, 22, 0, 0, 838_614, tzinfo=UTC)
-CLAUDE_ANSWERED = datetime(2026, 4, 2, 22, 0, 9, 1, tzinfo=UTC)
+
+def at(*parts):
+    return datetime(*parts, tzinfo=UTC)
 
 
 def test_chatgpts_published_layout_is_read():
-    assert records(as_json([CHATGPT])) == [
-        Conversation(
-            "chatgpt",
-            "c-1",
-            "Trip",
-            (
-                Message("user", "What is this?", ASKED, "m-n2", ("cat.png",)),
-                Message("assistant", "A cat.", ANSWERED, "m-n3", (), "gpt-4o"),
-            ),
-            ASKED,
-            ANSWERED,
-        )
-    ]
+    asked, answered = at(2025, 1, 1, 10, 0, 0, 500_000), at(2025, 1, 1, 10, 0, 5, 250_000)
+    messages = (
+        Message("user", "What is this?", asked, "m-n2", ("cat.png",)),
+        Message("assistant", "A cat.", answered, "m-n3", (), "gpt-4o"),
+    )
+    expected = Conversation("chatgpt", "c-1", "Trip", messages, asked, answered)
+    assert records(as_json([CHATGPT])) == [expected]
 
 
 def test_wrapped_lone_and_paged_conversations_are_the_same():
     expected = records(as_json([CHATGPT]))
     assert records(as_json({"conversations": [CHATGPT]})) == expected
     assert records(as_json(CHATGPT)) == expected
-    assert records(CHAT_HTML) == expected
+    assert records(samples.CHAT_HTML) == expected
 
 
 def test_shards_are_read_and_the_page_beside_them_is_not():
@@ -61,7 +49,7 @@ def test_shards_are_read_and_the_page_beside_them_is_not():
     archive = zipped({
         "conversations-000.json": as_json([CHATGPT]),
         "conversations-001.json": as_json([second]),
-        "chat.html": CHAT_HTML,
+        "chat.html": samples.CHAT_HTML,
         "user.json": b'{"email": "ann@example.org"}',
         "message_feedback.json": b'[{"id": "m", "rating": "thumbs_up"}]',
         "conversation_asset_file_names.json": b'{"a.dat": "cat.png"}',
@@ -157,20 +145,13 @@ def message(name, sender, text, at, parent=None):
 
 
 def test_claudes_published_layout_is_read():
-    assert records(as_json([CLAUDE])) == [
-        Conversation(
-            "claude",
-            "c-1",
-            "Herbs",
-            (
-                Message("user", "Shade herbs?", CLAUDE_ASKED, "m1", ("list.txt", "bed.png")),
-                Message("assistant", "Mint.\n\nOr ferns.", CLAUDE_ANSWERED, "m2"),
-            ),
-            CLAUDE_ASKED,
-            CLAUDE_ANSWERED,
-            account="acc-1",
-        )
-    ]
+    asked, answered = at(2026, 4, 2, 22, 0, 0, 838_614), at(2026, 4, 2, 22, 0, 9, 1)
+    messages = (
+        Message("user", "Shade herbs?", asked, "m1", ("list.txt", "bed.png")),
+        Message("assistant", "Mint.\n\nOr ferns.", answered, "m2"),
+    )
+    expected = Conversation("claude", "c-1", "Herbs", messages, asked, answered, account="acc-1")
+    assert records(as_json([CLAUDE])) == [expected]
 
 
 def test_older_exports_say_messages_and_have_no_content():
@@ -179,15 +160,47 @@ def test_older_exports_say_messages_and_have_no_content():
     assert (chat.title, turns(chat)) == ("Old", [("user", "Hi")])
 
 
-def test_the_path_goes_up_from_the_newest_message():
-    nil = "00000000-0000-4000-8000-000000000000"
-    tree = [
-        message("q", "human", "Q", "2026-01-01T00:00:00Z", nil),
-        message("new", "assistant", "new", "2026-01-01T00:02:00Z", "q"),
-        message("old", "assistant", "old", "2026-01-01T00:01:00Z", "q"),
-    ]
-    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": tree}]))
-    assert turns(chat) == [("user", "Q"), ("assistant", "new")]
+NIL = "00000000-0000-4000-8000-000000000000"
+NOTE = "```\nThis block is not supported on your current device yet.\n```\n\n"
+CALL = {"content": [{"type": "tool_use", "name": "web_search", "input": {}}]}
+
+
+@pytest.mark.parametrize(
+    ("listed", "shown"),
+    [
+        # The path goes up from the newest message.
+        (
+            [
+                message("q", "human", "Q", "2026-01-01T00:00:00Z", NIL),
+                message("new", "assistant", "new", "2026-01-01T00:02:00Z", "q"),
+                message("old", "assistant", "old", "2026-01-01T00:01:00Z", "q"),
+            ],
+            ["Q", "new"],
+        ),
+        # A turn that is a call of a tool alone is no message.
+        (
+            [
+                message("q", "human", "Q", "2026-01-01T00:00:00Z"),
+                message("t", "assistant", NOTE, "2026-01-01T00:01:00Z") | CALL,
+                message("a", "assistant", f"{NOTE}Mint.", "2026-01-01T00:02:00Z") | CALL,
+            ],
+            ["Q", "Mint."],
+        ),
+        # Messages before the first parent that is told are not lost.
+        (
+            [
+                message("1", "human", "Q", "2026-01-01T00:00:00Z"),
+                message("2", "assistant", "A", "2026-01-01T00:01:00Z"),
+                message("3", "human", "Q2", "2026-01-01T00:02:00Z"),
+                message("4", "assistant", "A2", "2026-01-01T00:03:00Z", "3"),
+            ],
+            ["Q", "A", "Q2", "A2"],
+        ),
+    ],
+)
+def test_of_claudes_tree_the_path_to_the_newest_message_is_shown(listed, shown):
+    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": listed}]))
+    assert [text for _role, text in turns(chat)] == shown
 
 
 def test_an_upload_alone_is_a_message_and_nothing_at_all_is_none():
@@ -199,62 +212,28 @@ def test_an_upload_alone_is_a_message_and_nothing_at_all_is_none():
     assert skips(data) == [("entry 2", "empty")]
 
 
-def test_accounts_are_told_apart_across_the_files_of_an_archive():
-    other = CLAUDE | {"uuid": "c-2", "account": {"uuid": "acc-2"}}
-    archive = zipped(
-        {"a/conversations.json": as_json([CLAUDE]), "b/conversations.json": as_json([other])}
-    )
-    assert refusal(archive) == "unsupported_format"
-    ours = CLAUDE | {"uuid": "c-2"}
-    archive = zipped(
-        {"a/conversations.json": as_json([CLAUDE]), "b/conversations.json": as_json([ours])}
-    )
-    assert [chat.id for chat in chats(archive)] == ["c-1", "c-2"]
-
-
-def test_a_turn_that_is_a_call_of_a_tool_alone_is_no_message():
-    note = "```\nThis block is not supported on your current device yet.\n```\n\n"
-    call = {"content": [{"type": "tool_use", "name": "web_search", "input": {}}]}
-    listed = [
-        message("q", "human", "Q", "2026-01-01T00:00:00Z"),
-        message("t", "assistant", note, "2026-01-01T00:01:00Z") | call,
-        message("a", "assistant", f"{note}Mint.", "2026-01-01T00:02:00Z") | call,
-    ]
-    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": listed}]))
-    assert turns(chat) == [("user", "Q"), ("assistant", "Mint.")]
-
-
-def test_messages_before_the_first_parent_that_is_told_are_not_lost():
-    listed = [
-        message("1", "human", "Q", "2026-01-01T00:00:00Z"),
-        message("2", "assistant", "A", "2026-01-01T00:01:00Z"),
-        message("3", "human", "Q2", "2026-01-01T00:02:00Z"),
-        message("4", "assistant", "A2", "2026-01-01T00:03:00Z", "3"),
-    ]
-    (chat,) = chats(as_json([{"uuid": "c", "chat_messages": listed}]))
-    assert [text for _role, text in turns(chat)] == ["Q", "A", "Q2", "A2"]
+@pytest.mark.parametrize("account", ["acc-1", "acc-2"])
+def test_accounts_are_told_apart_across_the_files_of_an_archive(account):
+    second = CLAUDE | {"uuid": "c-2", "account": {"uuid": account}}
+    archive = zipped({"a/c.json": as_json([CLAUDE]), "b/c.json": as_json([second])})
+    if account == "acc-2":
+        assert refusal(archive) == "unsupported_format"
+    else:
+        assert [chat.id for chat in chats(archive)] == ["c-1", "c-2"]
 
 
 def test_deepseek_is_not_chatgpt_and_follows_the_last_child():
-    asked = datetime(2025, 3, 8, 2, 0, 1, tzinfo=UTC)
-    answered = datetime(2025, 3, 8, 2, 0, 5, tzinfo=UTC)
-    assert records(as_json([DEEPSEEK])) == [
-        Conversation(
-            "deepseek",
-            "d-1",
-            "早餐",
-            (
-                Message("user", "吃什么？", asked, "1", ("menu.pdf",), "deepseek-chat"),
-                Message("assistant", "豆浆。", answered, "2"),
-            ),
-            datetime(2025, 3, 8, 2, 0, 0, 505_000, tzinfo=UTC),
-            datetime(2025, 3, 8, 2, 5, tzinfo=UTC),
-        )
-    ]
+    messages = (
+        Message("user", "吃什么？", at(2025, 3, 8, 2, 0, 1), "1", ("menu.pdf",), "deepseek-chat"),
+        Message("assistant", "豆浆。", at(2025, 3, 8, 2, 0, 5), "2"),
+    )
+    begun, ended = at(2025, 3, 8, 2, 0, 0, 505_000), at(2025, 3, 8, 2, 5)
+    expected = Conversation("deepseek", "d-1", "早餐", messages, begun, ended)
+    assert records(as_json([samples.DEEPSEEK])) == [expected]
 
 
 def test_copilots_rows_are_reversed_and_not_sorted():
-    (chat,) = records(COPILOT)
+    (chat,) = records(samples.COPILOT)
     assert turns(chat) == [
         ("user", "Only cells over 10?"),
         ("assistant", 'Use `SUMIF`.\n\nThen "Enter".'),
@@ -262,43 +241,42 @@ def test_copilots_rows_are_reversed_and_not_sorted():
         ("assistant", "Yes."),
     ]
     assert (chat.title, chat.time_zone_assumed) == ("Excel help", True)
-    assert chat.created_at == datetime(2026, 7, 27, 10, 5, tzinfo=UTC)
+    assert chat.created_at == at(2026, 7, 27, 10, 5)
 
 
 def test_a_copilot_answer_beyond_the_csv_modules_default_is_read():
     long = "word " * 40_000
-    data = COPILOT + f"Other,2026-07-26T10:05:00,AI,{long}\r\n".encode()
+    data = samples.COPILOT + f"Other,2026-07-26T10:05:00,AI,{long}\r\n".encode()
     assert chats(data)[1].messages[0].text == long
 
 
 def test_groks_layout_is_read_inside_nested_folders():
+    data = as_json(samples.GROK)
     archive = zipped({
-        "ttl/30d/export_data/0a/prod-grok-backend.json": as_json(GROK),
+        "ttl/30d/export_data/0a/prod-grok-backend.json": data,
         "ttl/30d/export_data/0a/prod-mc-auth-mgmt-api.json": b'{"sessions": [{"ip": "1.2.3.4"}]}',
         "ttl/30d/export_data/0a/prod-mc-asset-server/1/content": b"\xff\xd8",
     })  # fmt: skip
-    start = datetime(2025, 1, 15, 10, 9, 59, tzinfo=UTC)
-    end = datetime(2025, 1, 15, 10, 10, 5, tzinfo=UTC)
-    asked = datetime(2025, 1, 15, 10, 10, tzinfo=UTC)
-    answered = datetime(2025, 1, 15, 10, 10, 3, 250_000, tzinfo=UTC)
     messages = (
-        Message("user", "How far?", asked, "r1", (), "grok-3"),
-        Message("assistant", "8.6 light-years.", answered, "r2"),
+        Message("user", "How far?", at(2025, 1, 15, 10, 10), "r1", (), "grok-3"),
+        Message("assistant", "8.6 light-years.", at(2025, 1, 15, 10, 10, 3, 250_000), "r2"),
     )
-    expected = [Conversation("grok", "g-1", "Stars", messages, start, end)]
-    assert records(archive) == records(as_json(GROK)) == expected
+    begun, ended = at(2025, 1, 15, 10, 9, 59), at(2025, 1, 15, 10, 10, 5)
+    expected = [Conversation("grok", "g-1", "Stars", messages, begun, ended)]
+    assert records(archive) == records(data) == expected
 
 
 def test_le_chats_messages_are_sorted_by_time():
-    (chat,) = records(as_json(LECHAT))
+    (chat,) = records(as_json(samples.LECHAT))
     assert chat.id == "c-1"
     assert turns(chat) == [("user", "Que vois-tu ?"), ("assistant", "Un chat.")]
     assert chat.messages[0].attachments == ("photo.png",)
 
 
 def test_le_chats_archive_has_one_file_a_chat():
-    second = [message | {"chatId": "c-2"} for message in LECHAT]
-    archive = zipped({"chat-1.json": as_json(LECHAT), "chat-2.json": as_json([*second, 5])})
+    first = samples.LECHAT
+    second = [message | {"chatId": "c-2"} for message in first]
+    archive = zipped({"chat-1.json": as_json(first), "chat-2.json": as_json([*second, 5])})
     assert [chat.id for chat in chats(archive)] == ["c-1", "c-2"]
     assert skips(archive) == [("chat-2.json: entry 3", "junk")]
 
@@ -319,8 +297,7 @@ def test_wildchat_takes_the_rows_time_where_a_turn_has_none():
 
 
 def test_wildchats_first_release_has_another_id():
-    row = {**samples.WILDCHAT, "conversation_id": "first"}
-    del row["conversation_hash"]
+    row = samples.WILDCHAT | {"conversation_id": "first", "conversation_hash": None}
     assert chats(as_lines(row))[0].id == "first"
 
 
@@ -331,15 +308,14 @@ def test_lmsys_keeps_its_marks_for_names():
 
 
 def test_a_table_of_queries_is_read():
-    assert records(samples.QUERIES)[:3] == [
-        Search("queries", 'two lines:\nfirst, "second"', datetime(2025, 3, 1, 10, 5, tzinfo=UTC)),
-        Search("queries", "epoch seconds", datetime(2025, 3, 1, 10, 5, tzinfo=UTC)),
+    *read, left_out, last = records(samples.QUERIES)
+    assert [*read, last] == [
+        Search("queries", 'two lines:\nfirst, "second"', at(2025, 3, 1, 10, 5)),
+        Search("queries", "epoch seconds", at(2025, 3, 1, 10, 5)),
         Search("queries", "undated"),
+        Search("queries", "=1+1", at(2025, 3, 1, 10, 5, 2)),
     ]
-    assert records(samples.QUERIES)[4] == Search(
-        "queries", "=1+1", datetime(2025, 3, 1, 10, 5, 2, tzinfo=UTC)
-    )
-    assert skips(samples.QUERIES) == [("line 6", "junk")]
+    assert (left_out.where, left_out.code) == ("line 6", "junk")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
@@ -347,10 +323,9 @@ def test_a_table_of_queries_is_read():
 def test_separators_and_line_endings_are_told_by_the_file(separator, ending):
     lines = [("Search", "DATE"), ("tea", "2026-01-01"), ("", ""), ("coffee", "2026-01-02T10:00Z")]
     data = "".join(separator.join(line) + ending for line in lines).encode()
-    time = datetime(2026, 1, 1, tzinfo=UTC)
     assert [r for r in records(data) if isinstance(r, Search)] == [
-        Search("queries", "tea", time, time_zone_assumed=True),
-        Search("queries", "coffee", datetime(2026, 1, 2, 10, tzinfo=UTC)),
+        Search("queries", "tea", at(2026, 1, 1), time_zone_assumed=True),
+        Search("queries", "coffee", at(2026, 1, 2, 10)),
     ]
 
 
