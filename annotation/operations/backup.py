@@ -5,7 +5,6 @@ lists of erasures and withdrawals. Passwords of the machine's own database and b
 """
 
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -59,10 +58,10 @@ def backup(target: Path, recipient: str = "") -> dict:
         manifest = _dump(work)
         members = list(_members(work))
         manifest["files"] = {name: _digest(path) for name, path in members}
+        (work / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         packed = work / "packed"
         with tarfile.open(packed, "w") as tar:
-            _add_text(tar, MANIFEST, json.dumps(manifest, indent=1))
-            for name, path in members:
+            for name, path in [(MANIFEST, work / MANIFEST), *members]:
                 tar.add(path, name, recursive=False)
         if recipient:
             packed = _encrypted(packed, recipient)
@@ -86,7 +85,7 @@ def restore(source: Path, identity: Path | None = None) -> dict:
         manifest = _unpack(packed, content)
         _refuse_newer(manifest)
         _keep_newer_lists(content)
-        load(content / DUMP, _drop_statements())
+        load(content / DUMP)
         connection.close()
         restored = _counts()
         _place(content)
@@ -166,13 +165,6 @@ def _copied(path: Path, work: Path) -> Path | None:
     return target
 
 
-def _add_text(tar: tarfile.TarFile, name: str, text: str) -> None:
-    data = text.encode()
-    entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = len(data), 0o600
-    tar.addfile(entry, io.BytesIO(data))
-
-
 def _unpack(packed: Path, content: Path) -> dict:
     """Unpack and compare every digest; the manifest."""
     damaged = DomainError("The file is no backup of Attune, or it is damaged.")
@@ -232,21 +224,20 @@ def _keep_newer_lists(content: Path) -> None:
             (content / name).write_text(text, encoding="utf-8")
 
 
-def _drop_statements() -> str:
-    """SQL that drops all tables and functions here that are not an extension's."""
-    return """
-        SET lock_timeout = '60s';
-        DO $$ DECLARE thing record; BEGIN
-        FOR thing IN SELECT c.oid::regclass AS name FROM pg_class c
-            WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
-              AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
-        LOOP EXECUTE format('DROP TABLE IF EXISTS %s CASCADE', thing.name); END LOOP;
-        FOR thing IN SELECT p.oid::regprocedure AS name FROM pg_proc p
-            WHERE p.pronamespace = 'public'::regnamespace
-              AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
-        LOOP EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', thing.name); END LOOP;
-        END $$;
-    """
+# Drops all tables and functions here that are not an extension's.
+DROP = """
+    SET lock_timeout = '60s';
+    DO $$ DECLARE thing record; BEGIN
+    FOR thing IN SELECT c.oid::regclass AS name FROM pg_class c
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = c.oid AND d.deptype = 'e')
+    LOOP EXECUTE format('DROP TABLE IF EXISTS %s CASCADE', thing.name); END LOOP;
+    FOR thing IN SELECT p.oid::regprocedure AS name FROM pg_proc p
+        WHERE p.pronamespace = 'public'::regnamespace
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = p.oid AND d.deptype = 'e')
+    LOOP EXECUTE format('DROP FUNCTION IF EXISTS %s CASCADE', thing.name); END LOOP;
+    END $$;
+"""
 
 
 def _place(content: Path) -> None:
@@ -313,8 +304,7 @@ def _digest(path: Path) -> str:
 
 
 def _summary(manifest: dict) -> dict:
-    names = ("version", "created_at", "counts", "files")
-    return {name: manifest[name] for name in names}
+    return {name: manifest[name] for name in ("version", "created_at", "counts", "files")}
 
 
 def scheduled() -> Path | None:
@@ -357,18 +347,16 @@ def _withdraw_again(entry: dict) -> bool:
     user = User.objects.filter(pk=entry["user"]).first()
     if study is None or user is None:
         return False
+    at = datetime.fromisoformat(entry["at"])
     if entry["what"] == "survey":
-        return survey.take_back(study, user, until=datetime.fromisoformat(entry["at"]))
+        return survey.take_back(study, user, until=at)
     if study.consent_text is None:
         return False
     standing = Consent.objects.filter(
-        user=user,
-        text__name=study.consent_text.name,
-        withdrawn_at=None,
-        # Whoever agreed again later takes part.
-        granted_at__lte=datetime.fromisoformat(entry["at"]),
+        user=user, text__name=study.consent_text.name, withdrawn_at=None
     )
-    if not standing.exists():
+    # Whoever agreed again later takes part.
+    if not standing.filter(granted_at__lte=at).exists():
         return False
     leaving.withdraw(study, user)
     return True
@@ -384,14 +372,13 @@ def dump(target: Path, snapshot: str) -> None:
     _run("pg_dump", *options, f"--snapshot={snapshot}", f"--file={target}")
 
 
-def load(source: Path, before: str) -> None:
-    """Run ``before`` and then the dump ``source`` in one transaction: all of it, or nothing."""
-    script = source.with_suffix(".sql")
+def load(source: Path) -> None:
+    """Put the dump ``source`` in place of what is there, in one transaction."""
+    script, beginning = source.with_suffix(".sql"), source.with_suffix(".before.sql")
     options = ["--no-owner", "--no-privileges", f"--file={script}"]
     _run("pg_restore", *options, str(source), connect=False)
-    beginning = source.with_suffix(".before.sql")
+    beginning.write_text(DROP, encoding="utf-8")
     # The schema is there: the extension lives in it, and stays.
-    beginning.write_text(before, encoding="utf-8")
     text = script.read_text(encoding="utf-8")
     script.write_text(text.replace("CREATE SCHEMA public;", ""), encoding="utf-8")
     options = ["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--single-transaction"]
@@ -402,16 +389,9 @@ def _run(name: str, *arguments: str, connect: bool = True) -> None:
     database = connection.settings_dict
     environment = {"PATH": os.defpath, "LC_ALL": "C.UTF-8", "PGCONNECT_TIMEOUT": "10"}
     if connect:
+        names = {"DATABASE": "NAME"} | {name: name for name in ("HOST", "PORT", "USER", "PASSWORD")}
         environment |= {
-            variable: str(database[key])
-            for variable, key in {
-                "PGHOST": "HOST",
-                "PGPORT": "PORT",
-                "PGUSER": "USER",
-                "PGDATABASE": "NAME",
-                "PGPASSWORD": "PASSWORD",
-            }.items()
-            if database[key]
+            f"PG{name}": str(database[key]) for name, key in names.items() if database[key]
         }
     done = subprocess.run(  # noqa: S603 - our own words
         [_program(name), *arguments], env=environment, capture_output=True, text=True

@@ -19,7 +19,7 @@ import redis
 from django.apps import apps
 from django.conf import settings
 from django.core import mail
-from django.core.exceptions import ValidationError
+from django.core.exceptions import ObjectDoesNotExist, ValidationError
 from django.db import DatabaseError, connection, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q, QuerySet
@@ -142,9 +142,8 @@ def _extension() -> tuple[bool, str]:
 
 def _migrations() -> tuple[bool, str]:
     executor = MigrationExecutor(connection)
-    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    n = len(plan)
-    return not plan, _("%(n)d to run") % {"n": n} if n else _("all run")
+    n = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    return n == 0, _("%(n)d to run") % {"n": n} if n else _("all run")
 
 
 def _broker() -> tuple[bool, str]:
@@ -157,8 +156,8 @@ def _sign(name: str) -> tuple[bool, str]:
     if at is None:
         return False, _("never seen")
     age = timezone.now() - at
-    seconds = round(age.total_seconds())
-    return age < SILENCE, _("seen %(seconds)d s ago") % {"seconds": seconds}
+    words = _("seen %(seconds)d s ago") % {"seconds": round(age.total_seconds())}
+    return age < SILENCE, words
 
 
 def _jobs() -> tuple[bool, str]:
@@ -304,17 +303,12 @@ def park(kind: str, pk: str, by: User) -> None:
 
 
 def _locked(kind: str, pk: str) -> Job:
-    unknown = NotFound(_("There is no such job."))
-    model = kinds().get(kind)
-    if model is None:
-        raise unknown
     try:
+        model = kinds()[kind]
         key = model._meta.pk.to_python(pk)
-    except ValidationError:
-        raise unknown from None
-    row = _rows(model).select_for_update().filter(pk=key).first()
-    if row is None:
-        raise unknown
+        row = _rows(model).select_for_update().get(pk=key)
+    except (KeyError, ValidationError, ObjectDoesNotExist):
+        raise NotFound(_("There is no such job.")) from None
     if not _stuck(model).filter(pk=row.pk).exists():
         raise Conflict(_("Somebody works at this job, or it is done."))
     return row

@@ -123,13 +123,9 @@ def _revoke(user: User) -> int:
 
 
 def _end_sessions(user: User) -> None:
-    standing = Session.objects.filter(expire_date__gt=timezone.now())
-    ended = [
-        session.pk
-        for session in standing.iterator(500)
-        if session.get_decoded().get("_auth_user_id") == str(user.pk)
-    ]
-    Session.objects.filter(pk__in=ended).delete()
+    for session in Session.objects.filter(expire_date__gt=timezone.now()).iterator(500):
+        if session.get_decoded().get("_auth_user_id") == str(user.pk):
+            session.delete()
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, downloads, refusals, uploads
-from annotation.core.errors import DomainError, NotFound
+from annotation.core.errors import Conflict, DomainError
 from annotation.core.models import AuditEvent
 from annotation.operations import examine, metrics, people
 
@@ -110,12 +110,9 @@ def job(request: UserRequest, kind: str, pk: str) -> HttpResponse:
     act = examine.park if request.POST.get("act") == "park" else examine.retry
     try:
         act(kind, pk, request.user)
-    except NotFound as error:
-        raise Http404 from error
-    except DomainError as refusal:
-        messages.error(request, refusal.sentence)
-    else:
         messages.success(request, _("Done."))
+    except Conflict as refusal:
+        messages.error(request, refusal.sentence)
     return redirect("operations")
 
 
@@ -224,8 +221,13 @@ def trail(request: HttpRequest) -> HttpResponseBase:
     form = AuditForm(request.GET)
     filters = form.filters() if form.is_valid() else {}
     rows = AuditEvent.objects.filter(**filters).order_by("-pk")
-    if request.GET.get("format") in WRITERS:
-        return _export(rows.values(*FIELDS).iterator(2_000), request.GET["format"])
+    if (format := request.GET.get("format")) in WRITERS:
+        kind, write = WRITERS[format]
+        values = rows.values(*FIELDS).iterator(2_000)
+        lines = write(row | {"at": row["at"].isoformat()} for row in values)
+        response = StreamingHttpResponse(lines, content_type=f"{kind}; charset=utf-8")
+        response["Content-Disposition"] = f'attachment; filename="audit.{format}"'
+        return response
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
     # As pairs: in a template `details.items` is a detail of that name where there is one.
     events = [(event, list(event.details.items())) for event in page]
@@ -233,26 +235,17 @@ def trail(request: HttpRequest) -> HttpResponseBase:
     return render(request, "operations/trail.html", context, status=200 if form.is_valid() else 400)
 
 
-def _export(rows: Iterator[dict], format: str) -> StreamingHttpResponse:
-    kind = {"csv": "text/csv", "jsonl": "application/x-ndjson"}[format]
-    response = StreamingHttpResponse(WRITERS[format](rows), content_type=f"{kind}; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="audit.{format}"'
-    return response
-
-
 def _csv(rows: Iterator[dict]) -> Iterator[str]:
-    texts = (
-        {**row, "at": row["at"].isoformat(), "details": json.dumps(row["details"])} for row in rows
-    )
+    texts = (row | {"details": json.dumps(row["details"])} for row in rows)
     return downloads.csv_lines(chain([FIELDS], (map(str, row.values()) for row in texts)))
 
 
 def _jsonl(rows: Iterator[dict]) -> Iterator[str]:
-    for row in rows:
-        yield json.dumps({**row, "at": row["at"].isoformat()}, ensure_ascii=False) + "\n"
+    return (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-WRITERS = {"csv": _csv, "jsonl": _jsonl}
+# By the `format` of an address: the type of the file, and what writes its lines.
+WRITERS = {"csv": ("text/csv", _csv), "jsonl": ("application/x-ndjson", _jsonl)}
 
 
 @require_safe

@@ -7,10 +7,10 @@ import gzip
 import io
 import json
 import random
-import stat
 import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -33,9 +33,9 @@ Case = tuple[str, Callable[[], bytes]]
 # --- What files are made of ----------------------------------------------------------------------
 
 
-def zipped(kind: int = zipfile.ZIP_DEFLATED, **files) -> bytes:
+def zipped(**files) -> bytes:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", kind) as archive:
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name, content)
     return data.getvalue()
@@ -70,30 +70,11 @@ def changed(data: bytes, offset: int, new: bytes, mark: bytes = b"PK\x01\x02") -
     return data[:at] + new + data[at + len(new) :]
 
 
-def linked() -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        info = zipfile.ZipInfo("conversations.json")
-        info.external_attr = (stat.S_IFLNK | 0o777) << 16
-        archive.writestr(info, "/etc/passwd")
-    return data.getvalue()
-
-
-def twice() -> bytes:
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        for name in ("a.json", "A.json"):
-            archive.writestr(name, "[]")
-    return data.getvalue()
-
-
-def tarred(*names: str, kind: bytes = tarfile.REGTYPE) -> bytes:
+def tarred(*names: str) -> bytes:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz", format=tarfile.GNU_FORMAT) as archive:
         for name in names:
-            info = tarfile.TarInfo(name)
-            info.type, info.linkname = kind, "/etc/passwd"
-            archive.addfile(info)
+            archive.addfile(tarfile.TarInfo(name))
     return data.getvalue()
 
 
@@ -156,8 +137,6 @@ def page_of(stream: bytes, filters: bytes = b"/FlateDecode") -> bytes:
 
 
 def flate(data: bytes, times: int = 1) -> bytes:
-    import zlib
-
     for _ in range(times):
         data = zlib.compress(data, 9)
     return data
@@ -201,10 +180,8 @@ def archives(inside: str) -> Iterator[Case]:
             bomb = size * MB // len(filling)
             yield f"gzip of {size} MB of {name}", lambda f=filling, n=bomb: gzip.compress(n * f, 1)
             yield f"zip of {size} MB of {name}", lambda f=filling, n=bomb: zipped(**{inside: n * f})
-    yield (
-        "zip of ten bombs",
-        lambda: zipped(**{f"{n}{inside}": 9 * MB * b"0" for n in range(9)}),
-    )
+    ten = [f"{n}{inside}" for n in range(10)]
+    yield "zip of ten bombs", lambda: zipped(**dict.fromkeys(ten, 9 * MB * b"0"))
     for count in (100_000, 1_000_000):
         yield f"zip of {count:,} entries", lambda n=count: listed(n)
     yield "zip whose entries share their bytes", lambda: listed(9_000, 10_000_000, 100_000)
@@ -227,19 +204,18 @@ def tables() -> Iterator[Case]:
     def names(n: int) -> list[str]:
         return [f"c{number}" for number in range(n)]
 
+    def csv(n: int, mark: str) -> bytes:
+        return f"{mark.join(names(n))}\n{mark.join(n * '1')}\n".encode()
+
     for count in (1_001, 10_000, 60_000):
         for mark in ",;|\t":
-            yield (
-                f"table of {count:,} columns between {mark!r}",
-                lambda n=count, m=mark: f"{m.join(names(n))}\n{m.join(n * '1')}\n".encode(),
-            )
+            name = f"table of {count:,} columns between {mark!r}"
+            yield name, lambda n=count, m=mark: csv(n, m)
         record = dict.fromkeys(names(count), 1)
         yield f"JSON line of {count:,} keys", lambda r=record: json.dumps(r).encode()
         yield f"JSON list of {count:,} keys", lambda r=record: json.dumps([r]).encode()
-        yield (
-            f"Parquet of {count:,} columns",
-            lambda n=count: parquet(**{c: [1] for c in names(n)}),
-        )
+        columns = {name: [1] for name in names(count)}
+        yield f"Parquet of {count:,} columns", lambda c=columns: parquet(**c)
     yield "Parquet of 50,000 row groups", lambda: parquet(size=1, a=50_000 * [1], b=50_000 * [1])
     keys = json_keys
     yield "JSON of a million keys", keys
@@ -248,57 +224,35 @@ def tables() -> Iterator[Case]:
     yield "JSON of a million keys after the list", lambda: b'{"rows":[],' + keys()[1:]
     yield "JSON line of a million lists", lambda: b'{"a":[' + 1_000_000 * b"[]," + b"1]}"
     yield "JSON list of a million lists", lambda: b"[" + 1_000_000 * b"[]," + b"1]"
-    yield (
-        "JSON lines with a new key each",
-        lambda: "\n".join(f'{{"{name}": 1}}' for name in names(2_000)).encode(),
-    )
-    yield (
-        "brackets after escaped quotes",
-        lambda: ('[{"a": "' + 200_000 * '\\"[' + '"}, ' + 200 * "[").encode(),
-    )
-    yield (
-        "JSON text of 30 MB in a gzip",
-        lambda: gzip.compress(b'["' + 30 * MB * b"x" + b'"]'),
-    )
+    lines = "\n".join(f'{{"{name}": 1}}' for name in names(2_000))
+    yield "JSON lines with a new key each", lambda: lines.encode()
+    brackets = '[{"a": "' + 200_000 * '\\"[' + '"}, ' + 200 * "["
+    yield "brackets after escaped quotes", lambda: brackets.encode()
+    yield "JSON text of 30 MB in a gzip", lambda: gzip.compress(b'["' + 30 * MB * b"x" + b'"]')
     for place in ("XFD1048576", "AZ1000000", "A1048576", "ZZZ9", "Z50000", "CV9999", "XFD99"):
         yield f"Excel with a cell in {place}", lambda p=place: sheet("A1", "A2", p)
     cells = "<c><v>1</v></c>"
     for count in (1_000, 16_000):
-        yield (
-            f"Excel whose far row has {count:,} nameless cells",
-            lambda n=count: excel(f'<row r="1">{cells}</row><row r="1048576">{n * cells}</row>'),
-        )
+        rows = f'<row r="1">{cells}</row><row r="1048576">{count * cells}</row>'
+        yield f"Excel whose far row has {count:,} nameless cells", lambda r=rows: excel(r)
     for count in (1_000, 4_000, 16_000):
-        yield (
-            f"Excel with one word in {count:,} cells",
-            lambda n=count: sheet(*(f"A{number}" for number in range(1, n + 1)), shared=WORD),
-        )
+        places = [f"A{number}" for number in range(1, count + 1)]
+        name = f"Excel with one word in {count:,} cells"
+        yield name, lambda p=places: sheet(*p, shared=WORD)
     for size in (201, 300):
         yield f"Excel of {size} MB", lambda n=size: excel("", shared=n * MB * "x")
     for count in (2_000, 3_000):
         yield f"Parquet of one word {count:,} times", lambda n=count: parquet(prompt=n * [WORD])
     for count in (50, 100):
-        yield (
-            f"Parquet of {count:,} lists of a word",
-            lambda n=count: parquet(prompt=n * [20 * [WORD]]),
-        )
+        name = f"Parquet of {count:,} lists of a word"
+        yield name, lambda n=count: parquet(prompt=n * [20 * [WORD]])
     yield "Parquet of one long text", lambda: parquet(prompt=[50 * MB * "x"])
     yield "Parquet in a gzip", lambda: gzip.compress(parquet(prompt=2_000 * [WORD]))
     yield "Parquet without its end", lambda: parquet(prompt=["a"])[:-9]
 
 
 def histories() -> Iterator[Case]:
-    for name in ("../a.json", "/a.json", "C:/a.json", "a\\b.json", "a/../../b.json", "a\x07.json"):
-        yield f"zip with the name {name!r}", lambda n=name: renamed(n)
-        yield f"tar with the name {name!r}", lambda n=name: tarred(n)
-    yield "zip with a long name", lambda: renamed(2_000 * "a")
-    yield "zip with a link", linked
-    yield "zip with two files of one name", twice
-    yield "zip by bzip2", lambda: zipped(zipfile.ZIP_BZIP2, **{"a.json": MB * "0"})
-    yield "zip by LZMA", lambda: zipped(zipfile.ZIP_LZMA, **{"a.json": MB * "0"})
-    yield "zip in a zip", lambda: zipped(**{"a.zip": zipped(**{"a.json": "[]"})})
-    for kind, name in ((tarfile.SYMTYPE, "link"), (tarfile.LNKTYPE, "hard link")):
-        yield f"tar with a {name}", lambda k=kind: tarred("a.json", kind=k)
+    # What `histories.archives` refuses by names and kinds of members is its own test.
     yield "tar of 21,000 files", lambda: tarred(*(f"{n}.json" for n in range(21_000)))
     yield "JSON of one text of 60 MB", lambda: b'["' + 60 * MB * b"x" + b'"]'
     yield "JSON of a million numbers", lambda: b"[" + 1_000_000 * b"1," + b"1]"
@@ -321,27 +275,20 @@ def documents() -> Iterator[Case]:
     yield "PDF whose pages hold themselves", lambda: pdf(kids % b"2 0 R")
     yield "PDF whose pages hold each other", lambda: pdf(kids % b"3 0 R", kids % b"2 0 R")
     yield "PDF of a million kids", lambda: pdf(kids % (1_000_000 * b"2 0 R "))
-    yield (
-        "PDF of a page named a million times",
-        lambda: pdf(kids % (1_000_000 * b"3 0 R "), b"<</Type/Page/Parent 2 0 R>>"),
-    )
+    name, page = "PDF of a page named a million times", b"<</Type/Page/Parent 2 0 R>>"
+    yield name, lambda: pdf(kids % (1_000_000 * b"3 0 R "), page)
     yield "PDF without a root", lambda: pdf(kids % b"2 0 R", root="")
     yield "PDF that is its own table", lambda: b"%PDF-1.7\nstartxref\n9\n%%EOF"
     for depth in (10_000, 200_000):
         yield f"PDF of arrays {depth:,} deep", lambda n=depth: pdf(n * b"[")
         yield f"PDF of dictionaries {depth:,} deep", lambda n=depth: pdf(n * b"<</A")
+    twice, runs = b"[/FlateDecode/FlateDecode]", b"[/FlateDecode/RunLengthDecode]"
     for size in (20, 200):
         yield f"PDF with a stream of {size} MB", lambda n=size: page_of(flate(n * MB * b" "))
-        yield (
-            f"PDF with a twice packed stream of {size} MB",
-            lambda n=size: page_of(flate(n * MB * b" ", 2), b"[/FlateDecode/FlateDecode]"),
-        )
-        yield (
-            f"PDF with runs of {size} MB",
-            lambda n=size: page_of(
-                flate(n * MB // 128 * b"\x81 "), b"[/FlateDecode/RunLengthDecode]"
-            ),
-        )
+        name = f"PDF with a twice packed stream of {size} MB"
+        yield name, lambda n=size: page_of(flate(n * MB * b" ", 2), twice)
+        name = f"PDF with runs of {size} MB"
+        yield name, lambda n=size: page_of(flate(n * MB // 128 * b"\x81 "), runs)
     yield "PDF of a million signs of nothing", lambda: page_of(flate(1_000_000 * b"q Q "))
     for encoding in ("utf-16", "utf-32", "latin-1"):
         yield f"text in {encoding}", lambda e=encoding: (1_000 * "Käse ").encode(e)
@@ -369,14 +316,11 @@ def releases() -> Iterator[Case]:
         yield f"release with the name {name!r}", lambda n=name: renamed(n)
     for count in (100_000, 1_000_000):
         yield f"release of {count:,} entries", lambda n=count: listed(n)
-    yield (
-        "release with Parquet of 60,000 columns",
-        lambda: zipped(**{"pairs.parquet": parquet(**{f"c{n}": [1] for n in range(60_000)})}),
-    )
-    yield (
-        "release whose CSV is one row of 60 MB",
-        lambda: zipped(**{"pairs.csv": b"a" + 30 * MB * b",a"}),
-    )
+    columns = {f"c{n}": [1] for n in range(60_000)}
+    name = "release with Parquet of 60,000 columns"
+    yield name, lambda: zipped(**{"pairs.parquet": parquet(**columns)})
+    name = "release whose CSV is one row of 60 MB"
+    yield name, lambda: zipped(**{"pairs.csv": b"a" + 30 * MB * b",a"})
 
 
 READERS = {

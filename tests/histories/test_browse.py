@@ -80,14 +80,14 @@ def test_a_page_that_is_fetched_alone_notes_nothing(ann, three, login, method):
 
 
 def test_a_message_is_rendered_with_its_marks_highlighted(ann, bring, login):
-    bring(ann, chat("c-1", "**Mail** ann@example.org", "- one\n- two"))
+    bring(ann, chat("c-1", "**Mail** ann@example.org ❄", "- one\n- two"))
     one = Session.objects.get()
     client, address = login(ann), reverse("history-session", args=[one.pk])
     page = client.get(address).content.decode()
     assert '<strong>Mail</strong> <mark title="[EMAIL_1]">ann@example.org</mark>' in page
     assert "<li>one</li>" in page
     others = client.get(address, {"as": "others"}).content.decode()
-    assert "<strong>Mail</strong> [EMAIL_1]" in others
+    assert "<strong>Mail</strong> [EMAIL_1] ❄" in others
     assert "ann@example.org" not in others
 
 

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from annotation.histories import erase
 from annotation.histories.models import Session, Upload
 from annotation.histories.records import Refused, Skipped
-from tests.histories.conftest import chat, search
+from tests.histories.conftest import chat, search, stored
 
 
 @pytest.fixture
@@ -38,24 +38,18 @@ def run(*words):
     return json.loads(out.getvalue())
 
 
-def test_the_command_prints_what_it_imported(file, settings):
+def test_the_command_prints_what_it_imported_also_of_what_is_already_here(file, settings):
     assert run("ANN@example.org", file) == EXPECTED
+    assert run("ann@example.org", file) == EXPECTED | {"duplicates": 4}
     assert Session.objects.count() == 3
-    assert list((settings.DATA / "histories").iterdir()) == []
+    assert stored(settings) == []
 
 
 def test_a_dry_run_prints_the_same_and_stores_nothing(file):
     assert run("ann@example.org", file, "--dry-run") == EXPECTED
     assert (Session.objects.count(), Upload.objects.count()) == (0, 0)
     run("ann@example.org", file)
-    again = run("ann@example.org", file, "--dry-run")
-    assert again == EXPECTED | {"duplicates": 4}
-
-
-def test_the_same_file_again_stores_nothing_and_says_what_it_holds(file):
-    run("ann@example.org", file)
-    assert run("ann@example.org", file) == EXPECTED | {"duplicates": 4}
-    assert Session.objects.count() == 3
+    assert run("ann@example.org", file, "--dry-run") == EXPECTED | {"duplicates": 4}
 
 
 def refused(*words) -> dict:

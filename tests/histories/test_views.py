@@ -159,18 +159,6 @@ def test_erasing_asks_first_and_then_erases(client, login, filled):
     assert not Session.objects.filter(pk=one.pk).exists()
 
 
-def test_a_session_is_shown_with_its_marks_and_as_others_would_see_it(client, login, filled):
-    login(filled)
-    one = Session.objects.get(external_id="c-1")
-    mine = shown(page(client, "history-session", one.pk))
-    assert '<mark title="[EMAIL_1]">ann@example.org</mark>' in mine
-    others = shown(page(client, "history-session", one.pk, **{"as": "others"}))
-    assert "Write to [EMAIL_1] about ❄" in others
-    assert "ann@example.org" not in others.replace(">ann@example.org</a>", "").replace(
-        "Your account, ann@example.org", ""
-    )
-
-
 def test_a_text_is_struck_out_by_writing_it(client, login, filled):
     login(filled)
     one = Session.objects.get(external_id="c-2")

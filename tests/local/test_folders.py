@@ -4,7 +4,6 @@ import os
 import pwd
 import stat
 import subprocess
-import threading
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from annotation.local.folders import (
     socket_folder,
     write_private,
 )
+from tests.at_once import race
 from tests.local.conftest import needs_root
 
 
@@ -67,32 +67,25 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
         data_folder(tmp_path)
 
 
-@pytest.fixture
-def small_disk(tmp_path):
+def test_a_disk_without_room_is_named(tmp_path):
     done = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", tmp_path], capture_output=True
     )
     if done.returncode:
         pytest.skip("this account may not mount a small disk")
-    yield tmp_path
-    subprocess.run(["umount", tmp_path], check=True)
-
-
-def test_a_disk_without_room_is_named(small_disk):
-    with pytest.raises(LocalServiceError) as caught:
-        data_folder(small_disk)
-    assert str(caught.value) == (
-        f"The disk that holds {small_disk} is full: 1 MB are free and 300 MB are needed."
-    )
-
-
-def test_a_disk_that_is_quite_full_is_named(small_disk):
-    with pytest.raises(OSError, match="No space left"):
-        (small_disk / "log").write_bytes(b"x" * 2**21)
-    with pytest.raises(LocalServiceError, match="cannot be written: No space left on device"):
-        data_folder(small_disk)
-    with pytest.raises(LocalServiceError, match="cannot be written: No space left on device"):
-        read_or_create(small_disk / "key")
+    try:
+        with pytest.raises(LocalServiceError) as caught:
+            data_folder(tmp_path)
+        assert str(caught.value) == (
+            f"The disk that holds {tmp_path} is full: 1 MB are free and 300 MB are needed."
+        )
+        with pytest.raises(OSError, match="No space left"):
+            (tmp_path / "log").write_bytes(b"x" * 2**21)
+        for act in (lambda: data_folder(tmp_path), lambda: read_or_create(tmp_path / "key")):
+            with pytest.raises(LocalServiceError, match="cannot be written: No space left on devi"):
+                act()
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
 
 
 def test_sockets_of_a_short_path_lie_in_the_data_folder(tmp_path, monkeypatch):
@@ -136,17 +129,8 @@ def test_a_secret_is_made_once_and_only_its_owner_can_read_it(tmp_path):
 
 
 def test_processes_that_start_at_once_agree_on_one_secret(tmp_path):
-    found = []
-    threads = [
-        threading.Thread(target=lambda: found.append(read_or_create(tmp_path / "key")))
-        for _ in range(16)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 16
-    assert len(set(found)) == 1
+    found = race(read_or_create, [tmp_path / "key"] * 16)
+    assert (len(found), len(set(found))) == (16, 1)
 
 
 def test_a_secret_that_others_can_read_is_refused(tmp_path):

@@ -30,58 +30,45 @@ def server(tmp_path_factory):
     assert process.returncode == 0
 
 
-@pytest.fixture
-def endpoint(server):
-    return server[0]
-
-
-def client(endpoint: dict, key: str | None = None) -> openai.OpenAI:
-    return openai.OpenAI(
+def ask(endpoint: dict, words: str, key: str = "", tokens: int = 5):
+    """The model's answer to ``words``, asked with the endpoint's key or another."""
+    client = openai.OpenAI(
         base_url=endpoint["base_url"], api_key=key or endpoint["api_key"], max_retries=0
     )
-
-
-def test_the_model_answers_a_chat(endpoint):
-    answer = client(endpoint).chat.completions.create(
-        model=endpoint["model"],
-        messages=[
-            {"role": "system", "content": "You are a helpful assistant."},
-            {"role": "user", "content": "Give me three tips for sleeping better."},
-        ],
-        temperature=0,
-        max_tokens=40,
+    messages = [
+        {"role": "system", "content": "You are a helpful assistant."},
+        {"role": "user", "content": words},
+    ]
+    return client.chat.completions.create(
+        model=endpoint["model"], messages=messages, temperature=0, max_tokens=tokens
     )
+
+
+def test_the_model_answers_a_chat(server):
+    answer = ask(server[0], "Give me three tips for sleeping better.", tokens=40)
     assert "sleep" in answer.choices[0].message.content
     assert answer.model == "SmolLM2-135M-Instruct"
     assert answer.usage.completion_tokens > 0
 
 
-def say_hello(endpoint: dict) -> str:
-    answer = client(endpoint).chat.completions.create(
-        model=endpoint["model"],
-        messages=[{"role": "user", "content": "Hello"}],
-        temperature=0,
-        max_tokens=5,
-    )
-    return answer.choices[0].message.content
-
-
-def test_the_model_refuses_who_has_no_key(endpoint):
+def test_the_model_refuses_who_has_no_key(server):
     with pytest.raises(openai.AuthenticationError):
-        client(endpoint, key="guessed").chat.completions.create(
-            model=endpoint["model"], messages=[{"role": "user", "content": "Hello"}]
-        )
+        ask(server[0], "Hello", key="guessed")
 
 
 def test_the_model_takes_memory_only_while_it_is_used(server):
     endpoint, process = server
-    say_hello(endpoint)
+
+    def said() -> str:
+        return ask(endpoint, "Hello").choices[0].message.content
+
+    first = said()
     loaded = process.memory_full_info().uss
     deadline = time.monotonic() + 60
     while process.memory_full_info().uss > loaded - 150 * 2**20:
         assert time.monotonic() < deadline, "the model is not given back"
         time.sleep(0.1)
-    assert say_hello(endpoint) == say_hello(endpoint)  # the first of them brings it back
+    assert said() == first  # it is brought back
 
 
 def test_embeddings_are_unit_rows_of_256_numbers():

@@ -1,7 +1,6 @@
 """`manage.py up` on real parts: what it prints, what it survives, and that it leaves nothing."""
 
 import contextlib
-import http.client
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx2
 import psutil
 import psycopg
 import pytest
@@ -65,14 +65,11 @@ class Up:
         return self
 
     def get(self, path: str) -> int:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        try:
-            connection.request("GET", path)
-            return connection.getresponse().status
-        except (OSError, http.client.HTTPException):
-            return 0
-        finally:
-            connection.close()
+        """The status of an answer, 0 without one."""
+        address = f"http://127.0.0.1:{self.port}{path}"
+        with contextlib.suppress(httpx2.HTTPError):
+            return httpx2.get(address, timeout=20, trust_env=False).status_code
+        return 0
 
     def services(self) -> dict:
         return json.loads((self.data / "run" / "services.json").read_text())
@@ -86,21 +83,14 @@ class Up:
 
 
 def descendants(pid: int) -> dict[int, str]:
-    """Return every process below `pid` and its command line."""
-    parents = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            fields = path.read_text().rpartition(")")[2].split()
-            if fields[0] != "Z":
-                parents[int(path.parent.name)] = int(fields[1])
-    found, fresh = set(), {pid}
-    while fresh:
-        fresh = {child for child, parent in parents.items() if parent in fresh} - found
-        found |= fresh
-    return {child: command(child) for child in found}
+    """Every process below `pid` that has not ended, and its command line."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return {child.pid: command(child.pid) for child in psutil.Process(pid).children(True)}
+    return {}
 
 
 def command(pid: int) -> str:
+    """Its command line, "" of one that has ended, waited for or not."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):

@@ -4,7 +4,6 @@ Ann withdraws from the study and erases her history; Bo erases his history alone
 in histories, prompts, answers, judgments, messages, drafts, files, exports, releases and a backup.
 """
 
-import json
 import logging
 from types import SimpleNamespace
 
@@ -35,6 +34,7 @@ from annotation.queries import author
 from annotation.studies import messages
 from annotation.studies.access import study_for
 from tests.candidates.conftest import fake  # noqa: F401 - a fixture
+from tests.histories.formats.samples import as_json, node, tree
 from tests.papers.bespoke.conftest import SEND, answered, ask, bespoke, scores  # noqa: F401 - a fixture
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.long]
@@ -80,21 +80,14 @@ def client_of(person) -> Client:
 
 def chat(canary: str) -> SimpleUploadedFile:
     """A ChatGPT export of one conversation, whose title and messages hold the canary."""
-    nodes = {"root": {"id": "root", "message": None, "parent": None, "children": ["a"]}}
-    for name, role, parent in (("a", "user", "root"), ("b", "assistant", "a")):
-        text = f"{canary} asks for night trains to the sea"
-        nodes[name] = {
-            "id": name, "parent": parent, "children": ["b"] if name == "a" else [],
-            "message": {
-                "id": name, "author": {"role": role}, "create_time": 1_772_366_400,
-                "content": {"content_type": "text", "parts": [text]},
-            },
-        }  # fmt: skip
-    conversation = {
-        "id": f"c-{canary}", "title": canary, "create_time": 1_772_366_400,
-        "update_time": 1_772_366_460, "mapping": nodes, "current_node": "b",
-    }  # fmt: skip
-    return SimpleUploadedFile("conversations.json", json.dumps([conversation]).encode())
+    text = f"{canary} asks for night trains to the sea"
+    nodes = tree(
+        node("root", None, ["a"]),
+        node("a", "root", ["b"], "user", text, at=1_772_366_400),
+        node("b", "a", [], "assistant", text, at=1_772_366_400),
+    )
+    conversation = {"id": f"c-{canary}", "title": canary, "mapping": nodes, "current_node": "b"}
+    return SimpleUploadedFile("conversations.json", as_json([conversation]))
 
 
 def bring(person, study, canary: str) -> None:
@@ -196,17 +189,14 @@ def broker_and_cache() -> dict[str, str]:
 def exports(cast, study) -> dict[str, str]:
     """What members fetch: lists and pages of curators and researchers, and own data."""
     slug = [study.slug]
+    items = study.items.filter(batch__task__name="best").values_list("pk", flat=True)
     addresses = [
         *(reverse(name, args=slug) for name in ("api-judgments", "study", "raters", "messages")),
         reverse("api-judgments", args=slug) + "?all=1",
         *(reverse(name, args=slug) for name in ("candidates", "queries", "adjudicate")),
-        reverse("results", args=[study.slug, "best"]),
-        reverse("results", args=[study.slug, "score"]),
-        *(
-            reverse("result-item", args=[study.slug, "best", pk])
-            for pk in study.items.filter(batch__task__name="best").values_list("pk", flat=True)
-        ),
-        *(reverse("rater", args=[study.slug, cast.person(name).pk]) for name in ("Ann", "Bo")),
+        *(reverse("results", args=[*slug, task]) for task in ("best", "score")),
+        *(reverse("result-item", args=[*slug, "best", pk]) for pk in items),
+        *(reverse("rater", args=[*slug, cast.person(name).pk]) for name in ("Ann", "Bo")),
     ]
     own = [reverse("home"), reverse("history")]
     own += [reverse(name, args=slug) for name in ("mine", "own-queries")]
