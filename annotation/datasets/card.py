@@ -6,9 +6,10 @@ And the same for tools that read data sets: Croissant 1.0, which is JSON-LD.
 import json
 import re
 from collections.abc import ItemsView, Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from django.template import Context, Engine, Library, Template
@@ -16,7 +17,7 @@ from django.template import Context, Engine, Library, Template
 from annotation.datasets import folders, papers
 from annotation.datasets.layouts import harness
 from annotation.datasets.papers import Paper
-from annotation.datasets.writers import Table
+from annotation.datasets.writers import LISTS, TYPES, Table, type_of
 
 DAYS = ("collected_from", "collected_to")
 # Queries that a remark names on the card; the manifest names all.
@@ -44,14 +45,12 @@ LAYOUT_WORDS = {
 def card(manifest: dict, about: dict, tables: dict[str, tuple[Table, int]]) -> str:
     """Return the text of README.md in Markdown, of the template beside this module.
 
-    ``manifest`` is the release's manifest without its files; ``about`` has ``title``,
-    ``description``, ``languages`` (codes), ``consent`` (name and version, or ""), ``licence`` and
-    ``judged``: how many judgments were given ``here``, and how many ``imported``, of which nothing
-    is said that is not known. What people wrote is made harmless: it cannot add markup to the card.
+    ``manifest`` is the release's manifest without its files; ``about`` is of ``as_known``, and has
+    ``title``, ``description``, ``languages`` (codes), ``consent`` (name and version, or ""),
+    ``licence`` and ``judged``: how many judgments were given ``here``, and how many ``imported``.
+    What people wrote is made harmless: it cannot add markup to the card.
     """
-    about = as_known(manifest, about)
-    judged, paper = _judged(about), papers.named(manifest["layout"])
-    imported, here = judged
+    (imported, here), paper = _judged(about), papers.named(manifest["layout"])
     named = {name: manifest[name] for name in ("counts", "rules", "annotators", "material")}
     pairs = named["rules"].get("pairs", {})
     collected = here or not (imported or pairs.get("name") == "imported")
@@ -88,14 +87,13 @@ def _template() -> Template:
 
 
 def as_known(manifest: dict, about: dict) -> dict:
-    """``about`` with the languages of what is in the release; no consent of the study's where
-    nobody judged here.
+    """``about`` with the languages of what is in the release; of languages and consent nothing of
+    the study's where nobody judged here.
     """
     imported, here = _judged(about)
-    languages = [] if imported and not here else about["languages"]
+    known = about | ({"languages": [], "consent": ""} if imported and not here else {})
     others = [code for row in _sources(manifest) for code in row["languages"]]
-    known = {"languages": list(dict.fromkeys([*languages, *others]))}
-    return about | known | ({"consent": ""} if imported and not here else {})
+    return known | {"languages": list(dict.fromkeys([*known["languages"], *others]))}
 
 
 def _judged(about: dict) -> tuple[int, int]:
@@ -246,24 +244,6 @@ def decimals(number: float | None) -> str:
     return "–" if number is None else f"{number:.3f}"
 
 
-DTYPES = {
-    "text": "string",
-    "integer": "int64",
-    "integer or none": "int64",
-    "number": "float64",
-    "boolean": "bool",
-    "json": "json",
-}
-# All else is a text in CSV. The library opens it by pandas, whose integers cannot be missing.
-CSV_DTYPES = {
-    "integer": "int64",
-    "integer or none": "float64",
-    "number": "float64",
-    "boolean": "bool",
-}
-LISTS = {"texts": "string", "integers": "int64", "numbers": "float64"}
-
-
 def front_matter(about: dict, tables: dict[str, tuple[Table, int]]) -> Iterator[str]:
     """Lines of YAML between dashes.
 
@@ -281,35 +261,30 @@ def front_matter(about: dict, tables: dict[str, tuple[Table, int]]) -> Iterator[
 def _configs(tables: list[Table]) -> dict:
     if not tables:
         return {}
-    configs, features = {}, []
+    configs: dict[str, dict] = {}
+    features = []
     for table in tables:
         if table.config not in configs:
-            entry = {"config_name": table.config, "data_files": []}
             # Without a name the library opens the first table.
-            configs[table.config] = entry if configs else entry | {"default": True}
-            if table.format in FEATURES:
-                feature = FEATURES[table.format]
-                columns = [feature(name, kind) for name, kind in table.columns.items()]
+            default = {} if configs else {"default": True}
+            configs[table.config] = {"config_name": table.config, "data_files": [], **default}
+            # Of formats that name no types a column could begin with thousands of rows that look
+            # like those of another type.
+            if table.format in ("jsonl", "csv"):
+                columns = [_feature(table.format, *column) for column in table.columns.items()]
                 features.append({"config_name": table.config, "features": columns})
-        files = {"split": table.split, "path": table.path}
-        cast(list, configs[table.config]["data_files"]).append(files)
+        configs[table.config]["data_files"].append({"split": table.split, "path": table.path})
     return {"configs": list(configs.values())} | ({"dataset_info": features} if features else {})
 
 
-def _feature(name: str, kind: str | list) -> dict:
+def _feature(format: str, name: str, kind: str | list) -> dict:
+    if format == "csv":
+        return {"name": name, "dtype": type_of(kind).csv}
     if isinstance(kind, list):
-        return {"name": name, "list": [_feature(key, entry) for key, entry in kind[0].items()]}
+        return {"name": name, "list": [_feature(format, *column) for column in kind[0].items()]}
     if kind in LISTS:
         return {"name": name, "list": LISTS[kind]}
-    return {"name": name, "dtype": DTYPES[kind]}
-
-
-def _csv_feature(name: str, kind: str | list) -> dict:
-    return {"name": name, "dtype": CSV_DTYPES.get(str(kind), "string")}
-
-
-# Of formats that name no types: a column could begin with thousands of rows that look like another.
-FEATURES = {"jsonl": _feature, "csv": _csv_feature}
+    return {"name": name, "dtype": TYPES[kind].feature}
 
 
 # --- Croissant ------------------------------------------------------------------------------------
@@ -344,19 +319,12 @@ _ENCODINGS = {
     "parquet": "application/x-parquet",
     "md": "text/markdown",
 }
-_TYPES = {
-    "integer": "sc:Integer",
-    "integer or none": "sc:Integer",
-    "number": "sc:Float",
-    "boolean": "sc:Boolean",
-}
 
 
 def croissant(
     manifest: dict, about: dict, tables: dict[str, tuple[Table, int]], files: list[dict]
 ) -> str:
     """The text of croissant.json; the arguments as of ``card``, and the written ``files``."""
-    about = as_known(manifest, about)
     sources = _sources(manifest)
     cited = list(dict.fromkeys(row["citation"] for row in sources if row["citation"]))
     described: dict[str, Any] = {
@@ -381,7 +349,9 @@ def croissant(
             for table, rows in tables.values()
             if table.config and rows
             for entry in files
-            if _is_of(table, entry["path"]) and (records := _records(table, entry["path"]))["field"]
+            # The path of a table in several files is a pattern.
+            if fnmatchcase(path := entry["path"], table.path)
+            if (records := _records(table, path))["field"]
         ],
     }
     return json.dumps(described, ensure_ascii=False, indent=1) + "\n"
@@ -421,20 +391,12 @@ def _file(entry: dict) -> dict:
     }
 
 
-def _is_of(table: Table, path: str) -> bool:
-    """Whether the file is the table, or one of its shards."""
-    begin, star, end = table.path.partition("*")
-    return path == table.path or bool(star and path.startswith(begin) and path.endswith(end))
-
-
 def _records(table: Table, path: str) -> dict:
     name, ending = path.rsplit(".", 1)
     name = name.replace("/", "-")
     # Objects whose keys nobody knows have no type in Croissant; Parquet and CSV hold them as text.
-    free = [
-        column for column, kind in table.columns.items() if kind == "json" and ending == "jsonl"
-    ]
-    shown = {column: kind for column, kind in table.columns.items() if column not in free}
+    shown = {of: kind for of, kind in table.columns.items() if (kind, ending) != ("json", "jsonl")}
+    free = [column for column in table.columns if column not in shown]
     return {
         "@type": "cr:RecordSet",
         "@id": name,
@@ -449,7 +411,7 @@ def _field(records: str, path: str, column: str, kind: str | list) -> dict:
     if isinstance(kind, list) and not path.endswith(".csv"):
         keys = [_key(f"{records}/{column}", source, name, of) for name, of in kind[0].items()]
         return _named(records, column) | {"repeated": True, "subField": keys}
-    several = kind in ("texts", "integers", "numbers") and not path.endswith(".csv")
+    several = str(kind) in LISTS and not path.endswith(".csv")
     return {
         **_named(records, column),
         "dataType": _data_type(column, kind),
@@ -470,4 +432,4 @@ def _named(parent: str, name: str) -> dict:
 
 def _data_type(column: str, kind: str | list) -> str:
     # Readers make dates of such columns of JSON lines whatever their type.
-    return "sc:Date" if column.endswith("_at") else _TYPES.get(str(kind), "sc:Text")
+    return "sc:Date" if column.endswith("_at") else f"sc:{type_of(kind).croissant}"

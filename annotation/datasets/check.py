@@ -7,7 +7,6 @@ every other file. The key is derived from the installation's secret key.
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -63,18 +62,12 @@ def differences(folder: Path) -> list[dict]:
     """
     if not folder.is_dir():
         raise DomainError(f"{folder} is not a folder.")
-    listed, faults = {}, []
-    for number, entry in enumerate(_entries(folder), start=1):
-        path = _path(entry, number)
-        if path in listed:
-            raise DomainError(f"{MANIFEST}: {path} is listed twice.")
-        listed[path] = entry
-    for path, entry in listed.items():
-        if reason := _fault(folder, path, entry):
-            faults.append({"path": path, "reason": reason})
+    listed = _listed(folder)
+    faults = [(path, reason) for path, entry in listed.items()
+              if (reason := _fault(folder, path, entry))]  # fmt: skip
     added = _present(folder) - listed.keys() - {MANIFEST, SIGNATURE}
-    faults += [{"path": path, "reason": "is not in the manifest"} for path in added]
-    return sorted(faults, key=lambda fault: fault["path"])
+    faults += [(path, "is not in the manifest") for path in added]
+    return [{"path": path, "reason": reason} for path, reason in sorted(faults)]
 
 
 def read_manifest(folder: Path) -> dict:
@@ -93,17 +86,17 @@ def read_manifest(folder: Path) -> dict:
     return manifest
 
 
-def _entries(folder: Path) -> list:
+def _listed(folder: Path) -> dict[str, dict]:
+    """{path: its entry} of the files that the manifest lists; DomainError for a wrong list."""
     files = read_manifest(folder).get("files")
     if not isinstance(files, list):
         raise DomainError(f"{folder / MANIFEST}: there is no list of files.")
-    return files
-
-
-def _paths(folder: Path) -> Iterator[str]:
-    """The paths that the manifest lists, right or wrong."""
-    entries = _entries(folder)
-    return (str(entry.get("path")) for entry in entries if isinstance(entry, dict))
+    listed: dict[str, dict] = {}
+    for number, entry in enumerate(files, start=1):
+        if (path := _path(entry, number)) in listed:
+            raise DomainError(f"{MANIFEST}: {path} is listed twice.")
+        listed[path] = entry
+    return listed
 
 
 def _path(entry: object, number: int) -> str:
@@ -170,14 +163,10 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _present(folder: Path) -> set[str]:
-    paths = set()
-    for where, folders, files in os.walk(folder):
-        # Python leaves it beside the tasks of harness/ that were run.
-        if CACHE in folders:
-            folders.remove(CACHE)
-        links = [name for name in folders if (Path(where) / name).is_symlink()]
-        paths |= {(Path(where) / name).relative_to(folder).as_posix() for name in files + links}
-    return paths
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    paths = [path.relative_to(folder) for path in found]
+    # Python leaves its cache beside the tasks of harness/ that were run.
+    return {path.as_posix() for path in paths if CACHE not in path.parts}
 
 
 AROUND = 30
@@ -191,7 +180,7 @@ def review(folder: Path) -> Iterator[dict]:
     DomainError where the folder is no release.
     """
     seen: set[tuple[str, str]] = set()
-    for path in sorted(_paths(folder)):
+    for path in sorted(_listed(folder)):
         name, _, ending = path.rpartition(".")
         if ending not in release_files.ENDINGS or path.startswith(COPIES):
             continue
@@ -235,23 +224,20 @@ def compare(old: Path, new: Path) -> dict:
     where a folder is no release.
     """
     manifests = [read_manifest(folder) for folder in (old, new)]
+    names = [f"{m.get('study')} v{m.get('version')} ({m.get('layout')})" for m in manifests]
     paths = sorted(_tables(old) | _tables(new))
     tables = {path: _compare(_row_digests(old, path), _row_digests(new, path)) for path in paths}
     return {
-        "old": _name(manifests[0]),
-        "new": _name(manifests[1]),
+        "old": names[0],
+        "new": names[1],
         "counts": _changed(*(manifest.get("counts", {}) for manifest in manifests)),
         "tables": {path: entry for path, entry in tables.items() if entry},
     }
 
 
-def _name(manifest: dict) -> str:
-    return f"{manifest.get('study')} v{manifest.get('version')} ({manifest.get('layout')})"
-
-
 def _tables(folder: Path) -> set[str]:
     ends = tuple(f".{ending}" for ending in release_files.ENDINGS)
-    return {release_files.table_of(path) for path in _paths(folder) if path.endswith(ends)}
+    return {release_files.table_of(path) for path in _listed(folder) if path.endswith(ends)}
 
 
 def _row_digests(folder: Path, table: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from django.db.models import QuerySet, Sum
+from django.db.models import Sum
 
 from annotation.core import languages
 from annotation.datasets.frozen import Reading
@@ -12,7 +12,6 @@ from annotation.judging.models import Batch, Item, Judgment
 from annotation.queries.models import Query
 from annotation.studies import survey
 from annotation.studies.models import Study
-from annotation.votes.counting import judgments_as_of
 
 
 def pay(study: Study) -> str:
@@ -24,20 +23,13 @@ def pay(study: Study) -> str:
     return ""
 
 
-def counted(release: Release) -> QuerySet[Judgment]:
-    """The judgments of a release, in no order."""
-    rows = judgments_as_of(release.study_id, release.frozen["judgment"], release.frozen["void"])
-    rows = rows.filter(slot__item__batch__purpose=Batch.Purpose.WORK)
-    return rows.exclude(annotator__in=release.frozen["withdrawn"]).order_by()
-
-
-def annotators(release: Release) -> dict:
+def annotators(reading: Reading) -> dict:
     """Of the people who judged here: their number, training, pay, and hours at the page.
 
     None is not known. Of imported judgments nothing is claimed.
     """
-    here = counted(release).filter(imported=False)
-    people = here.aggregate(seconds=Sum("seconds"))
+    release, here = reading.release, reading.counted.filter(imported=False)
+    seconds = here.aggregate(seconds=Sum("seconds"))["seconds"]
     number = here.values("annotator").distinct().count()
     if not number:
         return {"here": 0, "training": None, "pay": None, "hours": None, "pilots": None}
@@ -60,7 +52,7 @@ def annotators(release: Release) -> dict:
             "people": trained.values("annotator").distinct().count(),
         },
         "pay": release.frozen["about"]["pay"] or None,
-        "hours": None if people["seconds"] is None else round(people["seconds"] / 3600, 1),
+        "hours": None if seconds is None else round(seconds / 3600, 1),
         # No study says which of its batches was a pilot.
         "pilots": None,
     }
@@ -123,8 +115,8 @@ def people(reading: Reading) -> tuple[list[dict], dict]:
 def _told(reading: Reading) -> tuple[Told, list[dict], int]:
     """{annotator: what is told of them}, what is lost by question, and how many people answered."""
     stated = reading.frozen["survey"]
-    answers = {int(user): choices for user, choices in stated["answers"].items()
-               if int(user) in reading.workers}  # fmt: skip
+    everybody = {int(user): choices for user, choices in stated["answers"].items()}
+    answers = {user: everybody[user] for user in everybody if user in reading.workers}
     return *survey.coarsened(stated["questions"], answers), len(answers)
 
 

@@ -69,8 +69,8 @@ def withdraw(release: Release, revision: int) -> None:
     """Delete what was published as that revision of a release, here and in the store."""
     folder = _root(release) / f"v{number_of(release.version, revision)}"
     packed = folder.with_name(f"{folder.name}.zip")
-    for path in (packed, folder):
-        delete(path)
+    delete(packed)
+    delete(folder)
     sharing.remove(packed)
 
 
@@ -92,8 +92,7 @@ def publish(
     work = _work_folder(release)
     try:
         manifest = write(work / target.name)
-        for folder, _, _ in os.walk(work / target.name):
-            _sync(folder)
+        _sync_all(work / target.name)
         zip_folder(work / target.name, work / "zip", f"{target.parent.name}-{target.name}")
         check_lease()
         (work / "zip").replace(zip_of(release))
@@ -123,11 +122,9 @@ def _work_folder(release: Release) -> Path:
     older = [path for path in _unfinished(release) if path != work]
     if older and not work.exists():
         older.pop().rename(work)
-    for path in older:
-        delete(path)
     (work / target.name).mkdir(parents=True, exist_ok=True)
-    for path in work.iterdir():
-        if path.name != target.name:
+    for path in [*older, *work.iterdir()]:
+        if path != work / target.name:
             delete(path)
     return work
 
@@ -155,8 +152,7 @@ def place(target: Path, write: Callable[[Path], Written]) -> Written:
     work.mkdir(parents=True)
     try:
         result = write(work)
-        for folder, _, _ in os.walk(work):
-            _sync(folder)
+        _sync_all(work)
         delete(target)
         work.rename(target)
         _sync(target.parent)
@@ -183,6 +179,11 @@ def delete(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)
+
+
+def _sync_all(folder: Path) -> None:
+    for inside, _, _ in os.walk(folder):
+        _sync(inside)
 
 
 def _sync(folder: Path | str) -> None:

@@ -1,14 +1,14 @@
 """Releases: freeze what a study holds, write it down, publish it whole.
 
-``request`` fixes by id what is in a release; ``write`` turns that into files, the same bytes each
-time; ``build`` is the job around it, with the row as its state.
+``request_release`` fixes by id what is in a release; ``write`` turns that into files, the same
+bytes each time; ``build`` is the job around it, with the row as its state.
 """
 
 import hashlib
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -29,9 +29,9 @@ from annotation.core import audit, jobs
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.jobs import TakenOver
 from annotation.datasets import check, described, folders, layouts, records
-from annotation.datasets.card import CROISSANT, card, croissant
+from annotation.datasets.card import CROISSANT, as_known, card, croissant
 from annotation.datasets.choices import HALF, LICENCE_LIMIT, MAJORITY, Choices
-from annotation.datasets.frozen import Reading, frozen_of_owners
+from annotation.datasets.frozen import Reading, frozen_of_owners, last
 from annotation.datasets.layouts.soft import PEOPLE, Posteriors, people_table
 from annotation.datasets.models import Release
 from annotation.datasets.records import Pair, Verdict
@@ -47,7 +47,7 @@ from annotation.datasets.truth import (
     pair,
     verdict,
 )
-from annotation.datasets.writers import JOURNAL, ChangedRowsError, Tables, describe, json_text
+from annotation.datasets.writers import JOURNAL, ChangedRowsError, Tables, json_text, write_text
 from annotation.judging.imports.judgments import writers
 from annotation.judging.models import Adjudication, Batch, Item, Judgment, Slot
 from annotation.personas.models import Memory, PersonaVersion
@@ -127,10 +127,9 @@ def _create(
 ) -> Release:
     # Numbers are given one at a time; votes go on meanwhile.
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    last = locked.releases.aggregate(last=Max("version"))["last"] or 0
     release = Release.objects.create(
         study=locked,
-        version=last + 1,
+        version=last(locked.releases, "version") + 1,
         created_by=by,
         salt=secrets.token_hex(32),
         as_of=Now(),
@@ -143,8 +142,9 @@ def _create(
 
 def _patiently(act: Callable) -> Any:
     """``act()`` in a transaction that waits little for a lock, some times; Conflict after that."""
-    left = FREEZE_TRIES
-    while True:
+    for attempt in range(FREEZE_TRIES):
+        if attempt:
+            time.sleep(FREEZE_PAUSE_SECONDS)
         try:
             with transaction.atomic(), connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = {FREEZE_PATIENCE_MS}")
@@ -152,26 +152,21 @@ def _patiently(act: Callable) -> Any:
         except OperationalError as error:
             if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
                 raise
-            left -= 1
-            if not left:
-                raise Conflict(BUSY) from error
-        time.sleep(FREEZE_PAUSE_SECONDS)
+    raise Conflict(BUSY)
 
 
 def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
     """Everything a release holds, by id, and the study's words as they are now."""
     consent = study.consent_text
     voided = Judgment.objects.filter(slot__study=study, slot__status=Slot.Status.VOID)
-    void, proposals = set(voided.values_list("pk", flat=True)), {}
+    void, more = set(voided.values_list("pk", flat=True)), {}
     if proposes(study):
         proposed = judgments_as_of(study.pk, judgment, void).exclude(proposal__isnull=True)
         began = set(proposed.values_list("pk", flat=True))
-        proposals = {"judgments": len(began), "left_out": choices.without_proposals}
+        more["proposals"] = {"judgments": len(began), "left_out": choices.without_proposals}
         void |= began if choices.without_proposals else set()
-    rulings = Adjudication.objects.filter(item__study=study)
-    topped = TopUp.objects.filter(item__study=study)
+    topped = TopUp.objects.filter(item__study=study).values_list("item", flat=True)
     withdrawn = withdrawn_from(study)
-    memories = Memory.objects.filter(persona__study=study)
     return frozen_of_owners(study, withdrawn) | {
         "about": {
             "slug": study.slug,
@@ -181,22 +176,22 @@ def _frozen(study: Study, judgment: int, choices: Choices) -> dict:
             "consent": str(consent) if consent else "",
             "pay": described.pay(study),
         },
-        "position": Item.objects.filter(study=study).aggregate(last=Max("position"))["last"] or 0,
+        "position": last(Item.objects.filter(study=study), "position"),
         "overlaps": _overlaps(study),
         "personas": _persona_versions(study),
-        "memory": memories.aggregate(last=Max("pk"))["last"] or 0,
+        "memory": last(Memory.objects.filter(persona__study=study)),
         "closed": closed_batches(study),
         "withdrawn": withdrawn,
         "judgment": judgment,
         # Judgments that were taken out: later somebody else's may be.
         "void": sorted(void),
         "audit": collection.audit_of(study).as_json(),
-        "topped": sorted(map(str, topped.values_list("item", flat=True))),
+        "topped": sorted(map(str, topped)),
         "survey": survey.frozen(study),
         "origin": settings.BASE_URL,
         "stop_below": {task: rule.stop_below for task, rule in collection.rules_of(study).items()},
-        "adjudication": rulings.aggregate(last=Max("pk"))["last"] or 0,
-        **({"proposals": proposals} if proposals else {}),
+        "adjudication": last(Adjudication.objects.filter(item__study=study)),
+        **more,
         **_drawn(study),
     }
 
@@ -239,11 +234,11 @@ def _last_judgment(study: Study) -> int:
     Who stores a judgment has the table locked before it gets its id: after those who have it locked
     now, none of a lower id can appear. New judgments, and imports into other studies, go on.
     """
-    last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    newest = last(Judgment.objects.all())
     awaited = writers(study)
     for _attempt in range(WAITS):
         if not awaited:
-            return last
+            return newest
         time.sleep(FREEZE_PAUSE_SECONDS)
         awaited &= writers(study)
     raise Conflict(BUSY)
@@ -336,29 +331,28 @@ def write(release: Release, folder: Path, alive: Callable[[], None] = lambda: No
             tables.write(PEOPLE, row)
     _refuse_empty(layout, tables, tally)
     paired = layout.TIERED or bool(tally.pairs)
-    manifest = _manifest(release, reading, tally, paired)
-    some = {"remarks": rows.remarks, "survey": surveyed}
-    manifest |= {name: value for name, value in some.items() if value}
-    if "proposals" in release.frozen:
-        manifest["proposals"] = release.frozen["proposals"]
+    manifest = _manifest(reading, tally, paired)
+    optional = {"remarks": rows.remarks, "survey": surveyed}
+    optional["proposals"] = release.frozen.get("proposals")
+    manifest |= {name: value for name, value in optional.items() if value}
     if choices.shard_rows:
         manifest["rules"]["shard_rows"] = choices.shard_rows
     if paired:
-        manifest["rules"]["pairs"] = choices.rules()
         tiers = choices.tier_rule.as_json() | {"filled": len(rows.filled)}
-        manifest["rules"]["tiers"] = tiers
+        manifest["rules"] |= {"pairs": choices.rules(), "tiers": tiers}
     if tiered and (refusal := outside_bands(manifest["agreement"])):
         raise DomainError(refusal, code="bands")
-    manifest["annotators"] = described.annotators(release)
+    manifest["annotators"] = described.annotators(reading)
     manifest["material"] = described.material(reading, rows.sessions)
-    manifest["provenance"] = _provenance(release)
-    about = release.frozen["about"] | {"licence": release.licence, "judged": _judged(release)}
-    (folder / "README.md").write_text(card(manifest, about, tables.written()), encoding="utf-8")
-    written = ["README.md", *_write_texts(layout, tables, folder)]
-    files = [*tables.files(), *(describe(folder, path, 0) for path in written)]
-    text = croissant(manifest, about, tables.written(), files)
-    (folder / CROISSANT).write_text(text, encoding="utf-8")
-    files.append(describe(folder, CROISSANT, 0))
+    manifest["provenance"] = _provenance(reading)
+    about = release.frozen["about"] | {"licence": release.licence, "judged": _judged(reading)}
+    about = as_known(manifest, about)
+    written = tables.written()
+    filled_tables = [table.path for table, number in written.values() if number]
+    texts = layout.texts(filled_tables) if hasattr(layout, "texts") else {}
+    texts = {"README.md": card(manifest, about, written)} | dict(sorted(texts.items()))
+    files = tables.files() + [write_text(folder, path, text) for path, text in texts.items()]
+    files.append(write_text(folder, CROISSANT, croissant(manifest, about, written, files)))
     manifest["files"] = sorted(files, key=lambda entry: entry["path"])
     tables.journal.remove()
     (folder / "manifest.json").write_bytes(_manifest_text(manifest))
@@ -370,28 +364,18 @@ def _manifest_text(manifest: dict) -> bytes:
     return f"{json_text(manifest)}\n".encode()
 
 
-def _judged(release: Release) -> dict[str, int]:
+def _judged(reading: Reading) -> dict[str, int]:
     """How many of the judgments people gave here, and how many were imported."""
-    rows = described.counted(release).values_list("imported")
-    numbers = dict(rows.annotate(n=Count("pk")))
+    numbers = dict(reading.counted.values_list("imported").annotate(n=Count("pk")))
     return {"imported": numbers.get(True, 0), "here": numbers.get(False, 0)}
 
 
-def _provenance(release: Release) -> list[dict]:
+def _provenance(reading: Reading) -> list[dict]:
     """What is known of each import into the study, with the number of its judgments."""
-    numbers = dict(described.counted(release).values_list("provenance").annotate(n=Count("pk")))
-    rows = release.study.provenances.filter(created_at__lte=release.as_of).order_by("pk")
+    numbers = dict(reading.counted.values_list("provenance").annotate(n=Count("pk")))
+    provenances = reading.release.study.provenances
+    rows = provenances.filter(created_at__lte=reading.release.as_of).order_by("pk")
     return [row.as_json() | {"judgments": numbers.get(row.pk, 0)} for row in rows]
-
-
-def _write_texts(layout: ModuleType, tables: Tables, folder: Path) -> list[str]:
-    """Write the layout's further files; their paths."""
-    filled_tables = [table.path for table, rows in tables.written().values() if rows]
-    texts = layout.texts(filled_tables) if hasattr(layout, "texts") else {}
-    for path, text in texts.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_text(text, encoding="utf-8")
-    return sorted(texts)
 
 
 def _refuse_empty(layout: ModuleType, tables: Tables, tally: Tally) -> None:
@@ -439,37 +423,32 @@ class _Rows:
                         self.sessions.append(Counter(each.kind for each in record.sessions))
         if self.layout.TIERED:
             self.filled = filled(self.reading.items(), self.tier_rule)
-        self.posteriors = Posteriors(self.reading.label_votes())
+        posteriors = Posteriors(self.reading.label_votes())
         for item in self.reading.items():
-            yield from self._of_item(item, makers.get("items"))
+            decided, made, reason = self._decide(item)
+            self.tally.add(item, decided, made, reason)
+            if "items" in makers:
+                yield from makers["items"](item, decided, made, posteriors.of(item))
         if "candidates" in makers:
             for candidate in self.reading.candidates():
                 yield from makers["candidates"](candidate)
 
-    def _of_item(self, item: records.Item, make: Callable | None) -> Iterable[tuple[str, dict]]:
-        decided, made, reason = self._decide(item)
-        self.tally.add(item, decided, made, reason)
-        if made:
-            self.tally.scenarios[item.scenario] += 1
-        return make(item, decided, made, self.posteriors.of(item)) if make else ()
-
     def _decide(self, item: records.Item) -> tuple[Verdict, Pair | None, str]:
         """The item's verdict, its pair or None, and why there is none."""
-        if self.choices.by_majority:
-            wanted = self.choices
+        wanted = self.choices
+        if wanted.by_majority:
             half = wanted.rule == HALF
             decided = majority(item, wanted.min_votes, wanted.min_margin, half=half)
             return decided, *majority_pair(item, decided)
-        if not self.choices.by_tiers:
+        if not wanted.by_tiers:
             return majority(item, 1, 1), *imported_pair(item)
         decided = verdict(item, self.tier_rule)
         if item.id in self.filled:
             decided = replace(decided, tier="hard")
-        return decided, *pair(item, decided, self.dropped, self.choices.easy_share)
+        return decided, *pair(item, decided, self.dropped, wanted.easy_share)
 
     def _remark(self, record: object) -> None:
-        remarks = getattr(self.layout, "remarks", None)
-        for name, entry in remarks(record) if remarks else ():
+        for name, entry in getattr(self.layout, "remarks", lambda record: ())(record):
             self.remarks.setdefault(name, []).append(entry)
 
 
@@ -482,31 +461,31 @@ def _revised(release: Release) -> dict:
     return {"revision": release.revision, "replaces": replaced}
 
 
-def _easy_rule(release: Release, tally: Tally) -> dict:
+def _easy_rule(frozen: dict, tally: Tally) -> dict:
     """How easy pairs were made, and what an audit of them found."""
-    share = Choices.from_json(release.frozen).easy_share
+    share = Choices.from_json(frozen).easy_share
     rule = "ground truth of three answers against the answer to the question alone, "
     return {
         "rule": f"{rule}or where there is none against the one written for another persona",
         "strategy": QUESTION_ALONE,
         "note": tally.easy_note(),
-        "audit": release.frozen["audit"],
+        "audit": frozen["audit"],
         # Not named where there is none, as before it could be.
         **({"least_share": str(share)} if share else {}),
     }
 
 
-def _manifest(release: Release, reading: Reading, tally: Tally, paired: bool) -> dict:
+def _manifest(reading: Reading, tally: Tally, paired: bool) -> dict:
     """The manifest without its files; of pairs and tiers nothing where none are ``paired``."""
-    counts = tally.counts()
+    release, frozen, counts = reading.release, reading.frozen, tally.counts()
     if not paired:
         del counts["pairs"]
         scales = {name: n for name, n in counts.pop("left_out").items() if name not in GROUPS}
         counts |= {"left_out": scales} if scales else {}
     return {
         "release": str(release.public_id),
-        "feed": f"{release.frozen['origin']}{reverse('release-feed', args=[release.public_id])}",
-        "study": release.frozen["about"]["slug"],
+        "feed": f"{frozen['origin']}{reverse('release-feed', args=[release.public_id])}",
+        "study": frozen["about"]["slug"],
         "version": release.version,
         **_revised(release),
         "created_at": release.as_of.isoformat(timespec="seconds"),
@@ -514,15 +493,15 @@ def _manifest(release: Release, reading: Reading, tally: Tally, paired: bool) ->
         "layout_version": layouts.version_of(release.layout),
         "format": release.format,
         "rules": {
-            **({"easy": _easy_rule(release, tally)} if paired else {}),
+            **({"easy": _easy_rule(frozen, tally)} if paired else {}),
             "tasks": [task.as_json() for task in reading.tasks],
             "submitted_at": "day",
             "csv": "safe" if release.safe_csv else "exact",
-            **({"draws": draws} if (draws := release.frozen.get("draws")) else {}),
+            **({"draws": draws} if (draws := frozen.get("draws")) else {}),
             **getattr(layouts.layout_of(release.layout), "RULES", {}),
         },
         "counts": {
-            "personas": len(release.frozen["personas"]),
+            "personas": len(frozen["personas"]),
             "workers": len(reading.workers),
             "withdrawn": reading.left,
             **counts,

@@ -1,7 +1,4 @@
-"""Reads what a release holds out of the database, a chunk of items at a time.
-
-Of owners of histories that is what they gave to the study, from queries to sessions they publish.
-"""
+"""Reads what a release holds out of the database, a chunk of items at a time."""
 
 import hashlib
 import hmac
@@ -9,7 +6,7 @@ import uuid
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from itertools import count
@@ -17,7 +14,7 @@ from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
-from django.db.models import Exists, F, Model, OuterRef, Q
+from django.db.models import Exists, F, Manager, Max, OuterRef, Q, QuerySet
 
 from annotation.accounts.models import User
 from annotation.agreement.statistics.tiers import is_closed
@@ -68,6 +65,9 @@ CANDIDATE = {
 # Of a judgment, as its row has it.
 AS_STORED = ("reason", "flags", "chips", "revision", "imported")
 Judged = tuple[dict, Answer]
+# An owner's responses to a query, by item, number of the option, and candidate.
+Scored = dict[tuple, records.Response]
+PUBLISH = HistoryConsent.Purpose.PUBLISH
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +133,8 @@ class Reading:
         ).exclude(query__owner__in=self.withdrawn)
         counted = judgments_as_of(release.study_id, self.frozen["judgment"], self.frozen["void"])
         self._judgments = counted.filter(slot__item__batch__purpose=Batch.Purpose.WORK)
+        # Of those whose votes are released, in no order.
+        self.counted = self._judgments.exclude(annotator__in=self.withdrawn).order_by()
 
     @cached_property
     def _voters(self) -> frozenset[int]:
@@ -148,11 +150,6 @@ class Reading:
     def left(self) -> int:
         """How many people with votes withdrew their consent: they are not in the release."""
         return len(self._voters & self.withdrawn)
-
-    def owners(self) -> Iterator[records.Owner]:
-        """Everybody who owns a query of the release and has not withdrawn since."""
-        gone = self.withdrawn | frozenset(withdrawn_from(self.release.study))
-        return owners_of(self.release, gone, self.alive)
 
     def personas(self) -> Iterator[records.Persona]:
         """All personas, in the order of their numbers."""
@@ -371,12 +368,8 @@ class Reading:
     def attributes(self) -> Iterator[records.Attribute]:
         """Every attribute that an item of the release shows, with its conversations."""
         shown = self.shown.filter(attribute=OuterRef("pk"))
-        attributes = (
-            Attribute.objects.filter(Exists(shown)).order_by("pk").prefetch_related("evidence")
-        )
-        for number, attribute in enumerate(attributes.iterator(chunk_size=CHUNK)):
-            if number % CHUNK == 0:
-                self.alive()
+        attributes = Attribute.objects.filter(Exists(shown)).order_by("pk")
+        for attribute in self._streamed(attributes.prefetch_related("evidence")):
             evidence = attribute.evidence.all()
             yield replace(
                 self._attribute(attribute),
@@ -402,11 +395,113 @@ class Reading:
         shown = ItemOption.objects.filter(candidate=OuterRef("pk"), item__in=self.shown)
         rows = Candidate.objects.filter(Exists(shown), study=self.release.study_id)
         rows = rows.order_by("query", "pk").values(*CANDIDATE)
+        for row in self._streamed(rows):
+            named = {CANDIDATE[name]: value for name, value in row.items()}
+            yield named | {"parameters": _public(row["parameters"])}
+
+    def _streamed(self, rows: QuerySet) -> Iterator[Any]:
         for number, row in enumerate(rows.iterator(chunk_size=CHUNK)):
             if number % CHUNK == 0:
                 self.alive()
-            named = {CANDIDATE[name]: value for name, value in row.items()}
-            yield named | {"parameters": _public(row["parameters"])}
+            yield row
+
+    def owners(self) -> Iterator[records.Owner]:
+        """Everybody who owns a query of the release, under a pseudonym; nobody who withdrew since.
+
+        That is what they gave to the study, from queries to sessions they publish.
+        """
+        withdrawn = self.withdrawn | frozenset(withdrawn_from(self.release.study))
+        order = records.shuffled(self.release.salt, self.frozen.get("owners", []))
+        people, numbers = User.objects.in_bulk(order), count(1)
+        for number, pk in enumerate(order, start=1):
+            self.alive()
+            if pk not in withdrawn:
+                owner = people[pk]
+                queries = self._queries(owner, numbers)
+                yield records.Owner(f"user{number}", self._sessions(owner), queries)
+
+    def _sessions(self, owner: User) -> tuple[records.OwnSession, ...]:
+        """The sessions that were to be published at the freeze, and still may be."""
+        study = self.release.study
+        if not consent.allows(owner, study, PUBLISH):
+            return ()
+        held = Session.objects.filter(owner=owner, pk__in=self.frozen["sessions"])
+        entries = browse.context(owner, study, PUBLISH, only=held.values_list("pk", flat=True))
+        sessions = [
+            records.OwnSession(self._uuid(entry.session), entry.kind, entry.text)
+            for entry in entries
+        ]
+        return tuple(sorted(sessions, key=lambda session: session.id))
+
+    def _queries(self, owner: User, numbers: Iterator[int]) -> tuple[records.OwnQuery, ...]:
+        """Their queries that were judged or may be, each with the judgments of its answers."""
+        judged = Judgment.objects.filter(
+            slot__item__query=OuterRef("pk"), annotator=owner, answers__option__isnull=False
+        )
+        asked = Query.objects.filter(study=self.release.study_id, owner=owner)
+        asked = asked.filter(Q(ready=True, replaced_at=None) | Exists(judged))
+        asked = asked.filter(pk__lte=self.frozen["query"]).order_by("pk")
+        responses = self._scored(owner)
+        return tuple(
+            self._query(owner, query, responses.get(query.pk, {}), str(next(numbers)))
+            for query in asked
+        )
+
+    def _query(self, owner: User, query: Query, responses: Scored, number: str) -> records.OwnQuery:
+        written = query.rubrics.filter(pk__lte=self.frozen["rubric"])
+        rubric = written.order_by("-version").first()
+        shown = (rubric and rubric.shots) or ()
+        held = [option for option in responses if str(option[-1]) in shown]
+        texts = {option: response.text for option, response in responses.items()}
+        drawn = scenarios.draw(query.text, texts, self.frozen["choices"]["shots"], held)
+        # A judge is shown the rubric: one that may know the responses under test would tell it.
+        unsure = bool(rubric and rubric.shots is None and len(drawn) < len(responses))
+        return records.OwnQuery(
+            id=number,
+            text=query.text,
+            need=query.need,
+            responses=tuple(
+                replace(response, shot=option in drawn) for option, response in responses.items()
+            ),
+            information=self._information(query, owner),
+            rubric=rubric.text if rubric and not unsure else "",
+            ids={name: self._uuid(name, query.pk) for name in records.OWN_TABLES},
+            unsure=unsure,
+        )
+
+    def _standing(self) -> QuerySet[Judgment]:
+        return Judgment.objects.standing(self.frozen["judgment"])
+
+    def _scored(self, owner: User) -> dict[int, Scored]:
+        """{query's id: its responses}, in the order of judging."""
+        standing = self._standing().filter(
+            annotator=owner, slot__study=self.release.study_id, slot__item__batch__purpose="work"
+        )
+        scored: dict[int, Scored] = defaultdict(dict)
+        rows = score_rows(standing).order_by("pk", "part").values_list(
+            *("slot__item__query", "slot__item", "number", "candidate"),
+            *("slot__item__options__candidate__text", "criterion", "score", "feedback_text"),
+        )  # fmt: skip
+        for query, item, number, candidate, text, *score in rows:
+            answer = item, number, candidate
+            response = scored[query].get(answer, records.Response(text))
+            scores = (*response.scores, tuple(score))
+            scored[query][answer] = replace(response, scores=scores)
+        return scored
+
+    def _information(self, query: Query, owner: User) -> tuple[str, ...]:
+        """The claims accepted in the newest version that was reviewed by then."""
+        reviews = claim_reviews().filter(
+            pk__in=self._standing().values("pk"), annotator=owner, slot__item__gold__query=query
+        )
+        review = reviews.order_by("-slot__item__gold__version", "-pk").first()
+        return tuple(accepted(review)) if review else ()
+
+    def _uuid(self, *parts: Any) -> str:
+        """An id that is fresh in each release, and the same whenever this one is written."""
+        salt = bytes.fromhex(self.release.salt)
+        digest = hmac.digest(salt, repr(parts).encode(), hashlib.sha256)
+        return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
 def _claims(gold: GoldResponse | None) -> list[dict]:
@@ -426,12 +521,6 @@ def _public(parameters: dict) -> dict:
     return public
 
 
-# --- Owners ---------------------------------------------------------------------------------------
-
-
-PUBLISH = HistoryConsent.Purpose.PUBLISH
-
-
 def frozen_of_owners(study: Study, withdrawn: list[int]) -> dict:
     """What of the owners a release of now holds, by id."""
     queries = Query.objects.filter(study=study, owner__isnull=False).exclude(owner__in=withdrawn)
@@ -448,126 +537,12 @@ def frozen_of_owners(study: Study, withdrawn: list[int]) -> dict:
             for owner in published
             for pk in browse.sessions(owner, study).order_by("pk").values_list("pk", flat=True)
         ],
-        "gold": _last(GoldResponse, study),
-        "rubric": _last(Rubric, study),
-        "query": queries.order_by("-pk").values_list("pk", flat=True).first() or 0,
+        "gold": last(GoldResponse.objects.filter(query__study=study)),
+        "rubric": last(Rubric.objects.filter(query__study=study)),
+        "query": last(queries),
     }
 
 
-def _last(model: type[Model], study: Study) -> int:
-    last = model._default_manager.filter(query__study=study).order_by("-pk")
-    return last.values_list("pk", flat=True).first() or 0
-
-
-def owners_of(
-    release: Release, withdrawn: frozenset, alive: Callable[[], None]
-) -> Iterator[records.Owner]:
-    """Everybody who owns a query of the release, under a pseudonym; nobody who withdrew since."""
-    held = release.frozen
-    order = records.shuffled(release.salt, held.get("owners", []))
-    people = User.objects.in_bulk(order)
-    numbers = count(1)
-    for number, pk in enumerate(order, start=1):
-        alive()
-        if pk in withdrawn:
-            continue
-        yield records.Owner(
-            user=f"user{number}",
-            sessions=_sessions(release, people[pk], held),
-            queries=_queries(release, people[pk], held, numbers),
-        )
-
-
-def _sessions(release: Release, owner: User, held: dict) -> tuple:
-    """The sessions that were to be published at the freeze, and still may be."""
-    if not consent.allows(owner, release.study, PUBLISH):
-        return ()
-    ids = Session.objects.filter(owner=owner, pk__in=held["sessions"]).values_list("pk", flat=True)
-    entries = browse.context(owner, release.study, PUBLISH, only=ids)
-    return tuple(
-        records.OwnSession(_uuid(release, entry.session), entry.kind, entry.text)
-        for entry in sorted(entries, key=lambda entry: _uuid(release, entry.session))
-    )
-
-
-def _queries(release: Release, owner: User, held: dict, numbers: Iterator[int]) -> tuple:
-    """Their queries that were judged or may be, each with the judgments of its answers."""
-    judged = Judgment.objects.filter(
-        slot__item__query=OuterRef("pk"), annotator=owner, answers__option__isnull=False
-    )
-    asked = Query.objects.filter(study=release.study_id, owner=owner, pk__lte=held["query"])
-    asked = asked.filter(Q(ready=True, replaced_at=None) | Exists(judged)).order_by("pk")
-    scored = _scored(release, owner)
-    return tuple(
-        _query(release, owner, query, scored.get(query.pk, {}), str(next(numbers)))
-        for query in asked
-    )
-
-
-def _query(
-    release: Release, owner: User, query: Query, scored: dict[tuple, "_Scored"], number: str
-) -> records.OwnQuery:
-    wanted = release.frozen["choices"]["shots"]
-    written = query.rubrics.filter(pk__lte=release.frozen["rubric"])
-    rubric = written.order_by("-version").first()
-    shown = (rubric and rubric.shots) or ()
-    held = [option for option, answer in scored.items() if answer.candidate in shown]
-    texts = {option: answer.text for option, answer in scored.items()}
-    drawn = scenarios.draw(query.text, texts, wanted, held)
-    # A judge is shown the rubric: one that may know the responses under test would tell it.
-    unsure = bool(rubric and rubric.shots is None and len(drawn) < len(scored))
-    return records.OwnQuery(
-        id=number,
-        text=query.text,
-        need=query.need,
-        responses=tuple(
-            records.Response(answer.text, tuple(answer.scores), option in drawn)
-            for option, answer in scored.items()
-        ),
-        information=_information(query, owner, release),
-        rubric=rubric.text if rubric and not unsure else "",
-        ids={name: _uuid(release, name, query.pk) for name in records.OWN_TABLES},
-        unsure=unsure,
-    )
-
-
-@dataclass
-class _Scored:
-    """An answer with its scores as in ``records.Response``."""
-
-    candidate: str
-    text: str
-    scores: list[tuple[str, int, str]] = field(default_factory=list)
-
-
-def _scored(release: Release, owner: User) -> dict[int, dict[tuple, _Scored]]:
-    """{query's id: {(item's id, option's number): the scored answer}}, in the order of judging."""
-    standing = Judgment.objects.standing(release.frozen["judgment"]).filter(
-        annotator=owner, slot__study=release.study_id, slot__item__batch__purpose="work"
-    )
-    scored: dict[int, dict[tuple, _Scored]] = defaultdict(dict)
-    text = "slot__item__options__candidate__text"
-    option = ("slot__item__query", "slot__item", "number", "candidate", text)
-    rows = score_rows(standing).order_by("pk", "part")
-    for query, item, number, candidate, words, *score in rows.values_list(
-        *option, "criterion", "score", "feedback_text"
-    ):
-        held = scored[query].setdefault((item, number), _Scored(str(candidate), words))
-        held.scores.append((score[0], score[1], score[2]))
-    return scored
-
-
-def _information(query: Query, owner: User, release: Release) -> tuple[str, ...]:
-    """The claims accepted in the newest version that was reviewed by then."""
-    standing = Judgment.objects.standing(release.frozen["judgment"])
-    reviews = claim_reviews().filter(
-        pk__in=standing.values("pk"), annotator=owner, slot__item__gold__query=query
-    )
-    review = reviews.order_by("-slot__item__gold__version", "-pk").first()
-    return tuple(accepted(review)) if review else ()
-
-
-def _uuid(release: Release, *parts: Any) -> str:
-    """An id that is fresh in each release, and the same whenever this one is written."""
-    digest = hmac.digest(bytes.fromhex(release.salt), repr(parts).encode(), hashlib.sha256)
-    return str(uuid.UUID(bytes=digest[:16], version=4))
+def last(rows: QuerySet | Manager, field: str = "pk") -> int:
+    """The highest value of ``field``; 0 without rows."""
+    return rows.aggregate(last=Max(field))["last"] or 0

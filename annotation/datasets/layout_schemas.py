@@ -9,20 +9,10 @@ from pathlib import Path
 import django
 
 from annotation.datasets import layouts
-from annotation.datasets.writers import Table
+from annotation.datasets.writers import LISTS, TYPES, Table
 
 FOLDER = Path(__file__).parent / "schemas"
-KINDS: dict[str, dict] = {
-    "text": {"type": ["string", "null"]},
-    "integer": {"type": "integer"},
-    "integer or none": {"type": ["integer", "null"]},
-    "number": {"type": ["number", "null"]},
-    "boolean": {"type": ["boolean", "null"]},
-    "texts": {"type": ["array", "null"], "items": {"type": "string"}},
-    "integers": {"type": ["array", "null"], "items": {"type": "integer"}},
-    "numbers": {"type": ["array", "null"], "items": {"type": "number"}},
-    "json": {},
-}
+ENTRIES = {"string": "string", "int64": "integer"}
 
 
 def schema(name: str) -> dict:
@@ -38,15 +28,22 @@ def schema(name: str) -> dict:
 
 
 def _rows(table: Table) -> dict:
-    properties = {name: _kind(kind) for name, kind in table.columns.items()}
+    properties = {name: _schema(kind) for name, kind in table.columns.items()}
     return {"type": "object", "properties": properties, "required": list(table.columns)}
 
 
-def _kind(kind: str | list) -> dict:
-    if isinstance(kind, str):
-        return KINDS[kind]
-    properties = {name: _kind(entry) for name, entry in kind[0].items()}
-    return {"type": ["array", "null"], "items": {"type": "object", "properties": properties}}
+def _schema(kind: str | list) -> dict:
+    if isinstance(kind, list):
+        properties = {name: _schema(entry) for name, entry in kind[0].items()}
+        return _list_of({"type": "object", "properties": properties})
+    if kind in LISTS:
+        return _list_of({"type": ENTRIES[LISTS[kind]]})
+    stated = TYPES[kind].schema
+    return {"type": stated} if stated else {}
+
+
+def _list_of(entries: dict) -> dict:
+    return {"type": ["array", "null"], "items": entries}
 
 
 def text(name: str) -> str:

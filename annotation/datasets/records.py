@@ -195,8 +195,8 @@ class Response:
     """
 
     text: str
-    scores: tuple[tuple[str, int, str], ...]
-    shot: bool
+    scores: tuple[tuple[str, int, str], ...] = ()
+    shot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from annotation.datasets.exports import Argilla, Export, LabelStudio
 from annotation.datasets.models import ImportedPair, ReleaseImport
 from annotation.datasets.release_files import Faults
 from annotation.datasets.released import PARTS, Dpo, Layout, Long, Place
+from annotation.datasets.writers import describe
 from annotation.judging.batches.open import add_items
 from annotation.judging.imports import bundles, judgments
 from annotation.judging.imports.bundles import check_slug
@@ -97,8 +98,13 @@ def import_release(
     ).first()
     if earlier:
         return cast(dict, earlier.report)
+    paper = papers.named(layout)
     with transaction.atomic():
-        made = _made(folder, layout, slug, by, progress)
+        if paper and paper.store:
+            made = paper.store(folder, slug, by)
+        else:
+            reader = paper.reader if paper else READERS[layout]
+            made = _Import(cast(type[Layout], reader), folder, by).store(slug, progress)
         study = Study.objects.get(slug=slug)
         ReleaseImport.objects.create(
             study=study, slug=slug, digest=digest, report=made, status="done", by=by
@@ -111,21 +117,10 @@ def _digest(folder: Path) -> str:
     """SHA-256 over the names and bytes of all files."""
     whole = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        whole.update(
-            f"{path.relative_to(folder).as_posix()}\0{digest}\n".encode("utf-8", "replace")
-        )
+        name = path.relative_to(folder).as_posix()
+        digest = describe(folder, name, 0)["sha256"]
+        whole.update(f"{name}\0{digest}\n".encode("utf-8", "replace"))
     return whole.hexdigest()
-
-
-def _made(folder: Path, layout: str, slug: str, by: User | None, progress: Callable) -> dict:
-    """Make the study of a folder in ``layout``; the report."""
-    paper = papers.named(layout)
-    if paper and paper.store:
-        return paper.store(folder, slug, by)
-    reader = paper.reader if paper else READERS[layout]
-    return _Import(cast(type[Layout], reader), folder, by).store(slug, progress)
 
 
 def report(layout: str, study: Study, rejected: list, lacks: Sequence[str]) -> dict:
@@ -182,10 +177,9 @@ class _Import:
             bare = [row for _place, row in chunk if row["profile"] == {}]
             curate.save_all(study, bare, by=self.by)
             chunk = [(place, row) for place, row in chunk if row["profile"] != {}]
-        places = [place for place, _row in chunk]
         values = [row for _place, row in chunk]
         for fault in bundles.add_rows(study, name, values, skip_faulty=True, by=self.by):
-            self.layout.fault(places[fault["row"]], fault["detail"])
+            self.layout.fault(chunk[fault["row"]][0], fault["detail"])
 
     def _store_pairs(self, items: dict) -> None:
         """The tier and winner that each item came with; votes are not made of them."""

@@ -1,9 +1,7 @@
 """The rows of a release, ours or a published one, as rows of a study bundle.
 
-What a layout of a release gives a study: ``tasks``, and a method for each file of a bundle.
-
-The methods yield (place, row), and each reads the release's files anew, so that memory does not
-grow with them. ``pairs`` has the tier and winner that came with an item.
+A layout gives a study ``tasks``, and has a method for each file of a bundle. These yield (place,
+row), and each reads the release's files anew, so that memory does not grow with them.
 """
 
 import hashlib
@@ -11,10 +9,9 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotation.core.errors import DomainError
 from annotation.core.records import number_of
@@ -52,16 +49,14 @@ PARTS = {
 PROMPTS = "answers with the template, digest and parameters of their prompt: their texts come in"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a row stands: file and number from 1."""
 
     file: str
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class GoldItem:
+class GoldItem(NamedTuple):
     """An item about a gold response, with its claims by their numbers."""
 
     place: Place
@@ -73,8 +68,7 @@ class GoldItem:
     claims: dict[int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedPair:
+class PublishedPair(NamedTuple):
     """A release's result of an item: half, tier, and the id of the answer that people chose."""
 
     half: str
@@ -94,6 +88,7 @@ class Layout(ABC):
     def __init__(self, folder: Path, faults: Faults) -> None:
         self.folder, self.faults = folder, faults
         self.unknown: dict[str, None] = {}
+        # The tier and winner that an item came with.
         self.pairs: dict[str, PublishedPair] = {}
         self.left_out: set[Place] = set()
         # What a study cannot take over: {words: how many}.
@@ -120,16 +115,13 @@ class Layout(ABC):
 
     def judgments(self) -> Rows:
         """``item_id``, ``worker``, ``answer`` and other columns of each judgment of the items."""
-        for table in ("annotations", "votes"):
-            if not release_files.parts(self.folder, table):
+        table = "annotations" if release_files.parts(self.folder, "annotations") else "votes"
+        for place, row in self.read(table, None):
+            if "kind" in row and not kind_of(row["kind"]).chooses:
+                self.lost[f"judgments of the kind {row['kind']}: pairs come in as choices"] += 1
                 continue
-            for place, row in self.read(table, None):
-                if "kind" in row and not kind_of(row["kind"]).chooses:
-                    self.lost[f"judgments of the kind {row['kind']}: pairs come in as choices"] += 1
-                    continue
-                item = row.get("item_id", row.get("task"))
-                yield place, row | {"item_id": item, "answer": row.get("label")}
-            return
+            item = row.get("item_id", row.get("task"))
+            yield place, row | {"item_id": item, "answer": row.get("label")}
 
     def gold_items(self) -> Iterator[GoldItem]:
         """Items of tasks that ask for a gold response."""
@@ -154,14 +146,14 @@ class Layout(ABC):
         """List a row that is left out, with the first reason."""
         if place not in self.left_out:
             self.left_out.add(place)
-            self.faults.add(place.file, place.line, reason)
+            self.faults.add(*place, reason)
 
     def counts(self, items: set[str]) -> dict[str, dict[str, int]]:
         """{half: {tier: pairs}} among ``items``."""
-        counted: dict[str, Counter] = {}
+        counted: dict[str, Counter] = defaultdict(Counter)
         for item, pair in self.pairs.items():
             if item in items:
-                counted.setdefault(pair.half, Counter())[pair.tier] += 1
+                counted[pair.half][pair.tier] += 1
         return {half: dict(tiers) for half, tiers in counted.items()}
 
 
@@ -172,6 +164,16 @@ def bare_persona(place: Place, row: dict) -> Iterator[dict]:
 
 def user_of(row: dict) -> str:
     return text_of(row, "user_id") if row.get("user_id") not in (None, "") else ""
+
+
+def persona_of(row: dict) -> dict:
+    """The ``persona`` of a query that is somebody's."""
+    return {"persona": user} if (user := user_of(row)) else {}
+
+
+def stated(row: dict, *names: str) -> dict:
+    """Those of the columns that say something."""
+    return {name: row[name] for name in names if row.get(name)}
 
 
 def digest_of(value: object) -> str:
@@ -197,8 +199,8 @@ def list_of(row: dict, column: str) -> Any:
 
 def times_of(row: dict) -> dict:
     """When an attribute or a memory holds, and which turn states it; what is not known lacks."""
-    times = {name: whole_of(row.get(name)) for name in ("since", "until", "turn")}
-    return {name: value for name, value in times.items() if value not in (None, "")}
+    names = [name for name in ("since", "until", "turn") if row.get(name) not in (None, "")]
+    return {name: whole_of(row[name]) for name in names}
 
 
 def texts_of(row: dict, column: str) -> list[str]:
@@ -228,29 +230,28 @@ class Long(Layout):
     def tasks(self) -> dict[str, tuple[str, dict]]:
         """The tasks of the items, with the settings of the manifest and of their items."""
         tasks: dict[str, tuple[str, dict]] = {}
-        self.gold: dict[str, dict[int, str]] = {}
-        stated = {task.get("name"): task for task in self._stated_tasks()}
+        self.gold: dict[str, dict[int, str]] = defaultdict(dict)
+        manifest = self._tasks_of_manifest()
         for place, row in self._items():
             try:
                 kind = kind_of(row["kind"])
-                settings = _settings(row, stated.get(row["task"], {}).get("config"))
+                settings = _settings(row, manifest.get(row["task"], {}).get("config"))
                 kind.check_config(settings)
             except DomainError as refusal:
                 self.fault(place, refusal.sentence)
                 continue
             if "gold" in kind.shows:
-                claims = self.gold.setdefault(str(row.get("item_id")), {})
-                claims |= {whole_of(each.get("number")): each.get("text") or ""
-                           for each in list_of(row, "claims")}  # fmt: skip
+                claims = self.gold[str(row.get("item_id"))]
+                for claim in list_of(row, "claims"):
+                    claims[whole_of(claim.get("number"))] = claim.get("text") or ""
             earlier = tasks.get(row["task"], (kind.code, {}))[1]
             tasks[row["task"]] = kind.code, _merged(earlier, settings)
         self._collect_claims()
-        for name, task in stated.items():
-            code, settings = tasks.get(str(name), ("", {}))
+        for name, (code, settings) in tasks.items():
+            task = manifest.get(name, {})
             if code == task.get("kind") and isinstance(task.get("config"), dict):
                 # Nobody owns what is imported.
-                config = _merged(task["config"], settings) | {"owner_only": False}
-                tasks[str(name)] = code, config
+                tasks[name] = code, _merged(task["config"], settings) | {"owner_only": False}
         return tasks
 
     def _collect_claims(self) -> None:
@@ -260,13 +261,14 @@ class Long(Layout):
                 released = ReleasedAnswer(row["answer"], str(row.get("detail") or ""))
                 self.gold[item] |= kind_of(row["kind"]).files.claims(released)
 
-    def _stated_tasks(self) -> list[dict]:
-        """The tasks that the manifest names, the newest version of each last."""
+    def _tasks_of_manifest(self) -> dict[Any, dict]:
+        """{name: the newest version of the task} of those that the manifest names."""
         there = (self.folder / MANIFEST).is_file()
         rules = read_manifest(self.folder).get("rules") if there else None
-        stated = rules.get("tasks") if isinstance(rules, dict) else None
-        rows = [task for task in stated or () if isinstance(task, dict)]
-        return sorted(rows, key=lambda task: str(task.get("version")).zfill(9))
+        named = rules.get("tasks") if isinstance(rules, dict) else None
+        rows = [task for task in named or () if isinstance(task, dict)]
+        rows.sort(key=lambda task: str(task.get("version")).zfill(9))
+        return {task.get("name"): task for task in rows}
 
     def personas(self) -> Rows:
         """All personas; without their table, only a person's id is available."""
@@ -281,13 +283,16 @@ class Long(Layout):
         return self.convert(self._items(), self._query)
 
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
-        if row.get("query_id"):
-            query = {"id": text_of(row, "query_id"), "text": text_of(row, "question")}
-            turns = list_of(row, "messages")
-            query |= {"messages": turns} if len(turns) > 1 else {}
-            more = ("need", "type", "scenario", "asked_on", "language")
-            query |= {name: row[name] for name in more if row.get(name)}
-            yield query | ({"persona": user_of(row)} if user_of(row) else {})
+        if not row.get("query_id"):
+            return
+        turns = list_of(row, "messages")
+        yield {
+            "id": text_of(row, "query_id"),
+            "text": text_of(row, "question"),
+            **({"messages": turns} if len(turns) > 1 else {}),
+            **stated(row, "need", "type", "scenario", "asked_on", "language"),
+            **persona_of(row),
+        }
 
     def candidates(self) -> Rows:
         if not release_files.parts(self.folder, "candidates"):
@@ -295,39 +300,46 @@ class Long(Layout):
         return self.convert(self.read("candidates", None), self._candidate)
 
     def _candidate(self, place: Place, row: dict) -> Iterator[dict]:
-        candidate = {"id": text_of(row, "candidate_id"), "query": text_of(row, "query_id")}
-        candidate |= {name: row.get(name) or "" for name in ("model", "strategy")}
         if row.get("template") or row.get("prompt_digest"):
             self.lost[PROMPTS] += 1
-        yield candidate | {"text": text_of(row, "text"), "urls": list_of(row, "urls")}
+        yield {
+            "id": text_of(row, "candidate_id"),
+            "query": text_of(row, "query_id"),
+            "model": row.get("model") or "",
+            "strategy": row.get("strategy") or "",
+            "text": text_of(row, "text"),
+            "urls": list_of(row, "urls"),
+        }
 
     def attributes(self) -> Rows:
         return self.convert(self.read("attributes", None), self._attribute)
 
     def _attribute(self, place: Place, row: dict) -> Iterator[dict]:
-        attribute = {"id": text_of(row, "attribute_id"), "persona": text_of(row, "user_id")}
-        attribute |= {"text": text_of(row, "text"), "model": row.get("model") or ""}
-        attribute["conversations"] = list_of(row, "conversations")
-        attribute["source"] = row.get("source") or ""
-        attribute |= times_of(row)
         confidence = number_of(row.get("confidence"))
-        yield attribute | ({} if confidence is None else {"confidence": confidence})
+        yield {
+            "id": text_of(row, "attribute_id"),
+            "persona": text_of(row, "user_id"),
+            "text": text_of(row, "text"),
+            "model": row.get("model") or "",
+            "conversations": list_of(row, "conversations"),
+            "source": row.get("source") or "",
+            **times_of(row),
+            **({} if confidence is None else {"confidence": confidence}),
+        }
 
     def items(self) -> Rows:
         """All items, without those about gold responses."""
-        rows = self._items()
-        return self.convert(
-            ((place, row) for place, row in rows if str(row.get("item_id")) not in self.gold),
-            self._item,
-        )
+        return self.convert(self._items(), self._item)
 
     def _item(self, place: Place, row: dict) -> Iterator[dict]:
+        if str(row.get("item_id")) in self.gold:
+            return
         self._count_lost(row)
-        item = {"id": text_of(row, "item_id"), "task": row["task"]}
-        item |= {
-            name: row[f"{name}_id"] for name in ("query", "attribute") if row.get(f"{name}_id")
-        }
-        yield item | {
+        about = {"query": row.get("query_id"), "attribute": row.get("attribute_id")}
+        yield {
+            "id": text_of(row, "item_id"),
+            "task": row["task"],
+            **stated(about, *about),
             "candidates": texts_of(row, "candidates"),
             "overlap": whole_of(row.get("overlap")) or DEFAULT_OVERLAP,
         }
@@ -468,17 +480,11 @@ TASK = "better"
 class Pairs(Layout):
     """Layouts whose rows are pairs: a question, a chosen and a rejected answer."""
 
+    # fmt: off
     LACKS: tuple[str, ...] = (
-        "kinds",
-        "persons",
-        "attributes",
-        "languages",
-        "order",
-        "detail",
-        "flags",
-        "chips",
-        "marks",
+        "kinds", "persons", "attributes", "languages", "order", "detail", "flags", "chips", "marks",
     )
+    # fmt: on
     rejected = "reject"
     question = "question"
 
@@ -490,8 +496,8 @@ class Pairs(Layout):
             for vote in (row["votes"] if isinstance(row.get("votes"), list) else ())
             if isinstance(vote, dict) and vote.get("label") in ("tie", "none")
         ]
-        words = {name: name in labels for name in ("tie", "none")}
-        return {TASK: ("selection", {"options": 2} | words)}
+        settings = {"options": 2, "tie": "tie" in labels, "none": "none" in labels}
+        return {TASK: ("selection", settings)}
 
     @abstractmethod
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
@@ -510,22 +516,23 @@ class Pairs(Layout):
 
     def _ids(self, place: Place, row: dict) -> tuple[str, str, str, str]:
         """Ids of item, query, chosen and rejected answer."""
-        item = row.get("item_id") or f"{row['half']}-{row['tier'] or 'pair'}-{place.line}"
         asked = digest_of([row["half"], user_of(row), text_of(row, self.question)])
+        item = row.get("item_id") or f"{row['half']}-{row['tier'] or 'pair'}-{place.line}"
         query = row.get("query_id") or f"q-{asked[:16]}"
         chosen = row.get("chosen_id") or f"{item}-chosen"
         reject = row.get("reject_id") or f"{item}-reject"
         return str(item), str(query), str(chosen), str(reject)
 
     def _query(self, place: Place, row: dict) -> Iterator[dict]:
-        query = {"id": self._ids(place, row)[1], "text": text_of(row, self.question)}
-        query |= {"type": row["half"], "scenario": row.get("scenario") or ""}
-        query |= {"asked_on": row["asked_on"]} if row.get("asked_on") else {}
-        yield (
-            {"messages": row.get("messages") or []}
-            | query
-            | ({"persona": user} if (user := user_of(row)) else {})
-        )
+        yield {
+            "id": self._ids(place, row)[1],
+            "text": text_of(row, self.question),
+            "messages": row.get("messages") or [],
+            "type": row["half"],
+            "scenario": row.get("scenario") or "",
+            **stated(row, "asked_on"),
+            **persona_of(row),
+        }
 
     def _candidates(self, place: Place, row: dict) -> Iterator[dict]:
         _item, query, *ids = self._ids(place, row)
@@ -561,12 +568,10 @@ class Dpo(Pairs):
         return self.convert(self.pair_rows(), self._persona)
 
     def _persona(self, place: Place, row: dict) -> Iterator[dict]:
-        if not user_of(row):
-            return
         if row.get("persona") is None:
             yield from bare_persona(place, row)
-            return
-        yield {"id": user_of(row), "profile": json_of(row, "persona")}
+        elif user := user_of(row):
+            yield {"id": user, "profile": json_of(row, "persona")}
 
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
         """The pairs; their half is the question's type, if it is there."""

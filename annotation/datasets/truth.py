@@ -45,8 +45,11 @@ def verdict(item: Item, rule: TierRule = RULE) -> Verdict:
     winner is the label of more than half of the verdicts. Raises DomainError for a vote outside
     of the labels.
     """
-    if not kind_of(item.kind).chooses:
-        return _majority(item)
+    kind = kind_of(item.kind)
+    if not kind.chooses:
+        if kind.level != "nominal":
+            return Verdict(counted(item), None, None, "")
+        return replace(majority(item, 1, 1, half=True), tier="")
     if item.stop_below:
         rule = replace(rule, stop_below=item.stop_below)
     by_panel = _by_panel(item, rule.panel, rule)
@@ -58,10 +61,12 @@ def verdict(item: Item, rule: TierRule = RULE) -> Verdict:
 def _by_panel(item: Item, panel: int, rule: TierRule) -> Verdict:
     counts = _counted(item, panel)
     tier = tier_of(counts.values(), len(counts), rule, closed=item.closed)
-    if tier in ("pending", "ambiguous_tie"):
-        return Verdict(tuple(counts.values()), None, None, tier)
-    winner = max(counts, key=lambda label: counts[label])
-    share = counts[winner] / sum(counts.values())
+    won = tier not in ("pending", "ambiguous_tie")
+    return _decided(counts, tier, max(counts, key=lambda label: counts[label]) if won else None)
+
+
+def _decided(counts: dict, tier: str, winner: str | None = None) -> Verdict:
+    share = None if winner is None else counts[winner] / sum(counts.values())
     return Verdict(tuple(counts.values()), winner, share, tier)
 
 
@@ -70,10 +75,8 @@ def _counted(item: Item, panel: int | None = None) -> dict[str | None, int]:
     counts: dict[str | None, int] = dict.fromkeys(item.labels, 0)
     for vote in item.votes[:panel] if item.labels else ():
         if vote.label not in counts:
-            words = (
-                f"Item {item.id} holds a vote for “{vote.label}”, which its task does not offer."
-            )
-            raise DomainError(words)
+            sentence = f"Item {item.id} holds a vote for “{vote.label}”, which its task does not"
+            raise DomainError(f"{sentence} offer.")
         counts[vote.label] += 1
     return counts
 
@@ -81,17 +84,6 @@ def _counted(item: Item, panel: int | None = None) -> dict[str | None, int]:
 def counted(item: Item) -> tuple[int, ...]:
     """How many votes each of ``item.labels`` has."""
     return tuple(_counted(item).values())
-
-
-def _majority(item: Item) -> Verdict:
-    counts = _counted(item)
-    total = sum(counts.values())
-    if kind_of(item.kind).level != "nominal" or not total:
-        return Verdict(tuple(counts.values()), None, None, "")
-    winner = max(counts, key=lambda label: counts[label])
-    if 2 * counts[winner] <= total:
-        return Verdict(tuple(counts.values()), None, None, "")
-    return Verdict(tuple(counts.values()), winner, counts[winner] / total, "")
 
 
 def majority(item: Item, min_votes: int, min_margin: int, *, half: bool = False) -> Verdict:
@@ -105,15 +97,14 @@ def majority(item: Item, min_votes: int, min_margin: int, *, half: bool = False)
     if item.labels and kind_of(item.kind).level == "ordinal":
         counts = _sides(item, tuple(counts.values()))
     total = sum(counts.values())
-    ranked = sorted(counts.items(), key=lambda entry: -entry[1])
     if not total or total < min_votes:
-        return Verdict(tuple(counts.values()), None, None, "too_few_votes")
-    (winner, most), (_, second) = ranked[0], ranked[1]
+        return _decided(counts, "too_few_votes")
+    (winner, most), (_, second), *_rest = sorted(counts.items(), key=lambda entry: -entry[1])
     if most - second < min_margin:
-        return Verdict(tuple(counts.values()), None, None, "margin_too_small")
+        return _decided(counts, "margin_too_small")
     if half and 2 * most <= total:
-        return Verdict(tuple(counts.values()), None, None, "half_or_less")
-    return Verdict(tuple(counts.values()), winner, most / total, "majority")
+        return _decided(counts, "half_or_less")
+    return _decided(counts, "majority", winner)
 
 
 def _sides(item: Item, counts: tuple) -> dict[str | None, int]:
@@ -125,18 +116,28 @@ def _sides(item: Item, counts: tuple) -> dict[str | None, int]:
 
 def majority_pair(item: Item, verdict: Verdict) -> tuple[Pair | None, str]:
     """The pair of the winner of ``majority`` and the answer with the fewest votes; see ``pair``."""
-    if item.task == AUDIT_TASK:
-        return None, "audit_of_the_easy_tier"
     if not _chooses(item):
         return None, ""
+    if reason := _no_winner(item, verdict):
+        return None, reason
+    chosen, others = _chosen(item, verdict.winner)
+    votes = dict(zip([answer.id for answer in item.answers], verdict.counts, strict=False))
+    return Pair("majority", chosen, min(others, key=lambda answer: votes[answer.id])), ""
+
+
+def _chosen(item: Item, winner: str | None) -> tuple[Answer, list[Answer]]:
+    """The answer that won, and the others in their order."""
+    chosen, *others = sorted(item.answers, key=lambda answer: answer.id != winner)
+    return chosen, others
+
+
+def _no_winner(item: Item, verdict: Verdict) -> str:
+    """Why no answer of the item can be the chosen one of a pair, or ""."""
+    if item.task == AUDIT_TASK:
+        return "audit_of_the_easy_tier"
     if verdict.winner is None:
-        return None, verdict.tier
-    by_id = {option.id: option for option in item.answers}
-    if verdict.winner not in by_id:
-        return None, "no_answer_won"
-    votes = dict(zip(by_id, verdict.counts, strict=False))
-    chosen = by_id.pop(verdict.winner)
-    return Pair("majority", chosen, min(by_id.values(), key=lambda answer: votes[answer.id])), ""
+        return verdict.tier
+    return "" if verdict.winner in [answer.id for answer in item.answers] else "no_answer_won"
 
 
 def _chooses(item: Item) -> bool:
@@ -148,9 +149,9 @@ def imported_pair(item: Item) -> tuple[Pair | None, str]:
     """The pair that the item came with in a release, whatever its votes; see ``pair``."""
     if item.imported is None:
         return None, "not_imported_as_a_pair"
-    chosen, tier = item.imported
-    by_id = {answer.id: answer for answer in item.answers}
-    return Pair(tier or "imported", by_id.pop(chosen), next(iter(by_id.values()))), ""
+    winner, tier = item.imported
+    chosen, others = _chosen(item, winner)
+    return Pair(tier or "imported", chosen, others[0]), ""
 
 
 def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
@@ -158,11 +159,11 @@ def orient(item: Item) -> tuple[Answer, Answer, bool] | None:
 
     None where not exactly one of two answers is the generic one, by its strategy.
     """
-    generic = [answer for answer in item.answers if answer.strategy in GENERIC]
-    others = [answer for answer in item.answers if answer.strategy not in GENERIC]
-    if (len(generic), len(others)) != (1, 1):
+    is_generic = [answer.strategy in GENERIC for answer in item.answers]
+    if sorted(is_generic) != [False, True]:
         return None
-    return generic[0], others[0], item.answers[0] is generic[0]
+    first, second = item.answers
+    return (first, second, True) if is_generic[0] else (second, first, False)
 
 
 def pair(
@@ -178,26 +179,21 @@ def pair(
     The ground truth needs the share ``easy_share`` of the votes, and the audit of the easy tier
     must not have ``dropped`` the item.
     """
-    if item.task == AUDIT_TASK:
-        return None, "audit_of_the_easy_tier"
     if not kind_of(item.kind).chooses:
         unknown = _chooses(item) and orient(item) is None
         return None, "generic_answer_not_known" if unknown else ""
-    by_id = {answer.id: answer for answer in item.answers}
-    if verdict.winner is None:
-        return None, verdict.tier
-    if verdict.winner not in by_id:
-        return None, "no_answer_won"
-    chosen = by_id.pop(verdict.winner)
+    if reason := _no_winner(item, verdict):
+        return None, reason
+    chosen, others = _chosen(item, verdict.winner)
     if len(item.answers) == 3:
         if item.id in dropped:
             return None, "dropped_by_the_audit"
         if Fraction(max(verdict.counts), verdict.n) < easy_share:
             return None, "ground_truth_below_its_share"
-        return _easy(chosen, by_id.values())
+        return _easy(chosen, others)
     if verdict.tier not in ("medium", "hard"):
         return None, verdict.tier
-    (reject,) = by_id.values()
+    (reject,) = others
     return Pair(verdict.tier, chosen, reject), ""
 
 
@@ -293,7 +289,7 @@ class Tally:
         self.pairs = Counter()
         self.left_out = defaultdict(Counter)
         self.labels = defaultdict(Counter)
-        # Pairs by the scenario of their question, where a layout has a row an item.
+        # Pairs by the scenario of their question.
         self.scenarios = Counter()
         self.judgments = 0
         self._tasks: dict[str, Any] = {}
@@ -306,6 +302,7 @@ class Tally:
         self.judgments += len(item.votes)
         if pair:
             self.pairs[pair.tier] += 1
+            self.scenarios[item.scenario] += 1
         elif reason:
             self.left_out[group][reason] += 1
         strategies = {answer.id: answer.strategy or "unnamed" for answer in item.answers}

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from annotation.core.arrow import pa, pq
 from annotation.core.downloads import disarmed
@@ -43,6 +43,13 @@ def describe(folder: Path, path: str, rows: int) -> dict:
     with (folder / path).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
         return {"path": path, "rows": rows, "bytes": file.tell(), "sha256": digest}
+
+
+def write_text(folder: Path, path: str, text: str) -> dict:
+    """Write a file that is no table, as it is; its entry of the manifest."""
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    (folder / path).write_text(text, encoding="utf-8")
+    return describe(folder, path, 0)
 
 
 class Journal:
@@ -153,23 +160,38 @@ class Shards:
 
 
 ROW_GROUP = 5_000
-# Arrow's names of our types.
-ARROW = {
-    "text": "string",
-    "integer": "int64",
-    "integer or none": "int64",
-    "number": "float64",
-    "boolean": "bool_",
-    "json": "string",
+
+
+class ColumnType(NamedTuple):
+    """What each format calls a type of column: Arrow, the library ``datasets`` for JSON lines and
+    for CSV, Croissant, and JSON schema (None: any value).
+    """
+
+    arrow: str
+    feature: str
+    csv: str
+    croissant: str
+    schema: str | list[str] | None
+
+
+# CSV is opened by pandas, whose integers cannot be missing.
+TYPES = {
+    "text": ColumnType("string", "string", "string", "Text", ["string", "null"]),
+    "integer": ColumnType("int64", "int64", "int64", "Integer", "integer"),
+    "integer or none": ColumnType("int64", "int64", "float64", "Integer", ["integer", "null"]),
+    "number": ColumnType("float64", "float64", "float64", "Float", ["number", "null"]),
+    "boolean": ColumnType("bool", "bool", "bool", "Boolean", ["boolean", "null"]),
+    "json": ColumnType("string", "json", "string", "Text", None),
 }
-LISTS = {"texts": "text", "integers": "integer", "numbers": "number"}
+# Of lists the type of their entries.
+LISTS = {"texts": "string", "integers": "int64"}
 
 
 @dataclass(frozen=True)
 class Table:
     """A file of a release: its path in the folder, its format and its columns.
 
-    ``columns`` is {name: type}, types being of ``ARROW`` or ``LISTS``, [{name: type}] for records;
+    ``columns`` is {name: type}, types being of ``TYPES`` or ``LISTS``, [{name: type}] for records;
     "json" is a JSON value, written as text where the format has no such thing. JSON lines without
     ``columns`` are objects with keys of their own. The format "files" makes a text file of every
     row. ``config`` and ``split`` are the names under which ``datasets.load_dataset`` opens the
@@ -186,13 +208,18 @@ class Table:
     whole: bool = False
 
 
+def type_of(kind: str | list) -> ColumnType:
+    """What a column is where lists and records are texts: in CSV and Croissant."""
+    return TYPES.get(str(kind), TYPES["text"])
+
+
 def arrow_type(kind: str | list) -> pa.DataType:
     """The Arrow type of a column of ``Table.columns``."""
     if isinstance(kind, list):
         return pa.list_(pa.struct([(name, arrow_type(entry)) for name, entry in kind[0].items()]))
     if kind in LISTS:
-        return pa.list_(arrow_type(LISTS[kind]))
-    return getattr(pa, ARROW[kind])()
+        return pa.list_(pa.type_for_alias(LISTS[kind]))
+    return pa.type_for_alias(TYPES[kind].arrow)
 
 
 # What a layout makes: rows, each with its table's name.
@@ -391,21 +418,15 @@ class _Parquet(_File):
         self.held: list[dict] = []
 
     def write(self, row: dict) -> None:
-        self.held.append(row)
+        texts = {name: json_text(row[name]) for name, of in self.columns.items() if of == "json"}
+        self.held.append(row | texts)
         self.rows += 1
         if len(self.held) == ROW_GROUP:
             self._write()
 
     def _write(self) -> None:
-        arrays = [self._array(field) for field in self.schema]
-        self.writer.write_table(pa.Table.from_arrays(arrays, schema=self.schema), ROW_GROUP)
+        self.writer.write_table(pa.Table.from_pylist(self.held, self.schema), ROW_GROUP)
         self.held = []
-
-    def _array(self, field: pa.Field) -> pa.Array:
-        values = [row[field.name] for row in self.held]
-        if self.columns[field.name] == "json":
-            values = [json_text(value) for value in values]
-        return pa.array(values, field.type)
 
     def finish(self) -> None:
         if self.held:

@@ -1,11 +1,14 @@
 """Votes stored directly, as judging stores them, and releases built from them."""
 
+import csv
+import io
 import itertools
 import json
 import os
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db.models import F
@@ -35,9 +38,50 @@ def rows(folder, path):
     return [json.loads(line) for line in (folder / path).read_text("utf-8").splitlines()]
 
 
+def write_rows(path, rows):
+    """Write a table of JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
 def lines(release, path):
     """The rows of a table of a release."""
     return rows(folders.folder_of(release), path)
+
+
+def card(release):
+    """The text of a release's dataset card."""
+    return (folders.folder_of(release) / "README.md").read_text("utf-8")
+
+
+def left_out(release, group="two_answers"):
+    """{reason: items} of the items of a group that gave no pair."""
+    return release.manifest["counts"]["left_out"][group]
+
+
+def build(study, layout="long", format="", **options):
+    """A finished release of ``study``."""
+    release = freeze.request_release(study, layout, format, None, **options)
+    freeze.build(release.pk)
+    release.refresh_from_db()
+    return release
+
+
+def files_of(release):
+    """{path: its bytes} of everything in a published release."""
+    return every_byte(folders.folder_of(release))
+
+
+def written_again(release, folder):
+    """{path: its bytes} of a release that is written once more, into ``folder``."""
+    folders.place(folder, lambda place: freeze.write(release, place))
+    return every_byte(folder)
+
+
+def votes_of(release):
+    """The rows of a release's votes.csv."""
+    text = files_of(release)["votes.csv"].decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def every_byte(folder):
@@ -119,11 +163,4 @@ def items(cast, tea):
 @pytest.fixture
 def built(_data, tea):
     """built("long", format="csv"): a finished release of "tea"."""
-
-    def built_(layout, format="", **options):
-        release = freeze.request_release(tea, layout, format, None, **options)
-        freeze.build(release.pk)
-        release.refresh_from_db()
-        return release
-
-    return built_
+    return partial(build, tea)

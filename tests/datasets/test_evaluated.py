@@ -8,7 +8,7 @@ from django.core.management import call_command
 from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.datasets import folders
 from annotation.queries.models import Query
-from tests.datasets.conftest import run_tool
+from tests.datasets.conftest import rows, run_tool
 from tests.datasets.test_round_trip import mix, released  # noqa: F401 - a fixture
 from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
 
@@ -106,8 +106,8 @@ def folder(tea, items, vote, built):
     Query.objects.filter(study=tea, external_id="better-q3").update(type="general")
     path = folders.folder_of(built("personafeedback"))
     hows = {query: how for (_task, query), (_pattern, how) in PLANNED.items()}
-    rows = [json.loads(line) for file in path.glob("data/*/*.jsonl") for line in file.open()]
-    script = [(hows[row["query_id"]], row["chosen"], row["reject"]) for row in rows]
+    pairs = [row for file in path.glob("data/*/*.jsonl") for row in rows(path, file)]
+    script = [(hows[row["query_id"]], row["chosen"], row["reject"]) for row in pairs]
     (path / "script.json").write_text(json.dumps(script))
     return path
 
@@ -160,15 +160,14 @@ def test_pairs_by_majority_are_asked_and_stand_under_that_name(
     for item, pattern in zip(items(3), ["112", "122", "12"], strict=True):
         vote(item, pattern)
     folder = folders.folder_of(built("personafeedback", rule="majority", min_votes=3))
-    rows = [json.loads(line) for line in (folder / "data/specific/majority.jsonl").open()]
-    wins = {row["chosen"]: row["reject"] for row in rows[:1]}
+    first, *_rest = rows(folder, "data/specific/majority.jsonl")
 
     def answer(request, number):
         """Right on the first pair, always the first place on the second."""
         text = prompt_of(request)
-        good = [text.index(chosen) < text.index(reject) for chosen, reject in wins.items()
-                if chosen in text]  # fmt: skip
-        return f"Verdict: {1 if not good or good[0] else 2}"
+        known = first["chosen"] in text
+        wrong = known and text.index(first["chosen"]) > text.index(first["reject"])
+        return f"Verdict: {2 if wrong else 1}"
 
     with ScriptedEndpoint(answer) as endpoint:
         settings.ENDPOINTS = [endpoint.config()]

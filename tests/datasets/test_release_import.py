@@ -25,27 +25,21 @@ from annotation.datasets.models import ImportedPair, Release, ReleaseImport
 from annotation.datasets.release_import import import_release
 from annotation.judging.models import Item, Judgment, Slot
 from annotation.studies.models import Study
+from tests.datasets.conftest import write_rows
 
 PAIR = {"user_id": "1", "question": "What shall I read?", "chosen": "Tea.", "reject": "Cars."}
-
-
-def write(path, rows):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 @pytest.fixture
 def published(tmp_path):
     """The benchmark as published: one folder is spelled otherwise, rows have four keys."""
     folder = tmp_path / "published"
-    write(folder / "persona/all_personas.jsonl", [{"Name": "Mina"}, {"Name": "Ben"}])
-    for half, tiers in (("spedific", (3, 2, 1)), ("general", (1, 2, 4))):
-        for tier, number in zip(("easy", "medium", "hard"), tiers, strict=True):
-            rows = [
-                PAIR | {"user_id": str(n % 2 + 1), "question": f"{half} {tier} {n}?"}
-                for n in range(number)
-            ]
-            write(folder / f"data/{half}/{tier}.jsonl", rows)
+    write_rows(folder / "persona/all_personas.jsonl", [{"Name": "Mina"}, {"Name": "Ben"}])
+    numbers = {"spedific/easy": 3, "spedific/medium": 2, "spedific/hard": 1,
+               "general/easy": 1, "general/medium": 2, "general/hard": 4}  # fmt: skip
+    for name, number in numbers.items():
+        asked = [{"user_id": str(n % 2 + 1), "question": f"{name} {n}?"} for n in range(number)]
+        write_rows(folder / f"data/{name}.jsonl", [PAIR | row for row in asked])
     return folder
 
 
@@ -93,14 +87,14 @@ def test_faulty_rows_are_listed_with_file_and_row_and_the_rest_comes_in(publishe
 
 
 def test_pairs_alone_are_enough(tmp_path, db):
-    write(tmp_path / "general/easy.jsonl", [PAIR])
+    write_rows(tmp_path / "general/easy.jsonl", [PAIR])
     report = import_release(tmp_path, "bare")
     assert (report["items"], report["pairs"]) == (1, {"general": {"easy": 1}})
     assert Study.objects.get(slug="bare").personas.get().external_id == "1"
 
 
 def test_pairs_with_the_published_keys_may_stand_in_one_file(tmp_path, db):
-    write(tmp_path / "pairs.jsonl", [PAIR, PAIR | {"question": "And now?", "tier": "hard"}])
+    write_rows(tmp_path / "pairs.jsonl", [PAIR, PAIR | {"question": "And now?", "tier": "hard"}])
     report = import_release(tmp_path, "bare")
     assert (report["items"], report["rejected"], report["unknown_columns"]) == (2, [], [])
     assert report["pairs"] == {"specific": {"": 1, "hard": 1}}
@@ -113,9 +107,8 @@ def test_pairs_with_the_published_keys_may_stand_in_one_file(tmp_path, db):
 def test_imported_pairs_can_be_released_with_the_tiers_they_came_with(published, db, tmp_path):
     import_release(published, "again")
     out = tmp_path / "out"
-    call_command(
-        *("release", "again", "--layout", "personafeedback", "--rule", "imported", "--out", out)
-    )
+    wanted = ("--layout", "personafeedback", "--rule", "imported", "--out", out)
+    call_command("release", "again", *wanted)
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["counts"]["pairs"] == {"easy": 4, "medium": 4, "hard": 5}
     row = json.loads((out / "data/specific/hard.jsonl").read_text())
@@ -138,7 +131,7 @@ def test_a_folder_without_a_release_is_refused_and_nothing_is_stored(tmp_path, d
     if case == "other":
         (folder / "notes.txt").write_text("Hello.")
     if case in ("faulty", "slug"):
-        write(folder / "pairs.jsonl", [{"prompt": "Only this?"}])
+        write_rows(folder / "pairs.jsonl", [{"prompt": "Only this?"}])
     with pytest.raises(DomainError):
         import_release(folder, "no/slug" if case == "slug" else "again")
     assert not Study.objects.exists()
@@ -190,7 +183,7 @@ DPO = {"pairs": [{"prompt": "Which?", "chosen": "A", "rejected": "B"},
 def brought(folder, tables):
     """Items that came in, and {(file, line): reason} of what did not."""
     for name, rows in tables.items():
-        write(folder / f"{name}.jsonl", rows)
+        write_rows(folder / f"{name}.jsonl", rows)
     report = import_release(folder, "again")
     return report["items"], {(f["file"], f["line"]): f["reason"] for f in report["rejected"]}
 
@@ -300,10 +293,8 @@ def test_a_curator_imports_a_zip_and_runs_the_study(cast, tea, _data, login):
     assert (job.status, job.error) == ("done", "")
     assert job.study.memberships.get().user == carol
     assert not release_import.UPLOADS.path_of(job.public_id.hex).exists()
-    words = browser.get(page).content.decode()
-    assert (
-        " ".join(words.split()).count("personafeedback · items: 1 · votes: 0; specific hard 1") == 1
-    )
+    words = " ".join(browser.get(page).content.decode().split())
+    assert words.count("personafeedback · items: 1 · votes: 0; specific hard 1") == 1
     assert "data/specific/hard.jsonl, 2: the line is no JSON" in words
     assert release_import.due() == []
     tasks.import_upload(job.pk)  # once more changes nothing
@@ -365,14 +356,15 @@ def test_a_study_that_others_made_since_it_was_asked_for_gets_nothing(cast, tea,
     assert not rain.items.exists() and not rain.memberships.exists()
 
 
+def full(*_arguments, **_named):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_a_full_disk_is_a_sentence_on_the_page_and_in_the_api_and_leaves_nothing(
     cast, tea, _data, login, client, monkeypatch
 ):
     carol = cast.person("Carol")
     browser, key = login(carol), {"authorization": f"Bearer {ApiToken.issue(carol)[1]}"}
-
-    def full(*_arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     page = browser.post(reverse("release-import"), {"file": packed(GOOD), "slug": "brought"})
@@ -385,9 +377,6 @@ def test_a_full_disk_is_a_sentence_on_the_page_and_in_the_api_and_leaves_nothing
 
 
 def test_a_full_disk_is_a_sentence_where_the_request_is_read_too(cast, tea, login, monkeypatch):
-    def full(*_arguments, **_named):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     browser = login(cast.person("Carol"))
     browser.raise_request_exception = False
     monkeypatch.setattr(uploadhandler.MemoryFileUploadHandler, "new_file", full)

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from annotation.candidates.models import Candidate
-from annotation.datasets import folders, freeze
+from annotation.datasets import folders
 from annotation.datasets.release_import import import_release
 from annotation.datasets.released import PARTS
 from annotation.judging.batches.open import add_items
@@ -21,6 +21,7 @@ from annotation.queries import author
 from annotation.queries.models import GoldClaim, Query
 from annotation.studies.models import Study, TaskDefinition
 from tests import everykind
+from tests.datasets.conftest import build, rows, write_rows
 
 TASKS = {
     "better": {"strength": True, "reason": "optional", "chips": ["Shorter"], "marks": True},
@@ -143,10 +144,14 @@ def answers(slug):
 
 def file_of(folder, name):
     """The rows of a file by item, without the pseudonyms."""
-    rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
-    rows = [{key: row[key] for key in row if key not in ("worker", "imported")} for row in rows]
+    fresh = ("worker", "imported")
+    kept = [{key: row[key] for key in row if key not in fresh} for row in table(folder, name)]
     # An import makes the items about gold responses last.
-    return sorted(rows, key=lambda row: row.get("judgment") or row["item_id"])
+    return sorted(kept, key=lambda row: row.get("judgment") or row["item_id"])
+
+
+def table(folder, name):
+    return rows(folder, f"{name}.jsonl")
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
@@ -176,18 +181,12 @@ def test_a_release_of_version_1_with_answers_as_json_comes_in_whole(db):
 
 def test_answers_in_another_order_are_found_and_those_of_no_judgment_counted(mix, _data):
     folder = released(mix)
-    path = folder / "answers.jsonl"
-    rows = path.read_text().splitlines()
-    stray = json.dumps(json.loads(rows[0]) | {"judgment": "i-nowhere/1"})
-    path.write_text("\n".join([stray, *reversed(rows)]) + "\n")
-    report = import_release(folder, "again")
-    assert report["rejected"] == [
-        {
-            "file": "answers",
-            "line": None,
-            "reason": "1 answers are of no judgment, or more than it has",
-        }
-    ]
+    first, *rest = table(folder, "answers")
+    stray = first | {"judgment": "i-nowhere/1"}
+    write_rows(folder / "answers.jsonl", [stray, *reversed(rest), first])
+    (fault,) = import_release(folder, "again")["rejected"]
+    reason = "1 answers are of no judgment, or more than it has"
+    assert fault == {"file": "answers", "line": None, "reason": reason}
     assert answers("again") == answers("mix")
 
 
@@ -215,9 +214,7 @@ def settings(study):
 
 
 def released(study, layout="long", format="jsonl", **more):
-    release = freeze.request_release(study, layout, format, None, **more)
-    freeze.build(release.pk)
-    return folders.folder_of(release)
+    return folders.folder_of(build(study, layout, format, **more))
 
 
 FIELDS = {
@@ -302,19 +299,18 @@ def test_a_long_release_comes_back_with_its_settings_as_often_as_wanted(mix, _da
 
 def test_the_same_release_again_changes_nothing_and_a_longer_one_adds_the_rest(mix, _data):
     folder = released(mix)
-    path = folder / "judgments.jsonl"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join(lines[:-3]) + "\n")
-    assert import_release(folder, "again")["votes"] == len(lines) - 3
-    path.write_text("\n".join(lines) + "\n")
-    assert import_release(folder, "again")["votes"] == len(lines)
+    whole = table(folder, "judgments")
+    write_rows(folder / "judgments.jsonl", whole[:-3])
+    assert import_release(folder, "again")["votes"] == len(whole) - 3
+    write_rows(folder / "judgments.jsonl", whole)
+    assert import_release(folder, "again")["votes"] == len(whole)
     assert judgments("again") == judgments("mix")
 
 
 def test_what_cannot_be_brought_back_is_named_and_counted(db, tmp_path, capsys):
     folder = shutil.copytree(VERSION_1, tmp_path / "release")
-    rows = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
-    by_item = {row["item_id"]: row for row in rows}
+    judged = table(folder, "judgments")
+    by_item = {row["item_id"]: row for row in judged}
     faulty = [
         by_item["i-feel"] | {"answer": "4"},
         by_item["i-feel"] | {"answer": json.dumps({"c-own": {"Tone": {"score": 4.5}}})},
@@ -326,16 +322,14 @@ def test_what_cannot_be_brought_back_is_named_and_counted(db, tmp_path, capsys):
         by_item["i-better"] | {"item_id": "i-nowhere"},
         by_item["i-claims"] | {"answer": json.dumps({"9": {"verdict": "keep"}})},
     ]
-    more = "".join(f"{json.dumps(row | {'worker': 'New'})}\n" for row in faulty)
-    path = folder / "judgments.jsonl"
-    path.write_text(path.read_text() + more)
-    path = folder / "items.jsonl"
-    items = [json.loads(line) | {"adjudicated": "1"} for line in path.read_text().splitlines()]
+    faulty = [row | {"worker": "New"} for row in faulty]
+    write_rows(folder / "judgments.jsonl", judged + faulty)
+    items = [row | {"adjudicated": "1"} for row in table(folder, "items")]
     items[0]["persona_version"] = 2
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in items))
+    write_rows(folder / "items.jsonl", items)
     call_command("import_release", str(folder), "again", "--json")
     report = json.loads(capsys.readouterr().out)
-    first = len(rows) + 1
+    first = len(judged) + 1
     reasons = {fault["line"]: fault["reason"] for fault in report["rejected"]}
     assert reasons == {
         first: "the answer has no parts",
@@ -374,11 +368,10 @@ def test_what_cannot_be_brought_back_is_named_and_counted(db, tmp_path, capsys):
 )
 def test_a_judgment_whose_answers_are_faulty_is_left_out(mix, _data, item, changes, reason):
     folder = released(mix)
-    path = folder / "answers.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()]
-    first = next(row for row in rows if row["judgment"] == f"{item}/1")
+    said = table(folder, "answers")
+    first = next(row for row in said if row["judgment"] == f"{item}/1")
     first |= changes
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_rows(folder / "answers.jsonl", said)
     report = import_release(folder, "again")
     assert reason in [fault["reason"] for fault in report["rejected"]]
     assert report["votes"] in (25, 24)
@@ -386,9 +379,8 @@ def test_a_judgment_whose_answers_are_faulty_is_left_out(mix, _data, item, chang
 
 def test_an_item_whose_claims_are_missing_is_named(mix, _data):
     folder = released(mix)
-    path = folder / "items.jsonl"
-    items = [json.loads(line) | {"claims": []} for line in path.read_text().splitlines()]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in items))
+    items = [row | {"claims": []} for row in table(folder, "items")]
+    write_rows(folder / "items.jsonl", items)
     report = import_release(folder, "again")
     assert [fault["reason"] for fault in report["rejected"]] == [
         "the claims of the gold response are missing",

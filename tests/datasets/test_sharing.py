@@ -30,21 +30,21 @@ def endpoint():
 @pytest.fixture
 def bucket(endpoint, settings):
     """An empty bucket that the settings name."""
-    client = boto3.client(
-        "s3", endpoint_url=endpoint, region_name="us-east-1",
-        aws_access_key_id="key", aws_secret_access_key="secret",
-    )  # fmt: skip
-    name = "files"
-    client.create_bucket(Bucket=name)
-    options = {"bucket_name": name, "endpoint_url": endpoint, "file_overwrite": True, **KEYS}
+    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    client = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", **keys)
+    client.create_bucket(Bucket="files")
+    options = {"bucket_name": "files", "endpoint_url": endpoint, "file_overwrite": True, **KEYS}
     shared = {"BACKEND": "storages.backends.s3.S3Storage", "OPTIONS": options}
     settings.STORAGES = settings.STORAGES | {"shared": shared}
-    settings.S3_BUCKET = name
-    yield lambda: [
-        entry["Key"] for entry in client.list_objects_v2(Bucket=name).get("Contents", [])
-    ]
-    for entry in client.list_objects_v2(Bucket=name).get("Contents", []):
-        client.delete_object(Bucket=name, Key=entry["Key"])
+    settings.S3_BUCKET = "files"
+
+    def names():
+        stored = client.list_objects_v2(Bucket="files").get("Contents", [])
+        return [entry["Key"] for entry in stored]
+
+    yield names
+    for name in names():
+        client.delete_object(Bucket="files", Key=name)
 
 
 @pytest.fixture
@@ -70,14 +70,7 @@ def local(folder) -> list[str]:
 
 
 def test_a_release_that_a_worker_wrote_is_fetched_from_another_machine_and_withdrawn_there(
-    bucket,
-    machine,
-    cast,
-    tea,
-    items,
-    vote,
-    built,
-    login,
+    bucket, machine, cast, tea, items, vote, built, login
 ):
     (item,) = items(1)
     vote(item, "1" * 9)

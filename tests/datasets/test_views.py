@@ -10,10 +10,12 @@ from django.core.management import call_command
 from django.db.models.functions import Now
 from django.urls import reverse
 
+from annotation.accounts.models import ApiToken
 from annotation.core.models import AuditEvent, Heartbeat
 from annotation.datasets import folders, freeze, layouts
 from annotation.datasets.models import Release
 from annotation.judging.models import Item
+from tests.datasets.conftest import build, card
 
 URL = "/studies/tea/releases/"
 
@@ -78,18 +80,17 @@ def test_a_study_of_ratings_about_nobody_meets_nothing_of_a_paper(cast, tea, _da
     release.refresh_from_db()
     assert set(release.manifest["rules"]) == {"tasks", "submitted_at", "csv"}
     assert {"pairs", "left_out"}.isdisjoint(release.manifest["counts"])
-    card = (folders.folder_of(release) / "README.md").read_text()
-    assert "Of all votes, with 95 % intervals" in card
-    assert not any(word in card for word in ("Tiers", "tier rule", "Easy", "pairs", "no pair"))
-    page = browser.get(URL).content.decode()
-    assert "Krippendorff's alpha, ordinal" in html.unescape(page)
-    assert "Easy" not in page
+    text = card(release)
+    assert "Of all votes, with 95 % intervals" in text
+    assert not any(word in text for word in ("Tiers", "tier rule", "Easy", "pairs", "no pair"))
+    page = html.unescape(browser.get(URL).content.decode())
+    assert "Krippendorff's alpha, ordinal" in page and "Easy" not in page
 
 
 def test_the_list_asks_for_itself_only_while_a_release_is_written(cast, tea, items, _data, login):
     items(1)
     browser = login(cast.person("Rui"))
-    freeze.build(freeze.request_release(tea, "long", "", None).pk)
+    build(tea)
     assert "hx-trigger" not in browser.get(URL).content.decode()
     waiting = freeze.request_release(tea, "long", "", None)
     assert 'hx-trigger="every 2s"' in browser.get(URL).content.decode()
@@ -167,22 +168,18 @@ def test_the_page_takes_the_same_queries_for_many_releases(
 ):
     items(1)
     browser = login(cast.person("Rui"))
-    freeze.build(freeze.request_release(tea, "long", "", None).pk)
+    build(tea)
     browser.get(URL)
-    with django_assert_num_queries(7):
-        browser.get(URL)
     for _ in range(3):
-        freeze.build(freeze.request_release(tea, "long", "", None).pk)
-    with django_assert_num_queries(7):
-        browser.get(URL)
+        with django_assert_num_queries(7):
+            browser.get(URL)
+        build(tea)
 
 
 class TestApi:
     @pytest.fixture
     def call(self, client):
         def call_(user, method, url, data=None):
-            from annotation.accounts.models import ApiToken
-
             _, key = ApiToken.issue(user)
             body = {"data": json.dumps(data or {}), "content_type": "application/json"}
             headers = {"Authorization": f"Bearer {key}"}
@@ -243,8 +240,7 @@ def test_a_release_that_nobody_fetched_is_deleted_with_its_files(
     cast, tea, items, _data, login, django_capture_on_commit_callbacks
 ):
     items(1)
-    release = freeze.request_release(tea, "long", "", None)
-    freeze.build(release.pk)
+    release = build(tea)
     files = folders.folder_of(release), folders.zip_of(release)
     assert all(path.exists() for path in files)
     browser = login(cast.person("Carol"))
@@ -261,8 +257,7 @@ def test_a_release_that_nobody_fetched_is_deleted_with_its_files(
 
 def test_a_fetched_release_stays_with_a_sentence(cast, tea, items, _data, login):
     items(1)
-    release = freeze.request_release(tea, "long", "", None)
-    freeze.build(release.pk)
+    build(tea)
     browser = login(cast.person("Carol"))
     assert browser.get(f"{URL}1/download/").status_code == 200
     page = browser.post(f"{URL}1/delete/", follow=True).content.decode()

@@ -24,6 +24,7 @@ from annotation.studies import messages, survey
 from annotation.studies.access import study_for
 from annotation.studies.models import Message
 from annotation.webhooks import deliver
+from tests.datasets.conftest import card, files_of, lines
 
 CANARY = "CANARY-OF-RATER8"
 DOWNLOAD = "/studies/tea/releases/1/download/"
@@ -195,11 +196,8 @@ def test_sessions_that_are_erased_or_may_no_more_be_published_leave_releases_onc
     )  # fmt: skip
     erase.sessions(ann, [rows[0].pk])
     release.refresh_from_db()
-    assert (release.number, release.status, release.frozen["sessions"]) == (
-        "1.1",
-        "requested",
-        held[1:],
-    )
+    assert (release.number, release.status) == ("1.1", "requested")
+    assert release.frozen["sessions"] == held[1:]
     Release.objects.update(status="done", digest="d2", fetched_at=Now())
     consent.grant(ann, tea, HistoryConsent.Purpose.PUBLISH)
     for _twice in range(2):
@@ -215,28 +213,25 @@ def test_sessions_that_are_erased_or_may_no_more_be_published_leave_releases_onc
 def test_a_release_tells_of_people_in_fives_and_again_without_who_takes_back(
     tea, raters, voted, built, client
 ):
-    lines = "Age? | under 40 | over 40\nTongue? | English | Korean | Thai"
-    asked = survey.publish(tea, survey.read_questions(lines), "I agree.", by=None)
+    text = "Age? | under 40 | over 40\nTongue? | English | Korean | Thai"
+    asked = survey.publish(tea, survey.read_questions(text), "I agree.", by=None)
     for number, rater in enumerate(raters):
         tongue = {"Tongue?": "Korean"} if number < 8 else {"Tongue?": "Thai"}
         survey.answer(asked, rater, {"Age?": "under 40"} | tongue)
     release = built("long")
 
     def people():
-        folder = folders.folder_of(release)
-        rows = [json.loads(line) for line in (folder / "people.jsonl").open()]
-        assert {row["worker"] for row in rows} <= {
-            json.loads(line)["worker"] for line in (folder / "judgments.jsonl").open()
-        }
+        rows, judgments = lines(release, "people.jsonl"), lines(release, "judgments.jsonl")
+        assert {row["worker"] for row in rows} <= {row["worker"] for row in judgments}
         told = Counter((row["question"], row["answer"]) for row in rows)
-        return told, release.manifest["survey"], (folder / "README.md").read_text()
+        return told, release.manifest["survey"]
 
-    told, stated, card = people()
+    told, stated = people()
     # One alone would be told apart by what is not told: the question is left out.
     assert told == {("Age?", "under 40"): 9}
     assert (stated["people"], stated["released"], stated["questions"][1]["choices"]) == (9, 9, {})
     assert "Thai" not in json.dumps(stated)
-    assert "| Age? | 9 | under 40 9 | – |" in card
+    assert "| Age? | 9 | under 40 9 | – |" in card(release)
     survey.take_back(tea, raters[8])
     release.refresh_from_db()
     assert str(raters[8].pk) not in release.frozen["survey"]["answers"]
@@ -257,17 +252,15 @@ def test_two_releases_do_not_tell_together_who_joined_between_them(
             vote(next(made), "1", people=[person])
         release = built("long")
         assert release.version == number
-        folder = folders.folder_of(release)
-        there = (folder / "people.jsonl").exists()
-        rows = [json.loads(line) for line in (folder / "people.jsonl").open()] if there else []
+        rows = lines(release, "people.jsonl") if "people.jsonl" in files_of(release) else []
         stated = release.manifest["survey"]
-        return Counter(row["answer"] for row in rows), stated.get("told_in"), folder
+        return Counter(row["answer"] for row in rows), stated.get("told_in"), card(release)
 
     assert told(1, raters, "under 40")[:2] == ({"under 40": 9}, None)
     more = [cast.member(f"More{n}", tea, "annotator") for n in range(5)]
-    counts, told_in, folder = told(2, more[:1], "under 40")
+    counts, told_in, text = told(2, more[:1], "under 40")
     assert (counts, told_in) == ({}, 1)
-    assert "is told in release 1: since then fewer than 5" in (folder / "README.md").read_text()
+    assert "is told in release 1: since then fewer than 5" in text
     assert told(3, more[1:4], "under 40")[1] == 1
     # Five more than the first: nobody is told of by the difference.
     assert told(4, more[4:], "under 40")[:2] == ({"under 40": 14}, None)

@@ -21,7 +21,7 @@ from annotation.datasets.release_import import import_release
 from annotation.datasets.writers import JOURNAL, ROW_GROUP, Journal, Table, Tables, json_text
 from annotation.evaluation import pairs
 from annotation.judging.models import Judgment
-from tests.datasets.conftest import every_byte
+from tests.datasets.conftest import every_byte, written_again
 from tests.datasets.test_opening import load
 from tests.processes import die, killed
 
@@ -72,39 +72,29 @@ def cells(data):
     return list(csv.reader(io.StringIO(data.decode("utf-8"), newline=""), strict=True))
 
 
+def read_back(folder, format, data):
+    """The written rows, of a CSV its cells."""
+    if format == "jsonl":
+        return [json.loads(line) for line in data.decode("utf-8").split("\n")[:-1]]
+    if format == "csv":
+        return cells(data)
+    read = pq.read_table(folder / "t.parquet").to_pylist()
+    return [row | {"any": json.loads(row["any"])} for row in read]
+
+
+def cell_of(value):
+    return value if isinstance(value, str) else "" if value is None else json_text(value)
+
+
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
 @few
-@given(st.lists(rows, max_size=4))
-def test_json_lines_give_back_every_row(folder, rows):
-    entry, data = write(folder / "jsonl", "jsonl", rows)
-    assert [json.loads(line) for line in data.decode("utf-8").split("\n")[:-1]] == rows
+@given(rows=st.lists(rows, max_size=4))
+def test_every_row_comes_back_exactly(folder, format, rows):
+    entry, data = write(folder / format, format, rows)
+    expected = [list(COLUMNS), *([cell_of(row[name]) for name in COLUMNS] for row in rows)]
+    assert read_back(folder / format, format, data) == (expected if format == "csv" else rows)
     assert entry["rows"] == len(rows)
-    assert check_release(folder / "jsonl") == []
-
-
-@few
-@given(st.lists(rows, max_size=4))
-def test_csv_gives_back_every_cell_exactly(folder, rows):
-    entry, data = write(folder / "csv", "csv", rows)
-    expected = [
-        [
-            value if name == "a" else "" if value is None else json_text(value)
-            for name, value in ((name, row[name]) for name in COLUMNS)
-        ]
-        for row in rows
-    ]
-    assert cells(data) == [list(COLUMNS), *expected]
-    assert entry["rows"] == len(rows)
-    assert check_release(folder / "csv") == []
-
-
-@few
-@given(st.lists(rows, max_size=4))
-def test_parquet_gives_back_every_row(folder, rows):
-    entry, _ = write(folder / "parquet", "parquet", rows)
-    back = pq.read_table(folder / "parquet" / "t.parquet").to_pylist()
-    assert [r | {"any": json.loads(r["any"])} for r in back] == rows
-    assert entry["rows"] == len(rows)
-    assert check_release(folder / "parquet") == []
+    assert check_release(folder / format) == []
 
 
 @few
@@ -168,9 +158,8 @@ def test_shards_hold_the_rows_of_the_whole_table(judged, built):
         for name in ("judgments", "answers", "items", "candidates", "personas")
     }
     release.frozen["choices"]["shard_rows"] = 0
-    folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))
-    for name, lines in split.items():
-        assert (folder.parent / "whole" / f"{name}.jsonl").read_bytes() == lines
+    whole = written_again(release, folder.parent / "whole")
+    assert {name: whole[f"{name}.jsonl"] for name in split} == split
     assert compare(folder, folder.parent / "whole")["tables"] == {}
 
 
@@ -201,7 +190,7 @@ def test_published_tables_in_shards_are_read_as_one(judged, built, tmp_path):
     assert opened == whole
     assert (opened["specific"], opened["personas"]) == (4, 1)
     release.frozen["choices"]["shard_rows"] = 0
-    folders.place(folder.parent / "whole", lambda place: freeze.write(release, place))
+    written_again(release, folder.parent / "whole")
     benchmark = pairs.read_pairs(folder)
     assert len(benchmark.pairs) == 4
     assert benchmark.pairs == pairs.read_pairs(folder.parent / "whole").pairs
@@ -248,8 +237,7 @@ def finish(release):
     folder = folders.folder_of(release)
     assert sorted(path.name for path in folder.parent.iterdir()) == ["v1", "v1.zip"]
     assert check_release(folder) == []
-    folders.place(folder.parent / "again", lambda place: freeze.write(release, place))
-    assert every_byte(folder) == every_byte(folder.parent / "again")
+    assert written_again(release, folder.parent / "again") == every_byte(folder)
     return {path.name: identity(path) for path in folder.iterdir()}
 
 
@@ -287,7 +275,10 @@ def test_what_was_written_before_is_not_published_where_its_rows_have_changed(ha
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_release_that_is_given_up_leaves_no_files(half):
+def test_a_release_that_never_finishes_is_given_up_after_three_attempts_without_files(half):
     Release.objects.update(attempts=3)
     assert freeze.due() == []
+    half.refresh_from_db()
+    assert half.status == "failed"
+    assert half.error.startswith("The release was not finished in 3 attempts")
     assert list(folders.folder_of(half).parent.iterdir()) == []
