@@ -5,8 +5,8 @@ Or shows the judging page of its first row: it is imported and handed out, and a
 
 import json
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import date
 from itertools import islice
@@ -29,7 +29,7 @@ from annotation.core.records import Rows, silent
 from annotation.core.schema import asked, built, fields_of
 from annotation.imports import mapping as mappings
 from annotation.imports import recipes, shape, store, tables
-from annotation.imports.mapping import LEVELS, Mapping, MappingError
+from annotation.imports.mapping import LEVELS, Mapping, MappingError, columns_of
 from annotation.imports.shape import RowError
 from annotation.imports.store import Result
 from annotation.imports.tables import Beginning, Table
@@ -151,11 +151,6 @@ class Classes:
     )
 
 
-def columns_of(sample: list[dict]) -> list[str]:
-    """The columns of rows, in order."""
-    return list(dict.fromkeys(key for row in sample for key in row))
-
-
 def mapping_for(table: Table, wish: dict) -> Mapping:
     """The mapping of ``wish``: its "columns" and "values", else its "recipe", else a proposal;
     with its "texts" of classes, its "level" and its "depth".
@@ -164,7 +159,7 @@ def mapping_for(table: Table, wish: dict) -> Mapping:
     """
     if table.format == "release":
         raise unsupported()
-    sample = [row for _line, row in table.sample]
+    sample = table.sample
     if not sample:
         faults = Faults()
         for line, reason in table.rows():
@@ -182,11 +177,6 @@ def mapping_for(table: Table, wish: dict) -> Mapping:
     mapping = mapping.with_classes(wish.get("texts", ()), wish.get("level", ""))
     mapping = replace(mapping, depth=wish.get("depth") or mapping.depth)
     return classed(mapping, sample)
-
-
-def recipe_of(table: Table) -> str:
-    """The recipe that a table's columns tell; "" where they tell none."""
-    return recipes.proposed([row for _line, row in table.sample])[1]
 
 
 def _parted(mapping: Mapping, sample: list[dict]) -> Mapping:
@@ -228,20 +218,14 @@ def _has_votes(sample: list[dict], mapping: Mapping) -> bool:
 def _unclear(sample: list[dict]) -> str:
     """The sentence about columns whose names say nothing, with the recipes that could read them."""
     columns = ", ".join(columns_of(sample)[:30])
-    fitting = ", ".join(recipes.fitting(sample))
-    if not fitting:
-        return (
-            _("What the columns hold is not clear: map them or name a recipe. The file has %s.")
-            % columns
-        )
-    words = {"recipes": fitting, "columns": columns}
-    return (
-        _(
+    if fitting := ", ".join(recipes.fitting(sample)):
+        sentence = _(
             "What the columns hold is not clear: map them or name a recipe (%(recipes)s would "
             "fit). The file has %(columns)s."
         )
-        % words
-    )
+        return sentence % {"recipes": fitting, "columns": columns}
+    sentence = _("What the columns hold is not clear: map them or name a recipe. The file has %s.")
+    return sentence % columns
 
 
 def _check_columns(mapping: Mapping, sample: list[dict]) -> None:
@@ -273,8 +257,7 @@ def bring(
 ) -> Result:
     """Store the table's rows in ``study``, with the ``options`` of ``store.store``."""
     rows = of_depth(table.rows() if rows is None else rows, mapping.depth)
-    sample = [row for _line, row in table.sample]
-    return store.store(study, rows, mapping, sample=sample, **options)
+    return store.store(study, rows, mapping, sample=table.sample, **options)
 
 
 def import_votes(study: Study, path: Path | str, progress: Callable = silent) -> dict:
@@ -287,7 +270,7 @@ def import_votes(study: Study, path: Path | str, progress: Callable = silent) ->
     if not Path(path).is_file():
         raise DomainError(f"{path}: there is no such file")
     with tables.opened(Path(path)) as table:
-        columns = columns_of([row for _line, row in table.sample])
+        columns = columns_of(table.sample)
         if missing := [name for name in VOTES[:3] if name not in columns]:
             raise DomainError(f"{path}, line 1: there is no column {missing[0]}")
         named: dict[str, tuple[str, ...]] = {
@@ -339,18 +322,33 @@ def unsupported() -> DomainError:
 ROWS = 5
 
 
-def takes(study: Study, begin: Beginning, mapping: Mapping, task: str) -> bool:
-    """Whether the first rows of ``begin``, with their votes, fit the study's ``task``."""
+@contextmanager
+def _tried(
+    study: Study, begin: Beginning, mapping: Mapping, **options: Any
+) -> Iterator[dict[str, int]]:
+    """What came in of the first rows of ``begin``; at the end all is rolled back.
+
+    DomainError also where another import holds the study.
+    """
     with transaction.atomic():
         try:
-            with connection.cursor() as cursor:
+            with connection.cursor() as cursor:  # an import may hold it for minutes
                 cursor.execute("SET LOCAL lock_timeout = '1s'")
             rows = islice(of_depth(iter(begin.rows), mapping.depth), ROWS)
-            return store.store(study, rows, mapping, task=task).counts["votes"] > 0
-        except (DomainError, OperationalError):
-            return False
+            yield store.store(study, rows, mapping, **options).counts
+        except OperationalError as error:
+            raise DomainError(_("Another import into this study is under way.")) from error
         finally:
             transaction.set_rollback(True)
+
+
+def takes(study: Study, begin: Beginning, mapping: Mapping, task: str) -> bool:
+    """Whether the first rows of ``begin``, with their votes, fit the study's ``task``."""
+    try:
+        with _tried(study, begin, mapping, task=task) as counts:
+            return counts["votes"] > 0
+    except DomainError:
+        return False
 
 
 def judging_page(
@@ -361,24 +359,15 @@ def judging_page(
     ``options`` are those of the mapping's form. DomainError where no item can be made.
     """
     mapping = classed(options["mapping"], begin.records())
-    with transaction.atomic():
-        try:
-            with connection.cursor() as cursor:  # an import of the study may hold it for minutes
-                cursor.execute("SET LOCAL lock_timeout = '1s'")
-            last = Item.objects.filter(study=study).order_by("-position").first()
-            choices = {"task": options["task"], "skip_faults": True, "allow": list(WIDER)}
-            rows = islice(of_depth(iter(begin.rows), mapping.depth), ROWS)
-            store.store(study, rows, mapping, **choices)
-            made = Item.objects.filter(study=study, position__gt=last.position if last else 0)
-            item = made.order_by("position").select_related("batch__task").first()
-            if item is None:
-                sentence = _(
-                    "These rows make no new item that people would judge: choose a task, or say "
-                    "which column holds labels, scores or answers to questions."
-                )
-                raise DomainError(sentence)
-            return preview.try_task(study, item.batch.task, batch=item.batch, show=show)
-        except OperationalError as error:
-            raise DomainError(_("Another import into this study is under way.")) from error
-        finally:
-            transaction.set_rollback(True)
+    choices = {"task": options["task"], "skip_faults": True, "allow": list(WIDER)}
+    last = Item.objects.filter(study=study).order_by("-position").first()
+    with _tried(study, begin, mapping, **choices):
+        made = Item.objects.filter(study=study, position__gt=last.position if last else 0)
+        item = made.order_by("position").select_related("batch__task").first()
+        if item is None:
+            sentence = _(
+                "These rows make no new item that people would judge: choose a task, or say "
+                "which column holds labels, scores or answers to questions."
+            )
+            raise DomainError(sentence)
+        return preview.try_task(study, item.batch.task, batch=item.batch, show=show)

@@ -119,6 +119,11 @@ def leaves(record: dict, limit: int = 200) -> dict[str, object]:
     return places
 
 
+def columns_of(rows: Iterable[dict]) -> list[str]:
+    """The columns of rows, in order."""
+    return list(dict.fromkeys(key for row in rows for key in row))
+
+
 def unread(record: dict, read: list[str]) -> list[str]:
     """Places beside those that ``read`` takes of each object in a list: ``answers[].score``."""
     lists = {name.partition("[]")[0] for name in read if "[]." in name}
@@ -373,7 +378,10 @@ def checked(mapping: Mapping) -> Mapping:
             words = {"target": target[:60], "targets": ", ".join(TARGETS)}
             raise MappingError(_("There is no target “%(target)s”. Known: %(targets)s.") % words)
         for name in names:
-            _check_path(name)
+            try:
+                steps(name)
+            except ValueError as error:
+                raise MappingError(str(error)) from error
         each = target in SIDED and len(names) == len(mapping.columns.get("answer", ()))
         if len(names) > 1 and target not in SEVERAL and not each:
             raise MappingError(_("“%s” takes one column.") % target)
@@ -420,13 +428,6 @@ def _check_classes(mapping: Mapping) -> None:
         raise MappingError(_("A level belongs to labels or answers: map them."))
     if mapping.level == "interval" and mapping.classes:
         raise MappingError(_("Classes are nominal or ordinal: they are no numbers."))
-
-
-def _check_path(name: str) -> None:
-    try:
-        steps(name)
-    except ValueError as error:
-        raise MappingError(str(error)) from error
 
 
 def propose(rows: Iterable[dict]) -> Mapping | None:
@@ -592,8 +593,7 @@ def named(mapping: Mapping, sample: list[dict]) -> list[str]:
     """Columns that are not read, although their names say what they hold."""
     if mapping.has("conversation"):
         return []
-    columns = list(dict.fromkeys(key for row in sample for key in row))
-    left = unknown(mapping, columns)
+    left = unknown(mapping, columns_of(sample))
     return [name for name in left if re.sub(r"[\W_]", "", name.lower()) in _BY_NAME]
 
 

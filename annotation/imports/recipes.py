@@ -4,7 +4,7 @@ A target has alternatives, of which the first that the file has is taken; a list
 columns together.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.core.records import number_of
-from annotation.imports.mapping import Mapping, MappingError, checked, has_type, propose, value_at
+from annotation.imports.mapping import (
+    Mapping,
+    MappingError,
+    checked,
+    columns_of,
+    has_type,
+    propose,
+    value_at,
+)
 
 if TYPE_CHECKING:
     from django_stubs_ext import StrOrPromise
@@ -137,9 +145,7 @@ def mapping_of(name: str, rows: list[dict]) -> Mapping:
                 % {
                     "recipe": name,
                     "names": _(" or ").join(f"“{_shown(names)}”" for names in alternatives),
-                    "columns": ", ".join(
-                        list(dict.fromkeys(key for row in rows for key in row))[:30]
-                    ),
+                    "columns": ", ".join(columns_of(rows)[:30]),
                 }
             )
     if "type" in columns and not any(has_type(value_at(row, columns["type"][0])) for row in rows):
@@ -164,12 +170,12 @@ def _shown(names: Columns) -> str:
     return names if isinstance(names, str) else " + ".join(names)
 
 
-def _numbers(rows: Iterable[dict], columns: dict) -> list[str]:
+def _numbers(rows: list[dict], columns: dict) -> list[str]:
     """Columns that nobody uses and whose values are all numbers."""
     used = {name for names in columns.values() for name in names}
-    names = dict.fromkeys(key for row in rows for key in row if key not in used)
 
     def holds(value: Any) -> bool:
         return value in (None, "") or number_of(value) is not None
 
-    return [name for name in names if all(holds(row.get(name)) for row in rows)]
+    left = [name for name in columns_of(rows) if name not in used]
+    return [name for name in left if all(holds(row.get(name)) for row in rows)]

@@ -111,16 +111,12 @@ def request_import(
 
     ``joins`` and ``encoding`` are those of the row where they are None.
     """
-    check_startable(row)
-    waiting = DataImport.objects.filter(STARTABLE, pk=row.pk)
     values = asdict(options) | {"provenance": provenance or {}}
     values |= {"joins": row.joins if joins is None else _joinable(row, joins)}
     values |= {"encoding": row.encoding if encoding is None else encoding}
     values |= {"mapping": wish, "mark": None, "rows": 0, "rows_stored": 0}
     with transaction.atomic():
-        if not waiting.update(**values):
-            raise Conflict(_("This import is under way or has ended."), code="under_way")
-        jobs.retry_jobs(DataImport.objects.filter(pk=row.pk))
+        _ask(row, **values)
         ImportFault.objects.filter(source=row).delete()
         audit.record(row.by, "import.start", row)
 
@@ -137,10 +133,8 @@ def join(row: DataImport, other: str, column: str, key: str) -> None:
 
 def look_again(row: DataImport, **fields: Any) -> None:
     """Let a worker look once more into a file that is to be mapped, with other ``fields``."""
-    check_startable(row)
     with transaction.atomic():
-        DataImport.objects.filter(pk=row.pk).update(**fields, mapping=None)
-        jobs.retry_jobs(DataImport.objects.filter(pk=row.pk))
+        _ask(row, **fields, mapping=None)
 
 
 def joinable(row: DataImport) -> QuerySet[DataImport]:
@@ -160,12 +154,16 @@ def _joinable(row: DataImport, joins: Sequence[dict]) -> list[dict]:
     return named
 
 
-def check_startable(row: DataImport) -> None:
-    """Conflict where the file has not come whole, is gone, or its import was asked for already."""
-    if not DataImport.objects.filter(STARTABLE, pk=row.pk).exists():
+def _ask(row: DataImport, **fields: Any) -> None:
+    """Let a worker take the file up, with these ``fields``; part of the caller's transaction.
+
+    Conflict where it has not come whole, is gone, or its import was asked for already.
+    """
+    if not DataImport.objects.filter(STARTABLE, pk=row.pk).update(**fields):
         raise Conflict(_("This import is under way or has ended."), code="under_way")
     if not row.stored or not sharing.exists(UPLOADS.path_of(row.stored)):
         raise Conflict(_("The file is gone: send it again."), code="file_lost")
+    jobs.retry_jobs(DataImport.objects.filter(pk=row.pk))
 
 
 def run(pk: UUID | str) -> DataImport | None:
@@ -181,14 +179,13 @@ def run(pk: UUID | str) -> DataImport | None:
             _look(row) if row.mapping is None else _import(row, lease)
     except TakenOver:
         return None
-    except FaultsError as refusal:
-        # The file stays: its curator may leave the faulty lines out.
-        _note(row, refusal.faults)
-        _end(row, Status.FAILED, code=refusal.code, error=refusal.sentence)
     except DomainError as refusal:
-        _end(row, Status.FAILED, code=refusal.code, error=refusal.sentence)
+        # The file stays: its curator may leave the faulty lines out.
+        if isinstance(refusal, FaultsError):
+            _note(row, refusal.faults)
+        _fail(row, refusal.code, refusal.sentence)
     except FileNotFoundError:
-        _end(row, Status.FAILED, code="file_lost", error=_("The file is gone: send it again."))
+        _fail(row, "file_lost", _("The file is gone: send it again."))
     row.refresh_from_db()
     return row
 
@@ -313,8 +310,8 @@ class _Progress(Progress):
         _note(self.row, result.faults)
 
 
-def _end(row: DataImport, status: str, *, code: str, error: str) -> None:
-    jobs.end(row, status, error_code=code, error=error, finished_at=Now())
+def _fail(row: DataImport, code: str, error: str) -> None:
+    jobs.end(row, Status.FAILED, error_code=code, error=error, finished_at=Now())
 
 
 def _note(row: DataImport, faults: Faults) -> None:

@@ -377,12 +377,8 @@ class _Reading:
 
     def strategies(self, count: int) -> list[str]:
         names = self.sides("strategy", count)
-        pair = (
-            self.mapping.columns.get("answer_a", ("",))[0],
-            self.mapping.columns.get("answer_b", ("",))[0],
-        )
-        if not any(names) and pair[0] == "chosen":
-            names = ["chosen", "rejected"]
+        if not any(names) and self.mapping.columns.get("answer_a") == ("chosen",):
+            return ["chosen", "rejected"]
         return [name[: SHORT["strategy"]] for name in names]
 
     # Votes
@@ -469,7 +465,6 @@ class _Reading:
         columns = self.mapping.columns["score"]
         for column, value in zip(columns, self.cells("score"), strict=True):
             name = clean(criterion, "criterion").strip() if criterion is not None else ""
-            name = name or (column.rsplit(".", 1)[-1] if len(columns) > 1 else "")
             self.add_scores(scores, name or column.rsplit(".", 1)[-1], value, row)
         return scores
 

@@ -79,10 +79,9 @@ class Table:
             yield line, cells if isinstance(cells, str) else dict(zip(columns, cells, strict=True))
 
     @cached_property
-    def sample(self) -> list[tuple[int, dict]]:
+    def sample(self) -> list[dict]:
         """The first rows that can be read, at most SAMPLE."""
-        rows = ((line, row) for line, row in self.rows() if isinstance(row, dict))
-        return list(islice(rows, SAMPLE))
+        return list(islice((row for _line, row in self.rows() if isinstance(row, dict)), SAMPLE))
 
 
 @dataclass(frozen=True)

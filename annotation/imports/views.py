@@ -108,14 +108,12 @@ class MappingForm(
         if not offered:
             del self.fields["allow"]
         else:
-            cast(forms.ChoiceField, self.fields["allow"]).choices = [
-                (name, WIDER[name]) for name in offered
-            ]
-        cast(forms.ChoiceField, self.fields["task"]).choices = [
-            (LATER, _("Stored; a batch opens items later")),
-            *((f"{OPEN}{name}", _("Items of the task “%s”, opened now") % name) for name in tasks),
-            ("", _("Items of a new task that fits, opened now")),
+            self.offer("allow", [(name, WIDER[name]) for name in offered])
+        opened = [
+            (f"{OPEN}{name}", _("Items of the task “%s”, opened now") % name) for name in tasks
         ]
+        first = (LATER, _("Stored; a batch opens items later"))
+        self.offer("task", [first, *opened, ("", _("Items of a new task that fits, opened now"))])
         self.columns = mapping.columns if mapping else {}
         self.words = mapping.values if mapping else {}
         self.fields["classes"].initial = _written(mapping)
@@ -410,7 +408,9 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
     """The mapping with ten rows as they would come in; POST imports, or shows another mapping."""
     begin = Beginning.read(row.sample)
     if begin.format == "bundle":
-        return _bundle(request, study, row, {"study": study, "row": row, "bundle": True})
+        if request.POST.get("action") == "import":
+            return _start(request, study, row, {"mapping": None})
+        return render(request, "imports/map.html", {"study": study, "row": row, "bundle": True})
     records = begin.records()
     recipe = request.POST.get("recipe") or request.GET.get("recipe") or ""
     if not recipe and not (row.mapping or {}).get("columns"):
@@ -440,9 +440,9 @@ def _map(request: UserRequest, study: Study, row: DataImport) -> HttpResponse:
         "broken": not begin.is_text(),
         "named": named,
         "left": left and valid,
+        "notes": begin.notes,
     }
-    context["notes"] = begin.notes
-    columns = bring.columns_of(records)
+    columns = mappings.columns_of(records)
     unknown = mappings.unknown(mapping, columns, records) if mapping else []
     context["unknown"] = [(name, mappings.suggestion(name)) for name in unknown]
     return show(request, "imports/map.html", context)
@@ -530,12 +530,6 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
             entry["fault"] = clean(fault.sentence)
         rows.append(entry)
     return [entry for entry in rows if mapping or "fault" in entry]
-
-
-def _bundle(request: UserRequest, study: Study, row: DataImport, context: dict) -> HttpResponse:
-    if request.POST.get("action") == "import":
-        return _start(request, study, row, {"mapping": None})
-    return render(request, "imports/map.html", context)
 
 
 def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> HttpResponse:

@@ -32,9 +32,7 @@ def test_a_card_of_imported_judgments_claims_no_method_consent_or_language(bring
     assert "- Consent text: not known, as all judgments were imported\n" in text
     assert "- Languages: not stated\n" in text
     assert "\nlanguage: []\n" in text
-    assert (
-        "- 3 judgments were imported. Where their file gave no time, `submitted_at` is empty.\n"
-    ) in text
+    assert "- 3 judgments were imported. Where their file gave no time, `submitted_at` is" in text
 
 
 def test_a_card_of_imported_and_other_judgments_tells_them_apart(bring, tmp_path):
@@ -64,11 +62,9 @@ KNOWN = (
 
 def test_what_is_known_of_an_import_is_what_the_release_says(bring, tmp_path):
     bring(PAIRS, "--study", "tea", *KNOWN)
-    (known,) = Provenance.objects.all()
-    rows = (Judgment, Query, Candidate, Batch)
-    assert [set(model.objects.values_list("provenance", flat=True)) for model in rows] == [
-        {known.pk}
-    ] * 4
+    known = Provenance.objects.get()
+    for model in (Judgment, Query, Candidate, Batch):
+        assert set(model.objects.values_list("provenance", flat=True)) == {known.pk}
     text = card(tmp_path, 1)
     assert (
         "- Tea votes, imported (3 judgments): cited as: Tea et al. 2020; licence: CC0-1.0; "
@@ -77,19 +73,16 @@ def test_what_is_known_of_an_import_is_what_the_release_says(bring, tmp_path):
     assert "\n- Consent text: see Provenance\n" in text
     assert "how they were collected was said there: Tea et al. 2020." in text
     folder = tmp_path / "release-1"
-    assert (
-        json.loads((folder / "manifest.json").read_text())["provenance"][0]["licence"] == "CC0-1.0"
-    )
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["provenance"][0]["licence"] == "CC0-1.0"
     days = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
     assert {row["submitted_at"] for row in days} == {""}
     described = json.loads((folder / "croissant.json").read_text())
     assert described["citeAs"] == "Tea et al. 2020"
     assert described["inLanguage"] == ["ko", "en"]
     assert described["rai:dataCollectionTimeframe"] == ["2019-05-01", "2019-06-30"]
-    records = {
-        one["name"]: [each["name"] for each in one["field"]] for one in described["recordSet"]
-    }
-    assert records["items"] == list(ITEMS)
+    (items,) = [records for records in described["recordSet"] if records["name"] == "items"]
+    assert [field["name"] for field in items["field"]] == list(ITEMS)
     call_command("check_release", folder)
 
 
@@ -123,15 +116,12 @@ def test_a_source_is_a_whole_document_and_single_arguments_come_before_it(bring,
     path = tmp_path / "source.json"
     path.write_text(json.dumps(DOCUMENT))
     bring(PAIRS, "--study", "tea", "--source", str(path), "--citation", "Tea 2021")
-    assert Provenance.objects.get().as_json() == {
+    known = {name: value for name, value in DOCUMENT.items() if name not in ("name", "url")}
+    assert Provenance.objects.get().as_json() == known | {
         "file": "mine.csv",
         "source": "Tea votes, https://example.org/tea",
         "citation": "Tea 2021",
         "licence": "",
-        "collected_from": "2019-05-01",
-        "collected_to": "2019-06-30",
-        "consent": "They agreed to research.",
-        "languages": ["ko", "en"],
     }
 
 

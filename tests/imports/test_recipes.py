@@ -48,20 +48,21 @@ BATTLES = [
     battle(8, "koala", "gpt-4", ["Why?"], ["Heat."], ["Cold."], 0, 1, 0),
     battle(9, "koala", "dolly", ["How?"], ["So."], ["Thus."], 0, 0, 1),
 ]
+ASPECTS = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
 STEERED = [
-    {"prompt": "c#", "response": "A language.", "helpfulness": 3, "correctness": 4}
-    | {"coherence": 4, "complexity": 2, "verbosity": 0},
-    {"prompt": "c#\n<extra_id_1>Assistant\nWhat?\n<extra_id_1>User\nA loop.", "response": "for"}
-    | {"helpfulness": 0, "correctness": 1, "coherence": 4, "complexity": 2, "verbosity": 1},
+    {"prompt": prompt, "response": response} | dict(zip(ASPECTS, scores, strict=True))
+    for prompt, response, scores in (
+        ("c#", "A language.", (3, 4, 4, 2, 0)),
+        ("c#\n<extra_id_1>Assistant\nWhat?\n<extra_id_1>User\nA loop.", "for", (0, 1, 4, 2, 1)),
+    )
 ]
+PLACES = {"A leaf.": 2, "A drink.": 1, "Wood.": 3, "Stone.": 4}
 RANKED = [
     {
         "prompt": "\n\nHuman: What is tea?\n\nAssistant: ",
         "answers": [
-            {"answer": "A leaf.", "model": "m1", "rank": 2.0},
-            {"answer": "A drink.", "model": "m2", "rank": 1.0},
-            {"answer": "Wood.", "model": "m3", "rank": 3.0},
-            {"answer": "Stone.", "model": "m4", "rank": 4.0},
+            {"answer": text, "model": f"of {text}", "rank": float(place)}
+            for text, place in PLACES.items()
         ],
         "num_responses": 4,
         "source": ["sharegpt"],
@@ -139,10 +140,9 @@ def test_five_ratings_from_0_to_4_come_in_at_once_with_their_own_criteria(take, 
     take(STEERED, "hs.jsonl")
     (task,) = tea.tasks.all()
     asked = [(q["name"], q.get("minimum", 0), q["maximum"]) for q in task.config["questions"]]
-    names = ("helpfulness", "correctness", "coherence", "complexity", "verbosity")
-    assert asked == [(name, 0, 4) for name in names]
+    assert asked == [(name, 0, 4) for name in ASPECTS]
     said = Answer.objects.order_by("pk").values_list("question", "label")
-    assert list(said) == list(zip(names * 2, "3442001421", strict=True))
+    assert list(said) == list(zip(ASPECTS * 2, "3442001421", strict=True))
     assert [len(query.messages) for query in Query.objects.order_by("pk")] == [0, 3]
 
 
@@ -151,9 +151,7 @@ def test_answers_with_ranks_come_in_with_the_order_that_these_make(take, tea):
     assert tea.tasks.get().kind == "ranking"
     ranked = Answer.objects.values_list("option", "value")
     texts = {option.number: option.candidate.text for option in ItemOption.objects.all()}
-    assert {texts[number]: place for number, place in ranked} == {
-        "A leaf.": 2, "A drink.": 1, "Wood.": 3, "Stone.": 4,
-    }  # fmt: skip
+    assert {texts[number]: place for number, place in ranked} == PLACES
     assert Query.objects.get().text == "What is tea?"
     assert Answer.objects.first().judgment.annotator.worker == "tea:GPT-4"
 
@@ -203,24 +201,16 @@ SHARED = pytest.mark.skipif(not DATA.is_dir(), reason="the shared data are not o
         ("llmbar-natural/items.jsonl", "", [0, 100, 200, 100, 0, 0, 0]),
         ("wmt23-zh-en/items.jsonl", "", [0, 150, 450, 150, 0, 0, 0]),
         ("prefeval/explicit_preference.jsonl", "prompts", [0, 1000, 0, 0, 0, 0, 0]),
-        ("prefeval/mcq_options.jsonl", "prefeval", [500, 505, 2020, 0, 0, 0, 0]),
-        (
-            "prefeval/persona_conversations.jsonl",
-            "prefeval-conversations",
-            [29, 109, 0, 0, 0, 0, 0],
-        ),
-        ("persona-hub-personas/personas.jsonl", "", [2500, 0, 0, 0, 0, 0, 0]),
-        (
-            "synthetic-persona-chat/Synthetic-Persona-Chat_valid.csv",
-            "personas",
-            [1905, 0, 0, 0, 0, 0, 0],
-        ),
-        ("synthetic-persona-chat/personas.jsonl", "", [1905, 0, 0, 0, 0, 0, 0]),
+        ("prefeval/mcq_options.jsonl", "prefeval", [500, 505, 2020]),
+        ("prefeval/persona_conversations.jsonl", "prefeval-conversations", [29, 109]),
+        ("persona-hub-personas/personas.jsonl", "", [2500]),
+        ("synthetic-persona-chat/Synthetic-Persona-Chat_valid.csv", "personas", [1905]),
+        ("synthetic-persona-chat/personas.jsonl", "", [1905]),
     ],
 )
 def test_unchanged_files_come_in_whole(take, file, recipe, expected):
     path = DATA / file
-    assert take(path.read_bytes(), path.name, recipe) == expected
+    assert take(path.read_bytes(), path.name, recipe) == expected + [0] * (7 - len(expected))
 
 
 @SHARED

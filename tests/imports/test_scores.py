@@ -43,11 +43,8 @@ def bounds_of(question: dict) -> tuple:
 def test_scores_that_no_scale_has_are_answers_to_a_question_for_numbers(bring, scores, bounds):
     assert counts(bring(QUALITY % scores, *RATED)) == [0, 1, 1, 1, 3, 3, 3]
     (question,) = TaskDefinition.objects.get().config["questions"]
-    assert (question["type"], question["about"], question["name"]) == (
-        "number",
-        "option",
-        "quality",
-    )
+    described = tuple(question[name] for name in ("type", "about", "name"))
+    assert described == ("number", "option", "quality")
     assert bounds_of(question) == bounds
     stored = Answer.objects.order_by("pk").values_list("label", flat=True)
     assert list(map(float, stored)) == list(map(float, scores))
@@ -66,17 +63,14 @@ def test_a_score_off_the_scale_is_a_faulty_line(bring):
     bring(QUALITY % (4, 5, 1), *RATED)
     more = ("--task", "feedback", "--skip-faulty")
     report = bring(QUALITY.replace("i,p", "j,q") % (4, 73, 2.5), *RATED, *more)
+    far = "the score 73 of “quality” is not 1 to 5, and no scale has more than 9 points"
+    off = (
+        "the score 2.5 of “quality” is no whole number from 1 to 5, and people choose a point of "
+        "a scale"
+    )
     assert report["rejected"] == [
-        {
-            "line": 3,
-            "reason": "the score 73 of “quality” is not 1 to 5, and no scale has more than "
-            "9 points: import other scores of answers as scores",
-        },
-        {
-            "line": 4,
-            "reason": "the score 2.5 of “quality” is no whole number from 1 to 5, and people "
-            "choose a point of a scale: import other scores of answers as scores",
-        },
+        {"line": line, "reason": f"{words}: import other scores of answers as scores"}
+        for line, words in ((3, far), (4, off))
     ]
 
 
@@ -87,15 +81,11 @@ SAFE_READ = [*READ, "--map=label=is_safe"]
 
 def asked() -> list[tuple]:
     """Type, name, classes and order of the questions of the only task."""
-    return [
-        (
-            each["type"],
-            each["name"],
-            [name["name"] for name in each["classes"]],
-            each.get("ordinal", False),
-        )
-        for each in TaskDefinition.objects.get().config["questions"]
-    ]
+    found = []
+    for question in TaskDefinition.objects.get().config["questions"]:
+        classes = [each["name"] for each in question["classes"]]
+        found.append((question["type"], question["name"], classes, question.get("ordinal", False)))
+    return found
 
 
 @pytest.mark.parametrize(
@@ -149,13 +139,10 @@ def test_numbers_that_become_classes_without_an_order_are_said_to_be(
     assert (sentence in capsys.readouterr().err) is said
 
 
-def test_numbers_with_an_order_are_in_the_order_of_numbers(tmp_path):
-    path = tmp_path / "ages.csv"
-    path.write_text("prompt,answer,annotator,years\np,a,x,35\np,a,y,4.5\np,a,z,120\n")
-    mapped = (*READ, "--map=answers.age=years", "--level", "ordinal", "--study", "ages")
-    call_command("import_data", str(path), *mapped)
-    (question,) = Study.objects.get(slug="ages").tasks.get().config["questions"]
-    assert [each["name"] for each in question["classes"]] == ["4.5", "35", "120"]
+def test_numbers_with_an_order_are_in_the_order_of_numbers(bring):
+    text = "prompt,answer,annotator,years\np,a,x,35\np,a,y,4.5\np,a,z,120\n"
+    bring(text, *READ, "--map=answers.age=years", "--level", "ordinal")
+    assert asked() == [("label", "age", ["4.5", "35", "120"], True)]
 
 
 def test_classes_other_than_those_of_the_task_are_refused(bring):
@@ -205,18 +192,17 @@ def test_columns_become_questions_with_their_own_classes(bring):
 
 
 def test_a_column_of_many_numbers_becomes_a_question_for_numbers_and_of_too_many_is_refused(bring):
-    columns = ("id=id", "prompt=prompt", "answer=answer", "worker=rater", "answers.fit=fit")
-    mapped = [f"--map={pair}" for pair in columns]
-    rows = [f"{n},p{n},a,r,{n}.5\n" for n in range(51)]
-    assert (
-        bring("id,prompt,answer,rater,fit\n" + "".join(rows), *mapped, "--study", "tea")["votes"]
-        == 51
-    )
+    maps = (*READ, "--map", "id=id", "answers.fit=fit")
+
+    def fits(fraction):
+        lines = [f"{n},p{n},a,r,{n}.{fraction}" for n in range(51)]
+        return "\n".join(["id,prompt,answer,annotator,fit", *lines])
+
+    assert bring(fits(5), *maps, "--study", "tea")["votes"] == 51
     (question,) = TaskDefinition.objects.get().config["questions"]
     assert (question["type"], bounds_of(question)) == ("number", (0, 100, 0.1))
-    rows = [f"{n},p{n},a,r,{n}.125\n" for n in range(51)]
     with pytest.raises(CommandError, match="“fit” has more steps than the 1,000 of a question"):
-        bring("id,prompt,answer,rater,fit\n" + "".join(rows), *mapped, "--study", "rain")
+        bring(fits(125), *maps, "--study", "rain")
 
 
 def test_questions_that_a_task_lacks_are_offered(bring, capsys):
@@ -243,15 +229,11 @@ def test_a_label_names_an_answer_by_its_text(bring):
     assert Answer.objects.get().label == "2"
 
 
-ANSWERS = "id,prompt,answer\ni,p,a\nj,q,b\n"
-
-
 def test_scores_of_an_answer_that_the_line_does_not_hold_are_refused(bring):
-    columns = {"id": "i", "prompt": "p", "answer": "a", "annotator": "x"}
-    rows = [columns | {"ratings": {"bart": {"overall": 4}}}]
-    rows += [columns | {"id": "j", "ratings": {"bart": {"overall": 4}}}]
+    row = {"id": "i", "prompt": "p", "answer": "a", "annotator": "x"}
+    row |= {"ratings": {"bart": {"overall": 4}}}
     with pytest.raises(CommandError, match="the scores of “bart” belong to no answer of this line"):
-        bring(rows, "--recipe", "ratings", "--study", "tea", name="scores.jsonl")
+        bring([row], *RATED)
 
 
 def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):
@@ -267,9 +249,7 @@ def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):
         {"item_id": "j", "annotator": "x", "ratings": {"org/human": human, "bart": bart}},
         {"item_id": "j", "annotator": "y", "ratings": {"bart": bart, "nobody": human}},
     ]
-    report = bring(
-        rows, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="ratings.jsonl"
-    )
+    report = bring(rows, *RATED, "--skip-faulty")
     assert (report["items"], report["votes"], report["scores"]) == (2, 2, 4)
     assert report["rejected"] == [{"line": 3, "reason": "the item has no answer “nobody”"}]
     models = {
@@ -284,16 +264,13 @@ def test_ratings_of_answers_by_their_names_need_a_file_of_items_alone(bring):
 def test_scores_of_an_item_that_asks_for_a_choice_are_refused_in_words(bring):
     bring("id,prompt,answer_a,answer_b\ni,p,a,b\n", "--study", "tea")
     rows = [{"id": "i", "annotator": "x", "ratings": {"A": {"overall": 4}, "B": {"overall": 2}}}]
-    report = bring(
-        rows, "--recipe", "ratings", "--study", "tea", "--skip-faulty", name="ratings.jsonl"
-    )
+    report = bring(rows, *RATED, "--skip-faulty")
     words = "the item's task asks for a choice, and this line has scores"
     assert report["rejected"] == [{"line": 1, "reason": words}]
 
 
 def test_a_study_of_one_criterion_needs_no_name_for_its_agreement(bring, capsys):
-    text = "id,prompt,answer,annotator,quality\ni,p,a,x,4\ni,p,a,y,4\n"
-    bring(text, "--recipe", "ratings", "--study", "tea")
+    bring(QUALITY % (4, 4, 4), *RATED)
     call_command("agreement", "tea", "--json", "--bootstrap", "0")
     assert json.loads(capsys.readouterr().out)["percent_agreement"]["value"] == 1.0
 
@@ -313,8 +290,7 @@ def test_the_alpha_of_dices_is_the_one_computed_from_its_counts(tmp_path, capsys
                 label = {"id": item["item_id"], "rater": row["slot"], "safe": row["is_safe"]}
                 texts = {"prompt": item["context"], "answer": item["response"]}
                 file.write(json.dumps(label | texts) + "\n")
-    columns = ("id=id", "prompt=prompt", "answer=answer", "worker=rater", "label=safe")
-    maps = [f"--map={pair}" for pair in columns]
+    maps = ("--map", "id=id", "prompt=prompt", "answer=answer", "worker=rater", "label=safe")
     call_command("import_data", str(path), *maps, "--study", "dices", "--json")
     report = json.loads(capsys.readouterr().out)
     size = sum(len(answers[str(item["item_id"])]) for item in items)
@@ -330,9 +306,8 @@ def _alpha(units: list[list[str]]) -> float:
     """Nominal alpha straight from its definition: 1 - observed / expected disagreement."""
     units = [unit for unit in units if len(unit) > 1]
     total = sum(map(len, units))
-    observed = (
-        sum(sum(a != b for a in unit for b in unit) / (len(unit) - 1) for unit in units) / total
-    )
+    differ = [sum(a != b for a in unit for b in unit) / (len(unit) - 1) for unit in units]
+    observed = sum(differ) / total
     pooled = [label for unit in units for label in unit]
     sizes = {label: pooled.count(label) for label in set(pooled)}
     same = sum(n * (n - 1) for n in sizes.values())
@@ -344,8 +319,7 @@ def test_a_task_of_own_questions_takes_the_files_criteria_when_told(bring, tea):
     config = {"options": 1, "questions": [rating | {"title": {"en": "How clean is it?"}}]}
     TaskDefinition.objects.create(study=tea, name="own", kind="questions", config=config)
     text = "id,prompt,answer,annotator,criterion,score\ni,p,a,x,grammar,4\ni,p,a,x,fluency,2\n"
-    more = ("--recipe", "ratings", "--study", "tea", "--task", "own", "--allow", "criteria")
-    assert bring(text, *more)["votes"] == 1
+    assert bring(text, *RATED, "--task", "own", "--allow", "criteria")["votes"] == 1
     questions = TaskDefinition.objects.get().config["questions"]
     assert [each["name"] for each in questions] == ["grammar", "fluency"]
     assert "title" not in questions[1]
@@ -361,20 +335,14 @@ def test_a_task_of_own_questions_takes_the_files_criteria_when_told(bring, tea):
 def test_scores_on_another_scale_go_to_no_second_task_unless_one_is_named(
     bring, first, then, words
 ):
-    rows = [
-        [
-            {"prompt": f"p{n}", "answer": "a", "rater": "r", "tone": score}
-            for n, score in enumerate(scores)
-        ]
-        for scores in (first, then)
-    ]
-    maps = ["--map", "prompt=prompt", "answer=answer", "worker=rater", "score=tone"]
-    bring(rows[0], *maps, "--study", "tea")
-    others = [row | {"prompt": f"other {row['prompt']}"} for row in rows[1]]
+    lines = "prompt,answer,annotator,tone\n{0}1,a,r,{1}\n{0}2,a,r,{2}\n"
+    rows, others = lines.format("p", *first), lines.format("other", *then)
+    maps = (*READ, "--map=score=tone")
+    bring(rows, *maps, "--study", "tea")
     with pytest.raises(CommandError, match=words):
         bring(others, *maps, "--study", "tea")
     tea = Study.objects.get()
     assert (tea.tasks.count(), tea.queries.count()) == (1, 2)
     assert bring(others, *maps, "--study", "tea", "--task", "second")["votes"] == 2
-    assert bring(rows[0], *maps, "--study", "tea")["votes"] == 2
+    assert bring(rows, *maps, "--study", "tea")["votes"] == 2
     assert tea.tasks.count() == 2

@@ -126,7 +126,8 @@ class Command(RefusingCommand):
             wish = {"recipe": options["recipe"], "columns": columns and columns | constants}
             wish |= {"texts": options["classes"]} | {n: options[n] for n in ("level", "depth")}
             mapping = bring.mapping_for(table, wish)
-            if not (options["recipe"] or columns) and (name := bring.recipe_of(table)):
+            name = recipes.proposed(table.sample)[1]
+            if name and not (options["recipe"] or columns):
                 told = " With it as --recipe the import says where such files come from."
                 known = recipes.provenance_of(name)
                 self.stderr.write(
