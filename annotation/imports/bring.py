@@ -282,8 +282,7 @@ def import_votes(study: Study, path: Path | str, progress: Callable = silent) ->
         except FaultsError as refusal:
             result = Result(dict.fromkeys((*COUNTS, "judged"), 0), refusal.faults)
     counts = {"votes": result.counts["votes"], "items": result.counts["judged"]}
-    rejected = [{"line": line, "reason": reason} for line, reason in result.faults.rows]
-    return counts | {"workers": result.counts["workers"], "rejected": rejected}
+    return counts | {"workers": result.counts["workers"], "rejected": result.faults.as_json()}
 
 
 def bring_bundle(

@@ -53,7 +53,7 @@ class DataImport(Job):
     # That of its text (tables.ENCODINGS).
     encoding = models.CharField(max_length=20, blank=True, default="", db_default="")
 
-    # What a worker read of its beginning (beginning.Beginning, as JSON), until it has ended.
+    # What a worker read of its beginning (tables.Beginning, as JSON), until it has ended.
     sample = models.TextField(blank=True)
 
     # How it is to be read ({"columns", "values"}, {"recipe"}, or {} by the columns' names), for
@@ -67,10 +67,10 @@ class DataImport(Job):
     repeats = models.BooleanField(default=False)
     # Further files of the study whose rows are joined: {"upload", "name", "column", "key"} of each.
     joins = models.JSONField(default=list)
-    # What a task that does not fit is given, and what a refusal proposed (imported.WIDER).
+    # What a task that does not fit is given, and what a refusal proposed (names of WIDER).
     allow = models.JSONField(default=list)
     wider = models.JSONField(default=list)
-    # Where it comes from, as far as whoever sends it knows (studies.Provenance.ASKED).
+    # Where it comes from, as far as whoever sends it knows (fields of bring.Known).
     provenance = models.JSONField(default=dict)
 
     # The last item whose judgments are stored, "" before the first: where a killed import goes on.

@@ -126,7 +126,7 @@ def store(
     Without ``open_items`` questions and answers alone are stored, unless the rows have votes.
     A person's further judgments of an item are faults, or ``repeats``; those ``beyond`` an item's
     open slots are stored, or faults, and then no item is made. A task that does not fit the
-    file is changed as ``allow`` says (names of imported.WIDER). ``provenance`` has the fields of
+    file is changed as ``allow`` says (names of WIDER). ``provenance`` has the fields of
     studies.Provenance; ``sample`` are rows in which unread places are looked for. Raises
     FaultsError where lines are faulty and ``skip_faults`` is false, MappingError where nothing at
     all came in, Conflict where the study is closed; then nothing was stored.

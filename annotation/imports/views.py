@@ -109,11 +109,10 @@ class MappingForm(
             del self.fields["allow"]
         else:
             self.offer("allow", [(name, WIDER[name]) for name in offered])
-        opened = [
-            (f"{OPEN}{name}", _("Items of the task “%s”, opened now") % name) for name in tasks
-        ]
-        first = (LATER, _("Stored; a batch opens items later"))
-        self.offer("task", [first, *opened, ("", _("Items of a new task that fits, opened now"))])
+        words = _("Items of the task “%s”, opened now")
+        choices = [(LATER, _("Stored; a batch opens items later"))]
+        choices += [(f"{OPEN}{name}", words % name) for name in tasks]
+        self.offer("task", [*choices, ("", _("Items of a new task that fits, opened now"))])
         self.columns = mapping.columns if mapping else {}
         self.words = mapping.values if mapping else {}
         self.fields["classes"].initial = _written(mapping)

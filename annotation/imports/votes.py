@@ -35,7 +35,7 @@ class Faults:
 
     rows: list[tuple[int, str]] = field(default_factory=list)
     count: int = 0
-    # What a task could be given to take lines that do not fit it (imported.WIDER): its name.
+    # What a task could be given to take lines that do not fit it (a name of WIDER): its name.
     wider: dict[str, str] = field(default_factory=dict)
     # Whether a line is a further judgment of one person, which repeats could be.
     repeated: bool = False
@@ -51,6 +51,10 @@ class Faults:
             self.add(line, reason)
         self.rows.sort()
         self.repeated |= others.repeated
+
+    def as_json(self, limit: int | None = None) -> list[dict]:
+        """Line and reason of each, of the first ``limit``."""
+        return [{"line": line, "reason": reason} for line, reason in self.rows[:limit]]
 
     def offers(self) -> list[str]:
         """The changes of tasks that would make lines fit, a sentence for each."""

@@ -14,7 +14,16 @@ class Caller:
 
     def __call__(self, method, path, body=None, **headers):
         headers = {"Authorization": f"Bearer {self.key}", **headers}
-        data = body if isinstance(body, str) else json.dumps(body or {})
+        data = json.dumps(body or {})
         return self.client.generic(
             method, f"/api/v1/{path}", data, "application/json", headers=headers
         )
+
+    def send(self, path, **fields):
+        """POST a form: texts and files."""
+        headers = {"Authorization": f"Bearer {self.key}"}
+        return self.client.post(f"/api/v1/{path}", fields, headers=headers)
+
+
+def refusal(answer):
+    return answer.status_code, answer.json()["code"]

@@ -9,11 +9,7 @@ def carol(cast, tea, client):
 
 
 PERSONAS = [{"id": f"p{n}", "profile": {"Name": f"Person {n}"}} for n in range(3)]
-
-
 QUERIES = [{"id": f"q{n}", "persona": f"p{n}", "text": f"What about {n}?"} for n in range(3)]
-
-
 ANSWERS = [
     {"id": f"q{n}-{side}", "query": f"q{n}", "text": f"Answer {side}.", "model": side}
     for n in range(3)

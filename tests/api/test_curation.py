@@ -10,7 +10,7 @@ from annotation.judging.work import hidden_checks
 from annotation.personas import board as board_
 from annotation.personas import curate
 from annotation.personas.models import PairDecision
-from tests.api.caller import Caller
+from tests.api.caller import Caller, refusal
 from tests.papers.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
 from tests.papers.personalbench.test_verifier import BAD, GOOD, extracted, trained  # noqa: F401 - fixtures
 from tests.personas.conftest import people  # noqa: F401 - fixtures
@@ -18,10 +18,6 @@ from tests.personas.conftest import people  # noqa: F401 - fixtures
 REVIEWS, BOARD = "studies/tea/personas/reviews/", "studies/tea/personas/board/"
 PAIRS, SPLIT = f"{BOARD}pairs/", "studies/tea/personas/split/"
 VERIFY, CHECKS = "studies/tea/attributes/verify/", "studies/tea/checks/"
-
-
-def refusal(answer):
-    return answer.status_code, answer.json()["code"]
 
 
 # --- Round 1 --------------------------------------------------------------------------------------
@@ -122,15 +118,10 @@ def test_the_split_is_proposed_and_then_made_for_good(people, carol):  # noqa: F
 # --- The verifier ---------------------------------------------------------------------------------
 
 
-def send(carol, content: bytes, **fields):
-    data = {"model": SimpleUploadedFile("v.npz", content), **fields}
-    headers = {"Authorization": f"Bearer {carol.key}"}
-    return carol.client.post(f"/api/v1/{VERIFY}", data, headers=headers)
-
-
 def test_a_trained_verifier_decides_on_statements(extracted, trained, carol):  # noqa: F811
     assert carol("GET", VERIFY).json() == {"statements": 4}
-    answer = send(carol, trained.read_bytes(), flagged="refine")
+    model = SimpleUploadedFile("v.npz", trained.read_bytes())
+    answer = carol.send(VERIFY, model=model, flagged="refine")
     assert answer.json() == {"statements": 4, "supported": 2, "flagged": 2}
     verdicts = dict(Extraction.objects.values_list("text", "verdict"))
     assert verdicts == dict.fromkeys(GOOD, "supported") | dict.fromkeys(BAD, "")

@@ -10,12 +10,8 @@ from annotation.candidates import documents
 from annotation.candidates.models import Budget, DocumentFile, GenerationRules, Proposal
 from annotation.core.models import AuditEvent
 from annotation.personas.models import Persona
-from tests.agreement.conftest import (
-    say,  # noqa: F401 - fixtures
-    split,  # noqa: F401 - fixtures
-)
-from tests.api.caller import Caller
-from tests.api.test_curation import refusal
+from tests.agreement.conftest import say, split  # noqa: F401 - fixtures
+from tests.api.caller import Caller, refusal
 from tests.candidates.conftest import expand, mina, model, person, script  # noqa: F401 - fixtures
 
 REVIEW, UNDO = "studies/tea/review/", "studies/tea/review/undo/"
@@ -99,10 +95,8 @@ def test_limits_and_rules_beyond_their_bounds_are_refused(tea, carol, body):
 # --- Sources --------------------------------------------------------------------------------------
 
 
-def send(caller, content: bytes, name: str = "tea.md"):
-    data = {"file": SimpleUploadedFile(name, content)}
-    headers = {"Authorization": f"Bearer {caller.key}"}
-    return caller.client.post(f"/api/v1/{DOCUMENTS}", data, headers=headers)
+def send(caller, content: bytes):
+    return caller.send(DOCUMENTS, file=SimpleUploadedFile("tea.md", content))
 
 
 def test_a_file_of_documents_is_sent_read_and_removed(tea, carol):
@@ -120,9 +114,7 @@ def test_a_file_of_documents_is_sent_read_and_removed(tea, carol):
 
 
 def test_a_call_without_a_file_is_refused(tea, carol):
-    headers = {"Authorization": f"Bearer {carol.key}"}
-    answer = carol.client.post(f"/api/v1/{DOCUMENTS}", {"name": "tea"}, headers=headers)
-    assert refusal(answer) == (400, "invalid")
+    assert refusal(carol.send(DOCUMENTS, name="tea")) == (400, "invalid")
     assert not DocumentFile.objects.exists()
 
 

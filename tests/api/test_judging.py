@@ -48,11 +48,8 @@ def test_a_preference_comes_with_its_attribute_and_a_scale_from_what_is_shown_fi
     body = claim("i-rate")
     assert (body["kind"], body["attribute"]) == ("preference", "Grows ferns at home.")
     (question,) = body["questions"]
-    assert (question["name"], question["type"], question["about"]) == (
-        "preference",
-        "scale",
-        "item",
-    )
+    described = [question[name] for name in ("name", "type", "about")]
+    assert described == ["preference", "scale", "item"]
     assert question["text"] == "Which answer is better for this person?"
     assert question["names"][0] == {"": "Answer 1 is much better"}
     assert len(body["options"]) == 2
@@ -74,9 +71,7 @@ def test_scores_come_with_their_criteria(claim):
     assert body["settings"]["feedback"] == "required"
 
 
-@pytest.mark.parametrize(
-    "name", ["i-better", "i-rate", "i-feel", "i-a2", "i-m1"], ids=lambda name: name
-)
+@pytest.mark.parametrize("name", ["i-better", "i-rate", "i-feel", "i-a2", "i-m1"])
 def test_every_kind_is_stored_once_and_answered_with_what_says_it_again(
     name, claim, ann, mix, cast
 ):
@@ -90,13 +85,10 @@ def test_every_kind_is_stored_once_and_answered_with_what_says_it_again(
     # Its answer, sent as a new one, says the same.
     answer = first.json()["answer"]
     revise(mix, slot, cast.person("Ann"), answer, key="two")
-    stored = [kind_row(judgment) for judgment in Judgment.objects.order_by("pk")]
-    assert stored[0] == stored[1]
-
-
-def kind_row(judgment):
     columns = ("question", "option", "part", "label", "value", "text", "chips")
-    return list(judgment.answers.order_by("pk").values_list(*columns))
+    first, revised = Judgment.objects.order_by("pk")
+    stored = [list(row.answers.order_by("pk").values_list(*columns)) for row in (first, revised)]
+    assert stored[0] == stored[1]
 
 
 def test_a_training_item_explains_itself_once_it_is_answered(mix, ann):

@@ -1,7 +1,6 @@
 """`manage.py import_data FILE`"""
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +93,16 @@ class Command(RefusingCommand):
         except OSError as error:
             raise CommandError(f"The file cannot be read: {error.strerror}.") from error
         except FaultsError as refusal:
-            self.refuse(file, refusal.faults, options)
+            if options["json"]:
+                self.print(options["study"], Result({}, refusal.faults), LISTED)
+            else:
+                self.list(file, refusal.faults)
             raise
-        report = {"study": slug, **{name: result.counts.get(name, 0) for name in bring.COUNTS}}
-        report["rejected"] = _listed(result.faults.rows)
-        report["unknown_columns"] = result.unknown
         if options["json"]:
-            self.stdout.write(json.dumps(report, ensure_ascii=False))
+            self.print(slug, result)
         else:
-            self.say(file, report, result.faults.count, options)
+            self.say(slug, result, options)
+            self.list(file, result.faults)
 
     def store(self, path: Path, options: dict[str, Any]) -> tuple[str, Result]:
         """Import the file or folder at ``path``; the slug of its study, and what came in."""
@@ -160,35 +160,31 @@ class Command(RefusingCommand):
                 )
         return study.slug, result
 
-    def say(self, file: str, report: dict, rejected: int, options: dict) -> None:
-        counts = ", ".join(_counted(report[name], name) for name in bring.COUNTS if report[name])
+    def print(self, slug: str, result: Result, limit: int | None = None) -> None:
+        """Print the report as JSON, with the first ``limit`` faulty lines."""
+        report = {"study": slug, **{name: result.counts.get(name, 0) for name in bring.COUNTS}}
+        report |= {"rejected": result.faults.as_json(limit), "unknown_columns": result.unknown}
+        self.stdout.write(json.dumps(report, ensure_ascii=False))
+
+    def say(self, slug: str, result: Result, options: dict) -> None:
+        there = [(result.counts.get(name), name) for name in bring.COUNTS]
+        counts = ", ".join(_counted(count, name) for count, name in there if count)
         verb = "would have" if options["dry_run"] else "has"
-        self.stdout.write(f"The study “{report['study']}” {verb} {counts} of this file.")
+        self.stdout.write(f"The study “{slug}” {verb} {counts} of this file.")
         known = recipes.provenance_of(options["recipe"])
         unsaid = [name for name in Provenance.ASKED if not (options[name] or known.get(name))]
-        if unsaid and report["votes"]:
+        if unsaid and result.counts.get("votes"):
             self.stderr.write(f"Not known of where it comes from: {', '.join(unsaid)}.")
-        for name in report["unknown_columns"]:
+        for name in result.unknown:
             near = suggestion(name)
             words = f": did you mean “{near}”?" if near else ""
             self.stderr.write(f"The column “{name}” is not read{words}")
-        self.list(file, report["rejected"], rejected)
 
-    def refuse(self, file: str, faults: Faults, options: dict[str, Any]) -> None:
-        """List the faulty lines of a file of which nothing is stored."""
-        rejected = _listed(faults.rows[:LISTED])
-        if options["json"]:
-            report = {"study": options["study"], **dict.fromkeys(bring.COUNTS, 0)}
-            report |= {"rejected": rejected, "unknown_columns": []}
-            self.stdout.write(json.dumps(report, ensure_ascii=False))
-        else:
-            self.list(file, rejected, faults.count)
-
-    def list(self, file: str, rejected: list[dict], count: int) -> None:
-        for row in rejected[:LISTED]:
-            self.stderr.write(f"{file}, line {row['line']}: {row['reason']}")
-        if count > LISTED:
-            self.stderr.write(f"… and {count - LISTED:,} more")
+    def list(self, file: str, faults: Faults) -> None:
+        for line, reason in faults.rows[:LISTED]:
+            self.stderr.write(f"{file}, line {line}: {reason}")
+        if faults.count > LISTED:
+            self.stderr.write(f"… and {faults.count - LISTED:,} more")
 
 
 def _counted(count: int, name: str) -> str:
@@ -206,10 +202,6 @@ def _join(text: str) -> tables.Join:
         raise CommandError(f"{file}: there is no such file.")
     with tables.opened(Path(file)) as table:
         return tables.Join.read(table, Path(file).name, column, key)
-
-
-def _listed(faults: Iterable[tuple[int, str]]) -> list[dict]:
-    return [{"line": line, "reason": reason} for line, reason in faults]
 
 
 def _columns(pairs: list[str]) -> dict[str, list[str]]:
