@@ -241,10 +241,11 @@ def _agreement(votes: Votes, rated: dict[int, Rater]) -> None:
         items, item = np.unique(votes.item[in_task], return_inverse=True)
         codes, category = np.unique(votes.category[in_task], return_inverse=True)
         shape = (len(items), n, len(codes))
-        flags = rater_signs.agreement_flags(item, votes.worker[in_task], category, shape)
-        compared += flags["votes"]
-        agreed += flags["agreed"]
-        expected += flags["votes"] * (flags["pool_rate"] or 0)
+        coded = item, votes.worker[in_task], category
+        of_task, with_others, rate = rater_signs.agreement_with_others(*coded, shape)
+        compared += of_task
+        agreed += with_others
+        expected += of_task * (rate or 0)
     for code, rater in rated.items():
         if compared[code]:
             rater.compared, rater.agreed = int(compared[code]), int(agreed[code])
@@ -257,13 +258,12 @@ def _pace(votes: Votes, rated: dict[int, Rater]) -> None:
     if not timed.any():
         return
     worker, pace = votes.worker[timed], votes.pace[timed]
-    speed = rater_signs.speed_flags(worker, pace, votes.task[timed], len(votes.users))
+    median_z, fast = rater_signs.speeds(worker, pace, votes.task[timed], len(votes.users))
     for code, rater in rated.items():
         paces = pace[worker == code]
         if paces.size:
-            rater.pace, rater.fast = float(np.median(paces)), float(speed["fast_share"][code])
-            z = float(speed["median_z"][code])
-            rater.z = None if np.isnan(z) else z
+            rater.pace, rater.fast = float(np.median(paces)), float(fast[code])
+            rater.z = None if np.isnan(median_z[code]) else float(median_z[code])
 
 
 def _sides(votes: Votes, rated: dict[int, Rater]) -> None:
@@ -309,12 +309,10 @@ def _vectors(study: Study, people: dict) -> None:
             by_criteria[criteria].append((user, values))
     for answers in by_criteria.values():
         users, worker = np.unique([user for user, _values in answers], return_inverse=True)
-        same = rater_signs.same_vector_flags(
-            worker, [values for _user, values in answers], len(users)
-        )
-        for code, user in enumerate(users):
-            if same["flagged"][code]:
-                people[int(user)].same = float(same["share"][code])
+        vectors = [values for _user, values in answers]
+        share, same = rater_signs.same_vectors(worker, vectors, len(users))
+        for code in np.flatnonzero(same):
+            people[int(users[code])].same = float(share[code])
 
 
 def _checks(study: Study, people: dict) -> None:

@@ -118,13 +118,3 @@ def test_a_side_that_decides_every_vote_has_no_strengths():
 def test_a_model_against_itself_is_refused():
     with pytest.raises(ValueError, match="itself"):
         bradley_terry(np.array([0]), np.array([0]), np.array([1.0]), 2)
-
-
-def test_the_order_effect_is_found():
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, 3, 4000)
-    second = (first + rng.integers(1, 3, 4000)) % 3
-    score = (rng.random(4000) < expit(0.5 * (second - first) + 0.8)).astype(float)
-    found = bradley_terry(first, second, score, 3, order=True)
-    assert found.order.low < 0.8 < found.order.high
-    assert np.argmax(found.strength) == 0

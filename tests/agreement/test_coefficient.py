@@ -63,22 +63,6 @@ def test_the_exact_interval_of_five_of_ten():
     assert (found.low, found.high) == pytest.approx((0.187086, 0.812914), abs=1e-6)
 
 
-@pytest.mark.parametrize(("successes", "low", "high"), [(0, 0, 0.3085), (10, 0.6915, 1)])
-def test_the_exact_interval_of_none_and_all_reaches_the_end(successes, low, high):
-    found = coefficient.clopper_pearson(successes, 10)
-    assert (found.low, found.high, found.se) == pytest.approx((low, high, 0), abs=1e-4)
-
-
-def test_a_fair_coin_in_both_tails():
-    assert coefficient.coin_test([0, 1, 5, 10], 10) == pytest.approx(
-        [2 / 1024, 22 / 1024, 1, 2 / 1024]
-    )
-
-
-def test_holms_adjustment_never_falls():
-    assert coefficient.holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
-
-
 def test_intervals_and_exact_tests():
     for successes, trials in ((0, 7), (3, 7), (7, 7), (412, 1000)):
         for ours, method in ((coefficient.wilson, "wilson"), (coefficient.clopper_pearson, "beta")):

@@ -89,10 +89,6 @@ def test_w_is_friedmans_statistic_over_its_greatest_value(rows):
         assert correlation.concordance(table) == pytest.approx(chi2 / (len(rows) * 3), abs=1e-12)
 
 
-def test_w_is_one_where_all_agree_also_with_equal_places():
-    assert correlation.concordance(np.array([[1, 2, 2], [1, 2, 2]])) == pytest.approx(1)
-
-
 @pytest.mark.parametrize("table", [[[1, 2, 3]], [[1, 1, 1], [1, 1, 1]], [[1], [1]]])
 def test_w_needs_two_raters_and_an_order(table):
     assert np.isnan(correlation.concordance(np.array(table)))

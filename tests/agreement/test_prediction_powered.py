@@ -1,7 +1,6 @@
 """People and models together: values of `ppi-python` 0.2.3, and coverage by simulation.
 
-The package needs numba, pandas and gdown, so its values stand here; where it is installed (``make
-proofs`` does not ask for it) they are computed again.
+The package needs numba, pandas and gdown, so its values stand here.
 """
 
 from dataclasses import replace
@@ -57,27 +56,6 @@ def test_other_predictions_elsewhere_move_the_value_by_lambda():
     shift = 0.5 * 0.7 - 0.5
     assert estimate.combined.value == pytest.approx(0.6 + estimate.weight * shift)
     assert 0 < estimate.weight < 1
-
-
-def test_the_package_says_the_same_of_strengths():
-    package = pytest.importorskip("ppi_py")
-    first, second, cast, _rng = pairs()
-    fit = powered(first, second, cast, 4)
-    pair = (np.eye(4)[first] - np.eye(4)[second])[:, :3]
-    n, rest = slice(0, 120), slice(120, None)
-    found = package.ppi_logistic_pointestimate(
-        pair[n], cast.value, cast.predicted[n], pair[rest], cast.predicted[rest], lam=fit.weight
-    )
-    found = np.append(found, 0)
-    assert values(fit.combined) == pytest.approx(found - found.mean(), abs=1e-6)
-
-
-def test_the_package_says_the_same():
-    package = pytest.importorskip("ppi_py")
-    rest = np.concatenate([SEEN * 0.8, SEEN * 0.6])
-    estimate = mean(votes(predicted=np.concatenate([SEEN, rest])))
-    value = package.ppi_mean_pointestimate(SAID, SEEN, rest, lam=estimate.weight)
-    assert estimate.combined.value == pytest.approx(float(value[0]))
 
 
 def test_a_model_that_says_nothing_leaves_the_peoples_interval():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.agreement.report import agreement_report
-from annotation.agreement.statistics import correlation, kappas
+from annotation.agreement.statistics import kappas
 from annotation.agreement.statistics.kappas import patterns_of
 from annotation.agreement.statistics.krippendorff import alpha
 from annotation.agreement.tiers.rules import tiers_report
@@ -91,25 +91,6 @@ def test_kappas_keep_their_bounds_and_symmetric_is_the_largest_of_two(counts):
         assert kappas.gwet_ac1(patterns).value >= symmetric.value - 1e-12
 
 
-@settings(max_examples=100, deadline=None)
-@given(counts=tables)
-def test_alpha_is_the_ratio_of_the_coincidence_matrix(counts):
-    patterns = patterns_of(counts)
-    # Krippendorff's matrix: pairs of votes within items, each over the item's votes less one.
-    pairs = patterns.paired
-    scale = pairs.weight / (pairs.votes - 1)
-    matrix = (pairs.counts.T * scale) @ pairs.counts - np.diag(scale @ pairs.counts)
-    marginal = matrix.sum(axis=1)
-    ours = alpha(patterns, resamples=0)
-    if np.count_nonzero(marginal) < 2:
-        assert ours.value is None
-        return
-    n = marginal.sum()
-    apart = 1 - np.eye(len(matrix))
-    expected = 1 - (n - 1) * (matrix * apart).sum() / (np.outer(marginal, marginal) * apart).sum()
-    assert ours.value == pytest.approx(expected, abs=1e-10)
-
-
 @settings(max_examples=60, deadline=None)
 @given(counts=tables)
 def test_all_levels_are_one_on_two_categories_zero_and_one(counts):
@@ -119,28 +100,6 @@ def test_all_levels_are_one_on_two_categories_zero_and_one(counts):
         return
     for level in levels[1:]:
         assert level.value == pytest.approx(levels[0].value, abs=1e-9)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=2, max_size=20))
-def test_weights_change_nothing_with_two_categories(votes):
-    item = np.repeat(np.arange(len(votes)), 2)
-    worker = np.tile([0, 1], len(votes))
-    found = kappas.cohen_table(
-        kappas.confusions(item, worker, np.ravel(votes), 2, 2), values=[1, 2]
-    )
-    for name in ("linear", "quadratic"):
-        assert found[name] == pytest.approx(found["value"], abs=1e-12, nan_ok=True)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=3, max_size=3))
-def test_turning_a_table_turns_nothing_but_the_sign_of_rho(table):
-    table = np.array(table)
-    one, turned = correlation.spearman(table), correlation.spearman(table.T)
-    assert one == turned or one.value == pytest.approx(turned.value, abs=1e-14)
-    mirrored = correlation.spearman(table[:, ::-1])
-    assert one.value is None or mirrored.value == pytest.approx(-one.value, abs=1e-14)
 
 
 def test_items_of_one_vote_enter_the_shares_and_the_error_only():

@@ -10,13 +10,16 @@ from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.accounts import consent
 from annotation.agreement import recompute, scoring
 from annotation.agreement.board import Board
 from annotation.agreement.figures import figure_of
 from annotation.agreement.scoring import NEVER_DIFFER, NO_PAIR_SCORED, rate
 from annotation.candidates.models import AspectScore
+from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Judgment
+from annotation.studies.models import TaskDefinition
 
 from .test_dashboard import give
 
@@ -43,13 +46,10 @@ def test_neither_the_order_of_pairs_nor_names_of_items_matter(differences, rando
     expected = rate(*zip(*rows, strict=True), resamples=20)
     random.shuffle(rows)
     found = rate(*zip(*rows, strict=True), resamples=0)
-    assert (found.items, found.pairs, found.equal) == (
-        expected.items,
-        expected.pairs,
-        expected.equal,
-    )
-    assert found.accuracy.value == expected.accuracy.value
-    assert found.tau_b.value == expected.tau_b.value
+    for name in ("items", "pairs", "equal"):
+        assert getattr(found, name) == getattr(expected, name)
+    for name in ("accuracy", "tau_b"):
+        assert getattr(found, name).value == getattr(expected, name).value
 
 
 def test_a_rating_by_hand():
@@ -193,39 +193,17 @@ def test_what_is_no_score_is_rejected_with_its_line(judged, tmp_path, capsys):
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("", "line 1: the file is empty"),
-        ("candidate,score\n", "there is no column aspect"),
-        ("candidate,aspect,score,score\n", "two columns are called score"),
-    ],
-)
-def test_a_file_that_is_no_scores_file_is_refused(judged, tmp_path, text, sentence):
+def test_a_file_that_is_no_scores_file_is_refused(judged, tmp_path):
     path = tmp_path / "scores.csv"
-    path.write_text(text)
-    with pytest.raises(CommandError, match=sentence):
+    path.write_text("candidate,score\n")
+    with pytest.raises(CommandError, match="there is no column aspect"):
         call_command("import_scores", "tea", str(path))
     assert not AspectScore.objects.exists()
-
-
-def test_broken_lines_of_json_are_named(judged, tmp_path, capsys):
-    path = tmp_path / "scores.jsonl"
-    good = '{"candidate": "better-q1-0", "aspect": "tone", "score": 1}'
-    huge = good.replace("1}", "1" + "0" * 200 + "}")
-    path.write_bytes("\n".join([good, "{", "[1]", huge]).encode() + b'\n{"candidate": "\xff"}')
-    found = run(capsys, "tea", str(path), "--skip-faulty")
-    assert found["scores"] == 1
-    assert [one["line"] for one in found["rejected"]] == [2, 3, 4, 5]
 
 
 @pytest.fixture
 def criticised(cast, tea):
     """A feedback task: two people score one answer on two criteria."""
-    from annotation.judging.batches.open import open_batch
-    from annotation.judging.kinds import kind_of
-    from annotation.studies.models import TaskDefinition
-
     config = kind_of("feedback").check_config({"criteria": ["Tone", "Content Depth"], "options": 1})
     task = TaskDefinition.objects.create(
         study=tea, name="score", kind="feedback", overlap=2, config=config
@@ -264,8 +242,6 @@ def test_scores_spread_by_criterion_in_the_tasks_order(criticised, login, cast):
 
 
 def test_scores_of_who_withdrew_do_not_count(criticised, cast):
-    from annotation.accounts import consent
-
     consent.withdraw(cast.person("Bo"), criticised.consent_text)
     board = Board(criticised, criticised.tasks.get(name="score"))
     assert figure_of(board, "answers").rows[0][-5:] == (0, 0, 0, 0, 1)

@@ -8,7 +8,6 @@ a person.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy
@@ -35,16 +34,15 @@ LEAST_RATERS, LEAST_ITEMS = 3, 30
 TOO_FEW = "the test needs three people with thirty items each that others judged too"
 
 
-def agreement_flags(
+def agreement_with_others(
     item: np.ndarray, worker: np.ndarray, category: np.ndarray, shape: tuple[int, int, int]
-) -> dict[str, Any]:
-    """Annotators who agree with the majority of the *others* less often than the pool does.
+) -> tuple[np.ndarray, np.ndarray, float | None]:
+    """How often annotators agree with the majority of the *others*.
 
     One row a vote; ``shape`` is (items, workers, categories). Votes on items where the others are
-    split evenly, or absent, carry no information and are left out. Returns arrays (workers,):
-    ``votes``, ``agreed``, ``p`` (binomial lower tail at the pool's rate) and ``flagged``
-    (p under 0.001, never under 50 votes); and the ``pool_rate``, None where no vote could be
-    compared.
+    split evenly, or absent, carry no information and are left out. Returns the votes compared and
+    those that agreed, (workers,), and the pool's rate, None where no vote could be compared. Who
+    has LEAST_VOTES and a binomial lower tail at that rate under TAIL should be looked at.
     """
     items, workers, k = shape
     cell = np.multiply(item, k, dtype=np.intp) + category
@@ -57,12 +55,7 @@ def agreement_flags(
     agreed = clear & (others[row, category] == top)
     votes = np.bincount(np.asarray(worker)[clear], minlength=workers)
     with_most = np.bincount(np.asarray(worker)[agreed], minlength=workers)
-    pool_rate = with_most.sum() / votes.sum() if votes.sum() else None
-    p = np.ones(workers) if pool_rate is None else scipy.special.bdtr(with_most, votes, pool_rate)
-    flagged = (votes >= LEAST_VOTES) & (p < TAIL)
-    return {
-        "votes": votes, "agreed": with_most, "p": p, "flagged": flagged, "pool_rate": pool_rate,
-    }  # fmt: skip
+    return votes, with_most, with_most.sum() / votes.sum() if votes.sum() else None
 
 
 def robust_z(seconds: ArrayLike, kind: ArrayLike) -> np.ndarray:
@@ -81,15 +74,15 @@ def robust_z(seconds: ArrayLike, kind: ArrayLike) -> np.ndarray:
     return z
 
 
-def speed_flags(
+def speeds(
     worker: ArrayLike, pace: ArrayLike, kind: ArrayLike, workers: int
-) -> dict[str, np.ndarray]:
-    """Annotators whose median time, or whose recent times, are far below everybody's.
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far annotators' times, and their recent ones, are below everybody's.
 
     Rows are votes in order of submission, ``pace`` (votes,) their seconds a thousand characters
-    shown; below FLOOR the text cannot have been read. Returns arrays (workers,): ``median_z``,
-    ``fast_share`` of the last 50 votes, and ``flagged`` (median below -3, or over 20 % of the last
-    50 below -3 and below FLOOR).
+    shown; below FLOOR the text cannot have been read. Returns the median z (NaN: none) and the
+    share of the last 50 votes below -3 and below FLOOR, (workers,). A median below SLOW_Z and a
+    share above FAST_SHARE should be looked at.
     """
     worker, pace = np.asarray(worker), np.asarray(pace, dtype=float)
     z = robust_z(pace, kind)
@@ -101,15 +94,16 @@ def speed_flags(
         if defined.size:
             median[code] = np.median(defined)
         share[code] = fast[rows][-LAST_VOTES:].mean()
-    flagged = (median < SLOW_Z) | (share > FAST_SHARE)
-    return {"median_z": median, "fast_share": share, "flagged": flagged}
+    return median, share
 
 
-def same_vector_flags(worker: ArrayLike, ratings: ArrayLike, workers: int) -> dict[str, np.ndarray]:
-    """Annotators who give one and the same vector of ratings nearly always.
+def same_vectors(
+    worker: ArrayLike, ratings: ArrayLike, workers: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Who gives one and the same vector of ratings nearly always.
 
-    ``ratings`` is (answers, criteria). Returns arrays (workers,): ``answers``, ``share`` of the
-    commonest vector and ``flagged`` (0.9 or more of 20 answers or more).
+    ``ratings`` is (answers, criteria). Returns the share of the commonest vector and whether that
+    is 0.9 or more of 20 answers or more, (workers,).
     """
     worker = np.asarray(worker)
     _, vector = np.unique(np.asarray(ratings), axis=0, return_inverse=True)
@@ -117,8 +111,7 @@ def same_vector_flags(worker: ArrayLike, ratings: ArrayLike, workers: int) -> di
     share = np.zeros(workers)
     for code in np.flatnonzero(answers):
         share[code] = np.bincount(vector.ravel()[worker == code]).max() / answers[code]
-    flagged = (answers >= LEAST_VECTORS) & (share >= SAME_VECTORS)
-    return {"answers": answers, "share": share, "flagged": flagged}
+    return share, (answers >= LEAST_VECTORS) & (share >= SAME_VECTORS)
 
 
 def side_bias(item: ArrayLike, chose_first: ArrayLike) -> tuple[Coefficient, float | None]:
