@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import Case, Count, F, FloatField, QuerySet, When
@@ -146,8 +146,7 @@ class Disputed:
         )
 
 
-@dataclass(frozen=True)
-class Spread:
+class Spread(NamedTuple):
     """How far the answers to an item differ: its name, its digits on a page, a sentence on it."""
 
     name: str
@@ -393,20 +392,12 @@ class Board:
 
     @property
     def label_words(self) -> list[str]:
-        return self._in_words(self.labels)
-
-    def _in_words(self, labels: list[str]) -> list[str]:
-        return [self.kind.label_words(label, self.config) for label in labels]
+        return [self.kind.label_words(label, self.config) for label in self.labels]
 
     def words_of(self, measure: Measure, label: str) -> str:
         """A label of a question of the task's own in words."""
         question = self.questions[measure.question]
         return label if measure.of_class else question.label_words(label)
-
-    @property
-    def question(self) -> str:
-        """What the task asks, in a few words."""
-        return str(self.kind.name)
 
     # What is disputed
 
@@ -551,21 +542,17 @@ class Board:
             )
             return Spread(_("Own kappa"), 3, lead)
         lead = _("Items with two judgments or more, the widest spread first.")
-        if self.scored:
-            lead = _(
-                "An item's answer and a criterion with two scores or more, the widest spread first."
-            )
-        return Spread(_("Standard deviation"), 2, lead)
+        of_scores = _(
+            "An item's answer and a criterion with two scores or more, the widest spread first."
+        )
+        return Spread(_("Standard deviation"), 2, of_scores if self.scored else lead)
 
     def votes_of(self, row: Item | dict) -> str:
         """The answers of a row of ``disputed``: places on a scale one by one, words counted."""
         if isinstance(row, Item):
-            votes = [getattr(row, name) for name in self.counts]
-            return ", ".join(
-                f"{words}: {n}"
-                for words, n in zip(self._in_words(self.counted_labels), votes, strict=True)
-                if n
-            )
+            votes = (getattr(row, name) for name in self.counts)
+            by_label = zip(self.label_words, votes, strict=True)
+            return ", ".join(f"{words}: {n}" for words, n in by_label if n)
         if self.ranked:
             return row["orders"]
         counts, measure = row["counts"].items(), row["of"]

@@ -13,6 +13,7 @@ read by ``audit_easy`` and give no pairs themselves.
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 from django.contrib.postgres.aggregates import ArrayAgg
 from django.db import transaction
@@ -61,11 +62,11 @@ def choose_stop(study: Study, task: str, below: str, *, by: User | None = None) 
     """Stop items of ``task`` below "hard" or "borderline" from now on; "" stops no more."""
     if below and below not in STOPS:
         raise DomainError(_("Stop below hard or below borderline, or not at all."), code="stop")
-    fields = {"below": below, "active": True} if below else {"active": False}
     if below:
+        fields = {"below": below, "active": True}
         EarlyStop.objects.update_or_create(study=study, task=task, defaults=fields)
     else:
-        EarlyStop.objects.filter(study=study, task=task).update(**fields)
+        EarlyStop.objects.filter(study=study, task=task).update(active=False)
     audit.record(by, "tiers.early_stop", study, task=task, below=below)
 
 
@@ -87,13 +88,12 @@ def stop(study: Study, task: str, judged: list[Judged], options: int, rule: Tier
     chosen = EarlyStop.objects.filter(study=study, task=task, active=True).exists()
     if not chosen or study.status != Study.Status.OPEN:
         return 0
-    names = [item.task for item in judged if _may_stop(item, options, rule)]
+    names = [
+        item.task
+        for item in judged
+        if 2 <= item.n < rule.panel and may_stop(item.votes.values(), options, rule)
+    ]
     return sum(_stop_some(study, task, some) for some in chunks(names, CHUNK))
-
-
-def _may_stop(item: Judged, options: int, rule: TierRule) -> bool:
-    counts = list(item.votes.values())
-    return 2 <= item.n < rule.panel and may_stop(counts, options, rule)
 
 
 def _stop_some(study: Study, task: str, names: list[str]) -> int:
@@ -314,23 +314,18 @@ def _with_votes(study: Study, pairs: list[EasyPair]) -> list[EasyPair]:
     audits = counting.items(study, AUDIT_TASK, labels=("1", "2")).prefetch_related("options")
     by_name = {item.external_id: item for item in audits}
     closed = set(counting.closed_batches(study))
-    return [
-        _voted(pair, item, (item.judged, item.judged_0, item.judged_1), closed) if item else pair
-        for pair in pairs
-        for item in [by_name.get(pair.name)]
-    ]
+    return [_voted(pair, by_name.get(pair.name), closed) for pair in pairs]
 
 
-def _voted(pair: EasyPair, item: Item, votes: tuple[int, int, int], closed: set[int]) -> EasyPair:
-    """``votes``: all of them, those for the first answer, those for the second."""
-    truth = next(
-        option.number for option in item.options.all() if option.candidate_id == pair.chosen
-    )
-    n = votes[0]
-    ended = is_closed(n, item.overlap, item.batch_id in closed)
-    complete = ended and n >= DEFAULT.minimum
-    against = n - votes[truth]
-    return replace(pair, audited=item, truth=votes[truth], against=against, complete=complete)
+def _voted(pair: EasyPair, item: Any, closed: set[int]) -> EasyPair:
+    """``item`` asks about the pair and has its votes (``counting.items``); None: not drawn."""
+    if item is None:
+        return pair
+    numbers = {option.candidate_id: option.number for option in item.options.all()}
+    truth = item.judged_0 if numbers[pair.chosen] == 1 else item.judged_1
+    ended = is_closed(item.judged, item.overlap, item.batch_id in closed)
+    complete, against = ended and item.judged >= DEFAULT.minimum, item.judged - truth
+    return replace(pair, audited=item, truth=truth, against=against, complete=complete)
 
 
 def _row(pair: EasyPair) -> dict:
