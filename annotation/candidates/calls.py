@@ -81,7 +81,8 @@ def calls_due(study: Study | None = None) -> list[UUID]:
     The oldest of each study, in turn: one that asks for thousands keeps no other waiting.
     """
     places, ids = {}, []
-    for rows in _startable(study):
+    for table in TABLES:
+        rows = jobs.startable(table.filter(study=study) if study else table.all())
         for name in _endpoints_of(rows):
             free = places.setdefault(name, _places(name))
             some = _in_turn(rows.filter(endpoint=name), free) if free else []
@@ -136,12 +137,6 @@ def claim(pk: UUID | str) -> Generated | None:
 def _taken(table: models.Manager, pk: UUID | str, name: str) -> bool:
     jobs.lock(f"call {name}")  # the places of one endpoint are counted in turn
     return _places(name) > 0 and jobs.take(table.all(), pk)
-
-
-def _startable(study: Study | None) -> list[QuerySet]:
-    """The rows that may start, a query set a table."""
-    rows = [jobs.startable(table.all()) for table in TABLES]
-    return [some.filter(study=study) for some in rows] if study else rows
 
 
 def _endpoints_of(rows: QuerySet) -> list[str]:
@@ -219,14 +214,15 @@ NOTHING = {"calls": 0, "tokens": 0, "cost": 0.0, "seconds": 0.0, "measured": 0}
 
 
 def call(
-    study_id: int, server: Endpoint, messages: list[dict], schema: dict | None = None
-) -> tuple[endpoints.Reply, float]:
-    """``endpoints.call`` within the study's budget: the Reply and the seconds it took.
+    row: Generated, server: Endpoint, messages: list[dict], schema: dict | None = None
+) -> Reply:
+    """``endpoints.call`` for ``row``, within its study's budget.
 
-    Raises CallFailed: as the call does, and with "budget", "budget_day" or "no_bound" where the
-    budget has no room, before anything is sent.
+    What it cost is added to the row, whatever becomes of the answer and of this attempt. Raises
+    CallFailed: as the call does, and with "budget", "budget_day" or "no_bound" where the budget has
+    no room, before anything is sent.
     """
-    reservation = reserve(study_id, server, messages, schema)
+    reservation = reserve(row.study_id, server, messages, schema)
     begin = time.monotonic()
     try:
         answer = endpoints.call(server, messages, schema)
@@ -234,20 +230,16 @@ def call(
         if failure.code in FREE:
             settle(reservation, 0, Decimal(0))
         raise
-    used = answer.tokens_in + answer.tokens_out
-    settle(reservation, used, server.cost(answer.tokens_in, answer.tokens_out))
-    return answer, time.monotonic() - begin
-
-
-def paid(row: Generated, server: Endpoint, answer: endpoints.Reply, seconds: float) -> None:
-    """Add what a call for ``row`` cost, whatever becomes of its answer and of this attempt."""
+    cost = server.cost(answer.tokens_in, answer.tokens_out)
+    settle(reservation, answer.tokens_in + answer.tokens_out, cost)
     type(row)._base_manager.filter(pk=row.pk).update(
         tokens_in=F("tokens_in") + answer.tokens_in,
         tokens_out=F("tokens_out") + answer.tokens_out,
-        cost=F("cost") + server.cost(answer.tokens_in, answer.tokens_out),
-        seconds=F("seconds") + seconds,
+        cost=F("cost") + cost,
+        seconds=F("seconds") + time.monotonic() - begin,
         calls=F("calls") + 1,
     )
+    return answer
 
 
 @transaction.atomic
@@ -361,31 +353,31 @@ EMBEDDED_TOKENS = 1_200
 
 
 def call_structured(
-    study_id: int, server: Endpoint, messages: list[dict], schema: dict
-) -> tuple[Any, Reply, float]:
-    """Ask for JSON of ``schema``: (value, Reply, seconds).
+    row: Generated, server: Endpoint, messages: list[dict], schema: dict
+) -> tuple[Any, Reply]:
+    """Ask for JSON of ``schema`` for ``row``: the value, and the Reply that holds it.
 
-    Raises CallFailed as ``call``, and with "schema" where what came is no such JSON; the
-    failure then has the Reply, which was paid for, as ``answer``.
+    Raises CallFailed as ``call``, and with "schema" where what came is no such JSON.
     """
     if server.embedded:  # its limit is for answers; half a JSON object is none
         server = replace(server, max_tokens=max(server.max_tokens or 0, EMBEDDED_TOKENS))
-    if not cache.get(_key(server)):
+    key = f"no-schema:{server.name}:{server.model}"
+    if not cache.get(key):
         try:
-            answer, seconds = call(study_id, server, messages, schema)
+            answer = call(row, server, messages, schema)
         except CallFailed as failure:
             if failure.code != "refused":
                 raise
         else:
-            return _checked(answer, schema), answer, seconds
-    answer, seconds = call(study_id, server, with_schema(messages, schema))
+            return _checked(answer, schema), answer
+    answer = call(row, server, _with_schema(messages, schema))
     value = _checked(answer, schema)
     # Only now: another fault of the request is refused in words, too.
-    cache.set(_key(server), True, REMEMBERED_SECONDS)
-    return value, answer, seconds
+    cache.set(key, True, REMEMBERED_SECONDS)
+    return value, answer
 
 
-def with_schema(messages: list[dict], schema: dict) -> list[dict]:
+def _with_schema(messages: list[dict], schema: dict) -> list[dict]:
     """``messages`` with the schema as an instruction, for servers that know no response_format."""
     wish = (
         "Answer with one JSON object and nothing else. It must fit this JSON schema:\n"
@@ -424,9 +416,7 @@ def _checked(answer: Reply, schema: dict) -> Any:
     try:
         return parsed(answer.text, schema)
     except ValueError:
-        failure = CallFailed("empty" if not answer.text.strip() else "schema")
-        failure.answer = answer
-        raise failure from None
+        raise CallFailed("schema" if answer.text.strip() else "empty") from None
 
 
 def _cleaned(value: Any, depth: int) -> Any:
@@ -440,7 +430,3 @@ def _cleaned(value: Any, depth: int) -> Any:
     if isinstance(value, dict):
         return {records.clean(key): _cleaned(inner, depth - 1) for key, inner in value.items()}
     return value
-
-
-def _key(server: Endpoint) -> str:
-    return f"no-schema:{server.name}:{server.model}"

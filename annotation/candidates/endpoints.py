@@ -133,8 +133,6 @@ class CallFailed(Exception):  # noqa: N818 - a turn of the way, not an error of 
 
     def __init__(self, code: str, *, wait: float = 0) -> None:
         super().__init__(code)
-        # What came, where it was paid for although it is of no use.
-        self.answer: Reply | None = None
         self.code = code
         self.retry = code in RETRIED
         self.wait = wait

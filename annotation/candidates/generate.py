@@ -7,7 +7,9 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, timedelta
+from functools import cache
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from django.db import transaction
@@ -74,10 +76,8 @@ def request_answers(
     server = endpoints.get(endpoint)
     names = dict.fromkeys(strategies or default_strategies(study))
     if not names or names.keys() - by_name().keys():
-        raise DomainError(
-            _("Choose among the strategies {names}.").format(names=", ".join(by_name())),
-            code="strategy",
-        )
+        sentence = _("Choose among the strategies {names}.")
+        raise DomainError(sentence.format(names=", ".join(by_name())), code="strategy")
     with transaction.atomic():
         _lock(study)
         current = Query.objects.filter(only, study=study, replaced_at=None, ready=True).exclude(
@@ -121,9 +121,9 @@ class _Means:
     """What there is in a study for a strategy to work with."""
 
     def __init__(self, study: Study, server: Endpoint, versions: dict, answers: dict) -> None:
-        self.study, self.server, self.versions, self.answers = study, server, versions, answers
+        self.server, self.versions, self.answers = server, versions, answers
         self.retrieval = Retrieval.objects.filter(study=study).first()
-        self._agreed = {}
+        self.agrees = cache(lambda owner: retrieve.agreed(study, owner, server.name))
         described = Attribute.objects.filter(persona__study=study)
         self.described = set(described.values_list("persona_id", flat=True))
         self.people = study.personas.filter(dropped_at=None).count()
@@ -132,29 +132,19 @@ class _Means:
         """The answers to ``query`` to rewrite; [None] where ``strategy`` can answer it itself."""
         if strategy.rewrites:
             return self.answers.get(query.pk, [])
-        return [None] if self._suffice(query, strategy) else []
+        return [] if self._lacks(query, strategy) else [None]
 
-    def _suffice(self, query: Query, strategy: Strategy) -> bool:
-        if strategy.needs_persona and query.persona_id not in self.versions:
-            return False
-        if strategy.needs_attributes and query.persona_id not in self.described:
-            return False
-        if strategy.other_persona and self.people < 2:
-            return False
-        if strategy.searches and self.retrieval is None:
-            return False
-        if strategy.endpoint_searches and self.server.web_search is None:
-            return False
-        if strategy.oracle and not (self.retrieval and self.retrieval.oracle and query.need):
-            return False
-        return not strategy.history or self._may_see_history(query.owner)
-
-    def _may_see_history(self, owner: User | None) -> bool:
-        if owner is None:
-            return False
-        if owner not in self._agreed:
-            self._agreed[owner] = retrieve.agreed(self.study, owner, self.server.name)
-        return self._agreed[owner]
+    def _lacks(self, query: Query, strategy: Strategy) -> bool:
+        """Whether something that ``strategy`` needs is missing."""
+        return (
+            (strategy.needs_persona and query.persona_id not in self.versions)
+            or (strategy.needs_attributes and query.persona_id not in self.described)
+            or (strategy.other_persona and self.people < 2)
+            or (strategy.searches and self.retrieval is None)
+            or (strategy.endpoint_searches and self.server.web_search is None)
+            or (strategy.oracle and not (self.retrieval and self.retrieval.oracle and query.need))
+            or (strategy.history and not (query.owner and self.agrees(query.owner)))
+        )
 
 
 def planned(rows: Sequence[Candidate]) -> dict:
@@ -298,61 +288,48 @@ def _insert(
     study: Study, server: Endpoint, rows: list[Candidate], by: User | None, limit: int | None = None
 ) -> list[Candidate]:
     queries = {row.query_id for row in rows}
-    asked = set(
-        Candidate.every.filter(query__in=queries, endpoint=server.name).values_list(
-            "query_id", "strategy", "source_id", "attribute_id"
-        )
-    )
-    new = [
-        row
-        for row in rows
-        if (row.query_id, row.strategy, row.source_id, row.attribute_id) not in asked
-    ]
-    new = new[:limit]
+    fields = ("query_id", "strategy", "source_id", "attribute_id")
+    stored = Candidate.every.filter(query__in=queries, endpoint=server.name)
+    asked = set(stored.values_list(*fields))
+    new = [row for row in rows if attrgetter(*fields)(row) not in asked][:limit]
+    if not new:
+        return []
     names = [row.external_id for row in new]
-    taken = Candidate.every.filter(study=study, external_id__in=names).first()
-    if taken:
-        raise Conflict(
-            _("The study already has another answer with the id {name}.").format(
-                name=taken.external_id
-            )
-        )
-    if new:
-        run = Run.objects.create(
-            study=study,
-            step="answer",
-            endpoint=server.name,
-            options={"strategies": sorted({row.strategy for row in new})},
-            planned=_estimate(study, server, new),
-            created_by=by,
-        )
-        versions = wording.of_answers(study)
-        for row in new:
-            row.run = run
-            # All answers of a run are asked for in the wordings of its start.
-            row.parameters |= {"prompts": versions} if versions else {}
-    Candidate.every.bulk_create(new, batch_size=2000)
-    if new:
-        audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
-        transaction.on_commit(calls.notify_of_calls)
+    if taken := Candidate.every.filter(study=study, external_id__in=names).first():
+        sentence = _("The study already has another answer with the id {name}.")
+        raise Conflict(sentence.format(name=taken.external_id))
+    run = Run.objects.create(
+        study=study,
+        step="answer",
+        endpoint=server.name,
+        options={"strategies": sorted({row.strategy for row in new})},
+        planned=_estimate(study, server, new),
+        created_by=by,
+    )
+    versions = wording.of_answers(study)
+    for row in new:
+        row.run = run
+        # All answers of a run are asked for in the wordings of its start.
+        row.parameters |= {"prompts": versions} if versions else {}
+    Candidate.every.bulk_create(new, batch_size=CHUNK)
+    audit.record(by, "candidates.request", study, candidates=len(new), endpoint=server.name)
+    transaction.on_commit(calls.notify_of_calls)
     return new
 
 
 # --- Proposals ------------------------------------------------------------------------------------
 
 
-def step_of(name: str) -> Step:
-    """The step of that name. Raises DomainError."""
+def _step_of(name: str) -> Step:
     if name not in STEPS:
-        raise DomainError(
-            _("Choose among the steps {names}.").format(names=", ".join(STEPS)), code="step"
-        )
+        sentence = _("Choose among the steps {names}.")
+        raise DomainError(sentence.format(names=", ".join(STEPS)), code="step")
     return STEPS[name]
 
 
 def plan(study: Study, name: str, options: dict, *, endpoint: str = "") -> dict:
     """What a step would take; nothing is stored. Raises DomainError where it cannot be done."""
-    step, server = step_of(name), endpoints.get(endpoint)
+    step, server = _step_of(name), endpoints.get(endpoint)
     count = sum(1 for _row in step.plan(study, checked(step.options, options), server.name))
     return _estimate_step(study, step, server, count)
 
@@ -379,7 +356,7 @@ def request_proposals(
     then, the form was sent twice, and that run is the answer. Texts are not compared: of them only
     new ones are asked for.
     """
-    step, server = step_of(name), endpoints.get(endpoint)
+    step, server = _step_of(name), endpoints.get(endpoint)
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     chosen = checked(step.options, options)
     stored = as_json(chosen, {*step.options} - {"texts"})
@@ -399,22 +376,14 @@ def request_proposals(
         created_by=by,
     )
     review = PENDING if step.reviewed or rules_of(study).review_answers else ""
-    Proposal.objects.bulk_create(
-        (
-            Proposal(
-                run=run,
-                study=study,
-                step=name,
-                persona=persona,
-                number=number,
-                input=drawn,
-                endpoint=server.name,
-                review=review,
-            )
-            for number, (persona, drawn) in enumerate(rows, start=1)
-        ),
-        batch_size=CHUNK,
+    shared: Any = {
+        "run": run, "study": study, "step": name, "endpoint": server.name, "review": review
+    }  # fmt: skip
+    proposals = (
+        Proposal(number=number, persona=persona, input=drawn, **shared)
+        for number, (persona, drawn) in enumerate(rows, start=1)
     )
+    Proposal.objects.bulk_create(proposals, batch_size=CHUNK)
     audit.record(by, "generation.request", run, step=name, proposals=len(rows))
     transaction.on_commit(calls.notify_of_calls)
     return run
@@ -429,24 +398,9 @@ def progress(study: Study) -> dict:
     ``{"requested", "running", "done", "failed", "cancelled", "total", "tokens", "cost",
     "strategies": [...]}``, where ``requested`` counts rows that still wait and ``total`` all.
     """
-    rows = (
-        Candidate.every.filter(study=study)
-        .exclude(endpoint="")
-        .order_by("strategy")
-        .values("strategy")
-        .annotate(
-            total=Count("pk"),
-            requested=Count("pk", Q(status=REQUESTED)),
-            running=Count("pk", Q(status=RUNNING)),
-            done=Count("pk", Q(status=DONE)),
-            failed=Count("pk", Q(status=FAILED)),
-            cancelled=Count("pk", Q(status=CANCELLED)),
-            tokens=Sum(F("tokens_in") + F("tokens_out")),
-            cost=Sum("cost"),
-        )
-    )
-    by_strategy: list[dict[str, Any]] = [dict(row) for row in rows]
-    keys = ("total", "requested", "running", "done", "failed", "cancelled", "tokens", "cost")
+    rows = Candidate.every.filter(study=study).exclude(endpoint="").order_by("strategy")
+    by_strategy: list[dict[str, Any]] = list(_counted(rows, "strategy"))
+    keys = ("total", *map(str, STATUSES), "tokens", "cost")
     total = {key: sum(row[key] for row in by_strategy) for key in keys}
     return total | {"strategies": by_strategy}
 
@@ -464,7 +418,7 @@ def with_few_answers(study: Study) -> int:
 def failures(study: Study) -> list[dict]:
     """Why answers of ``study`` failed: ``{"error_code", "error", "count"}``, the most first."""
     rows = Candidate.every.filter(study=study, status=FAILED).values("error_code", "error")
-    return [dict(row) for row in rows.annotate(count=Count("pk")).order_by("-count", "error")]
+    return list(rows.annotate(count=Count("pk")).order_by("-count", "error"))
 
 
 @transaction.atomic
@@ -506,7 +460,7 @@ def progress_of_runs(runs: Sequence[Run]) -> dict[int, dict]:
     failures: dict[int, list[dict]] = defaultdict(list)
     for table in calls.TABLES:
         rows: QuerySet[Any] = table.filter(run__in=runs).order_by()
-        counts |= {row["run"]: row for row in _counted(rows.values("run"))}
+        counts |= {row["run"]: row for row in _counted(rows, "run")}
         causes = rows.exclude(error_code="").exclude(status=DONE)
         causes = causes.values("run", "error_code", "error").annotate(count=Count("pk"))
         for cause in causes.order_by("-count", "error"):
@@ -517,13 +471,14 @@ def progress_of_runs(runs: Sequence[Run]) -> dict[int, dict]:
     }
 
 
-def _counted(rows: QuerySet[Any]) -> QuerySet[Any]:
+def _counted(rows: QuerySet[Any], group: str) -> QuerySet[Any]:
+    """What became of the ``rows`` of each ``group``, a column of theirs."""
     minute = Q(answered_at__gt=timezone.now() - timedelta(minutes=1))
-    return rows.annotate(
+    return rows.values(group).annotate(
         total=Count("pk"),
-        answered=Sum("calls", default=0),
-        tokens=Sum("tokens_in", default=0) + Sum("tokens_out", default=0),
-        price=Sum("cost", default=0),
+        tokens=Sum(F("tokens_in") + F("tokens_out")),
+        cost=Sum("cost"),
+        calls=Sum("calls"),
         rate=Count("pk", minute),
         last=Max("answered_at"),
         **{str(status): Count("pk", Q(status=status)) for status in STATUSES},
@@ -533,9 +488,9 @@ def _counted(rows: QuerySet[Any]) -> QuerySet[Any]:
 def _progress_of_run(run: Run, counts: dict) -> dict:
     last = counts.get("last")
     actual = {
-        "calls": counts.get("answered", 0),
+        "calls": counts.get("calls", 0),
         "tokens": counts.get("tokens", 0),
-        "cost": float(counts.get("price", 0)),
+        "cost": float(counts.get("cost", 0)),
         "seconds": round((last - run.created_at).total_seconds(), 1) if last else 0.0,
     }
     shown = {str(name): counts.get(str(name), 0) for name in ("total", *STATUSES, "rate")}

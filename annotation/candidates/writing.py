@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from queue import Empty, SimpleQueue
-from typing import cast
+from typing import Any, cast
 from uuid import UUID
 
 import numpy as np
@@ -27,9 +27,9 @@ from tqdm import tqdm
 
 from annotation.candidates import calls, clean, endpoints, retrieve, wording
 from annotation.candidates.endpoints import CallFailed, Endpoint, Reply
-from annotation.candidates.generate import step_of
 from annotation.candidates.models import Candidate, Generated, Proposal
 from annotation.candidates.review import rules_of
+from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import NEAR_DUPLICATE, Result, UnfitError
 from annotation.candidates.strategies import (
     Brief,
@@ -59,15 +59,14 @@ POLL_SECONDS = 0.5
 # --- Answers --------------------------------------------------------------------------------------
 
 
-def write_answer(candidate: Candidate) -> None:
+def write_answer(candidate: Candidate, server: Endpoint) -> None:
     """Ask a model for the answer of a row that was claimed, and store it. Raises CallFailed."""
-    server = endpoints.configured(candidate.endpoint)
-    if server is None:
-        raise CallFailed("no_endpoint")
     if candidate.prompt is None:
         strategy = by_name()[candidate.strategy]
         if strategy.endpoint_searches:
-            server = _searching(server)
+            if server.web_search is None:
+                raise CallFailed("no_search")
+            server = replace(server, parameters=server.parameters | server.web_search)
         brief = _brief(candidate, server, strategy)
         draft = strategy.draft(
             brief, lambda name, prompt: _asked_for_text(candidate, server, name, prompt)
@@ -75,7 +74,7 @@ def write_answer(candidate: Candidate) -> None:
     else:  # its prompt was made by whoever asked for the text
         _check_sessions(candidate)
         draft = Draft(Prompt(candidate.template, candidate.prompt))
-    answer = _called(candidate, server, draft.prompt.messages)
+    answer = calls.call(candidate, server, draft.prompt.messages)
     cleaned = clean.clean(answer.text, draft.tag)
     if not cleaned.text:
         raise CallFailed("empty")
@@ -83,13 +82,6 @@ def write_answer(candidate: Candidate) -> None:
     if before and not keeps_length(before, cleaned.text, tolerance.length_tolerance):
         raise CallFailed("length")
     _store_answer(candidate, server, draft, answer, cleaned)
-
-
-def _searching(server: Endpoint) -> Endpoint:
-    """The endpoint with its own web search switched on."""
-    if server.web_search is None:
-        raise CallFailed("no_search")
-    return replace(server, parameters=server.parameters | server.web_search)
 
 
 def _brief(candidate: Candidate, server: Endpoint, strategy: Strategy) -> Brief:
@@ -181,20 +173,18 @@ def _statements(candidate: Candidate) -> tuple[str, ...]:
 
 def _sources(candidate: Candidate) -> tuple:
     """What the study's search finds; kept, so that all attempts see the same."""
-    sources = candidate.parameters.get("sources")
-    if sources is None:
+    if "sources" not in candidate.parameters:
         sources = retrieve.sources(candidate.query, candidate.endpoint)
         _note_shown(candidate, (source.id for source in sources if source.kind == "history"))
         calls.store_parameter(candidate, "sources", [asdict(source) for source in sources])
-        return tuple(sources)
-    return tuple(Source(**source) for source in sources)
+    return tuple(Source(**source) for source in candidate.parameters["sources"])
 
 
 def _asked_for_text(candidate: Candidate, server: Endpoint, name: str, prompt: Prompt) -> str:
     """The answer to a call before the last; asked once and kept, for later attempts too."""
     stored = candidate.parameters.get(name)
     if stored is None:
-        answer = _called(candidate, server, prompt.messages)
+        answer = calls.call(candidate, server, prompt.messages)
         stored = {
             "text": clean.clean(answer.text).text,
             "template": prompt.template,
@@ -206,16 +196,10 @@ def _asked_for_text(candidate: Candidate, server: Endpoint, name: str, prompt: P
     return stored["text"]
 
 
-def _called(candidate: Candidate, server: Endpoint, messages: list[dict]) -> Reply:
-    answer, seconds = calls.call(candidate.study_id, server, messages)
-    calls.paid(candidate, server, answer, seconds)
-    return answer
-
-
 def _store_answer(
     row: Candidate, server: Endpoint, draft: Draft, answer: Reply, cleaned: clean.Cleaned
 ) -> None:
-    """Store an answer in its row; where its attempt came too late that is logged alone."""
+    """Store an answer in its row."""
     text = cleaned.text
     made = {
         "finish_reason": answer.finish_reason,
@@ -229,12 +213,8 @@ def _store_answer(
         ]
     urls = dict.fromkeys([*cleaned.urls, *(url for _title, url in answer.sources)])
     flags, review = _looked_over(row, server, answer, text)
-    stored = jobs.end(
+    _end(
         row,
-        Candidate.Status.DONE,
-        error_code="",
-        error="",
-        answered_at=Now(),
         flags=flags,
         review=review,
         text=text,
@@ -246,8 +226,6 @@ def _store_answer(
         prompt_digest=draft.prompt.digest,
         parameters=row.parameters | draft.parameters | made,
     )
-    if not stored:
-        log.warning("candidate %s: attempt %s came too late", row.pk, row.attempts)
 
 
 def _looked_over(
@@ -277,14 +255,10 @@ def _looked_over(
 # --- Proposals ------------------------------------------------------------------------------------
 
 
-def write_proposal(proposal: Proposal) -> None:
+def write_proposal(proposal: Proposal, server: Endpoint) -> None:
     """Ask a model for a proposal that was claimed, and store it. Raises CallFailed."""
-    server = endpoints.configured(proposal.endpoint)
-    if server is None:
-        raise CallFailed("no_endpoint")
-    step = step_of(proposal.step)
     try:
-        result = step.write(
+        result = STEPS[proposal.step].write(
             proposal,
             lambda name, prompt, schema: _asked_for_json(proposal, server, name, prompt, schema),
         )
@@ -302,18 +276,10 @@ def _asked_for_json(
     proposal: Proposal, server: Endpoint, name: str, prompt: Prompt, schema: dict
 ) -> dict:
     """The value of one call; asked once and kept, for later attempts too."""
-    asked = proposal.parameters.get(name)
-    if asked is None:
-        try:
-            value, answer, seconds = calls.call_structured(
-                proposal.study_id, server, prompt.messages, schema
-            )
-        except CallFailed as failure:
-            if failure.answer:
-                calls.paid(proposal, server, failure.answer, 0)
-            raise
-        calls.paid(proposal, server, answer, seconds)
-        asked = {
+    stored = proposal.parameters.get(name)
+    if stored is None:
+        value, answer = calls.call_structured(proposal, server, prompt.messages, schema)
+        stored = {
             "value": value,
             "template": prompt.template,
             "prompt": prompt.messages,
@@ -321,8 +287,8 @@ def _asked_for_json(
             "request": server.request,
             "request_id": answer.request_id,
         }
-        calls.store_parameter(proposal, name, asked)
-    return asked["value"]
+        calls.store_parameter(proposal, name, stored)
+    return stored["value"]
 
 
 def _store_proposal(proposal: Proposal, result: Result) -> None:
@@ -333,9 +299,8 @@ def _store_proposal(proposal: Proposal, result: Result) -> None:
         flags.append(NEAR_DUPLICATE)
     last = next(reversed(proposal.parameters.values()), {})
     with transaction.atomic():
-        stored = jobs.end(
+        stored = _end(
             proposal,
-            DONE,
             output=result.output,
             text=result.text,
             embedding=vector,
@@ -345,19 +310,14 @@ def _store_proposal(proposal: Proposal, result: Result) -> None:
             model=last.get("model", ""),
             template=last.get("template", ""),
             request_id=last.get("request_id", ""),
-            answered_at=Now(),
-            error_code="",
-            error="",
         )
         if stored:
-            step_of(proposal.step).store(proposal, result)
-    if not stored:
-        log.warning("proposal %s: attempt %s came too late", proposal.pk, proposal.attempts)
+            STEPS[proposal.step].store(proposal, result)
 
 
 def nearest_to(proposal: Proposal, vector: np.ndarray) -> tuple[Proposal | None, float | None]:
     """The most similar proposal of the same step that is not rejected, and the cosine to it."""
-    if not step_of(proposal.step).reviewed:  # its statements are clustered, one by one
+    if not STEPS[proposal.step].reviewed:  # its statements are clustered, one by one
         return None, None
     others = Proposal.objects.filter(
         study=proposal.study_id, step=proposal.step, embedding__isnull=False
@@ -371,10 +331,15 @@ def nearest_to(proposal: Proposal, vector: np.ndarray) -> tuple[Proposal | None,
 
 # --- Many at once ---------------------------------------------------------------------------------
 
-WRITE: dict[type[Generated], Callable] = {
-    Candidate: write_answer,
-    Proposal: write_proposal,
-}
+WRITE: dict[type[Generated], Callable] = {Candidate: write_answer, Proposal: write_proposal}
+
+
+def _end(row: Generated, **fields: Any) -> bool:
+    """Store what was written; False, which is logged, where the attempt came too late."""
+    stored = jobs.end(row, DONE, answered_at=Now(), error_code="", error="", **fields)
+    if not stored:
+        log.warning("%s %s: attempt %s came too late", type(row).__name__, row.pk, row.attempts)
+    return stored
 
 
 def write_one(pk: UUID | str) -> Generated | None:
@@ -387,12 +352,6 @@ def write_one(pk: UUID | str) -> Generated | None:
     if row is not None:
         _write(row)
     return row
-
-
-def write_next(study: Study) -> bool:
-    """Write one row of ``study`` that is due, after reaping; False where none was to be had."""
-    calls.reap()
-    return any(write_one(pk) for pk in calls.calls_due(study)[:1])
 
 
 @contextmanager
@@ -436,7 +395,8 @@ def wait_for(
             if not is_told:
                 is_told = True
                 alone()
-            if not write_next(study):
+            calls.reap()
+            if not any(write_one(pk) for pk in calls.calls_due(study)[:1]):
                 time.sleep(POLL_SECONDS)
 
 
@@ -460,8 +420,11 @@ def work() -> None:
 
 def _write(row: Generated) -> None:
     try:
+        server = endpoints.configured(row.endpoint)
+        if server is None:
+            raise CallFailed("no_endpoint")
         with jobs.renewed(row, longest=calls.LONGEST_LEASE):
-            WRITE[type(row)](row)
+            WRITE[type(row)](row, server)
     except CallFailed as failure:
         calls.put_off(row, failure)
 

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.candidates import calls, endpoints, generate
 from annotation.candidates.endpoints import CallFailed
-from annotation.candidates.models import Budget, Spending
+from annotation.candidates.models import Budget, Candidate, Spending
 from tests.at_once import race
 from tests.candidates.conftest import Reply
 from tests.candidates.test_generate import one, overdue, written
@@ -20,20 +20,21 @@ def priced(fake, settings):
 
 
 def test_a_call_reserves_its_most_and_is_settled_with_what_it_took(asked, tea, fake, priced):
-    answer, seconds = calls.call(tea.pk, priced, MESSAGES)
-    assert (answer.tokens_in, answer.tokens_out, seconds >= 0) == (7, 5, True)
+    answer = calls.call(Candidate(study=tea), priced, MESSAGES)
+    assert (answer.tokens_in, answer.tokens_out) == (7, 5)
     assert calls.spent(tea.pk) == {"calls": 1, "tokens": 12, "cost": Decimal("0.012")}
 
 
 def test_a_refused_call_costs_nothing_and_a_broken_one_stays_reserved(asked, tea, fake, priced):
-    fake.replies = [Reply(status=429, body=b"{}")]
-    with pytest.raises(CallFailed, match="rate_limit"):
-        calls.call(tea.pk, priced, MESSAGES)
-    assert calls.spent(tea.pk)["tokens"] == 0
-    fake.replies = [Reply(body=b"<html>")]
-    with pytest.raises(CallFailed, match="unparsable"):
-        calls.call(tea.pk, priced, MESSAGES)
-    assert calls.spent(tea.pk)["tokens"] == sum(calls.bound(priced, MESSAGES))
+    most = sum(calls.bound(priced, MESSAGES))
+    for reply, code, tokens in [
+        (Reply(status=429, body=b"{}"), "rate_limit", 0),
+        (Reply(body=b"<html>"), "unparsable", most),
+    ]:
+        fake.replies = [reply]
+        with pytest.raises(CallFailed, match=code):
+            calls.call(Candidate(study=tea), priced, MESSAGES)
+        assert calls.spent(tea.pk)["tokens"] == tokens
 
 
 def test_a_budget_refuses_a_call_before_it_is_sent(asked, tea, fake, priced):
@@ -111,23 +112,25 @@ SCHEMA = {
 CHAT = [{"role": "system", "content": "Judge."}, {"role": "user", "content": "This."}]
 
 
+def structured(study):
+    return calls.call_structured(Candidate(study=study), endpoints.get(), CHAT, SCHEMA)
+
+
 def test_a_schema_is_asked_for_and_checked(tea, model, script):
-    server = endpoints.get()
     script.values = [{"fits": True}]
-    value, answer, _seconds = calls.call_structured(tea.pk, server, CHAT, SCHEMA)
+    value, answer = structured(tea)
     assert (value, answer.model) == ({"fits": True}, "scripted-1")
     assert model.requests[0]["response_format"]["json_schema"]["schema"] == SCHEMA
     script.values = [{"fits": "perhaps"}]
     with pytest.raises(CallFailed, match="schema"):
-        calls.call_structured(tea.pk, server, CHAT, SCHEMA)
+        structured(tea)
 
 
 def test_a_server_that_refuses_schemas_is_asked_in_words_and_remembered(tea, model, script):
-    server = endpoints.get()
     model.schemas = False
     script.values = ['Sure!\n```json\n{"fits": false}\n```\nAnything else?']
     for _time in range(2):
-        assert calls.call_structured(tea.pk, server, CHAT, SCHEMA)[0] == {"fits": False}
+        assert structured(tea)[0] == {"fits": False}
     assert [bool(one.get("response_format")) for one in model.requests] == [True, False, False]
     assert '"additionalProperties": false' in prompt_of(model.requests[-1])
 

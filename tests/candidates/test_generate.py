@@ -323,7 +323,7 @@ def test_a_late_twin_writes_nothing(asked, tea, fake):
     calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
-    writing.write_answer(twin)
+    writing.write_answer(twin, calls.endpoints.get("fake"))
     calls.put_off(twin, calls.CallFailed("timeout"))
     candidate.refresh_from_db()
     assert (candidate.status, candidate.text) == ("done", "The second attempt's.")

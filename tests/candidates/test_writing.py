@@ -64,10 +64,10 @@ def test_a_row_that_breaks_the_writer_keeps_its_lease_and_the_others_are_written
         cast.query(study, f"q{n}")
     broken = writing.WRITE[Candidate]
 
-    def write(row):
+    def write(row, server):
         if row.query.external_id == "q1":
             raise ZeroDivisionError
-        broken(row)
+        broken(row, server)
 
     monkeypatch.setitem(writing.WRITE, Candidate, write)
     with ScriptedEndpoint() as endpoint:
