@@ -261,7 +261,7 @@ class AttributesMade(StudyView):
     def get(self, request: Request, study: Study, thresholds: Thresholds) -> Any:
         """What thresholds would make of the extracted statements."""
         preview = attributes.preview_thresholds(study, thresholds)
-        examples = [[row.wording for row in cluster.members] for cluster in preview["examples"]]
+        examples = [[row.wording for row in cluster] for cluster in preview["examples"]]
         counts = ("statements", "people", "sampled", "confident", "attributes")
         return {name: preview[name] for name in counts} | {"examples": examples}
 

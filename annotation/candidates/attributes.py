@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from django.core.files.uploadedfile import UploadedFile
@@ -42,15 +41,8 @@ class Thresholds:
     )
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Statements of one person that mean the same; the first represents them."""
-
-    members: list[Extraction]
-
-    @property
-    def first(self) -> Extraction:
-        return self.members[0]
+# Statements of one person that mean the same; the first represents them.
+Cluster = list[Extraction]
 
 
 def statements(study: Study) -> QuerySet[Extraction]:
@@ -71,15 +63,14 @@ def clustered(rows: list[Extraction], thresholds: Thresholds) -> list[Cluster]:
         return []
     vectors = unit(np.array([row.embedding for row in rows], dtype=np.float32))
     places = cluster(vectors, [row.confidence for row in rows], thresholds.similarity)
-    return [Cluster([rows[place] for place in members]) for members in places]
+    return [[rows[place] for place in members] for members in places]
 
 
 def _people(study: Study) -> Iterator[list[Extraction]]:
     """The statements of one person after the other: only theirs are in memory."""
-    for persona in (
-        statements(study).order_by("persona").values_list("persona", flat=True).distinct()
-    ):
-        yield list(statements(study).filter(persona=persona).select_related("proposal"))
+    rows = statements(study)
+    for persona in rows.order_by("persona").values_list("persona", flat=True).distinct():
+        yield list(rows.filter(persona=persona).select_related("proposal"))
 
 
 def preview_thresholds(study: Study, thresholds: Thresholds) -> dict:
@@ -98,27 +89,19 @@ def preview_thresholds(study: Study, thresholds: Thresholds) -> dict:
         if size >= PREVIEWED:
             break
     groups = [cluster for person in sample for cluster in clustered(person, thresholds)]
+    around = [
+        *(Thresholds(thresholds.confidence, n / 100) for n in (60, 65, 70, 75, 80, 90)),
+        *(Thresholds(n / 100, thresholds.similarity) for n in (0, 20, 40, 60, 80)),
+    ]
     return {
         "statements": rows.count(),
         "people": rows.order_by().values("persona").distinct().count(),
         "sampled": size,
-        "confident": sum(len(cluster.members) for cluster in groups),
+        "confident": sum(map(len, groups)),
         "attributes": len(groups),
-        "table": [(at, _count(sample, at)) for at in _around(thresholds)],
-        "examples": sorted(groups, key=lambda cluster: -len(cluster.members))[:EXAMPLES],
+        "table": [(at, sum(len(clustered(person, at)) for person in sample)) for at in around],
+        "examples": sorted(groups, key=len, reverse=True)[:EXAMPLES],
     }
-
-
-def _around(thresholds: Thresholds) -> list[Thresholds]:
-    """The thresholds of a preview's table: other cosines, then other confidences."""
-    return [
-        *(Thresholds(thresholds.confidence, n / 100) for n in (60, 65, 70, 75, 80, 90)),
-        *(Thresholds(n / 100, thresholds.similarity) for n in (0, 20, 40, 60, 80)),
-    ]
-
-
-def _count(sample: list[list[Extraction]], thresholds: Thresholds) -> int:
-    return sum(len(clustered(person, thresholds)) for person in sample)
 
 
 @transaction.atomic
@@ -142,7 +125,7 @@ def make(study: Study, thresholds: Thresholds, *, by: User | None = None) -> dic
         Attribute.objects.filter(pk__in=list(made.values_list("pk", flat=True))).delete()
         groups = clustered(rows, thresholds)
         _store(groups, shared)
-        counts["statements"] += sum(len(cluster.members) for cluster in groups)
+        counts["statements"] += sum(map(len, groups))
         counts["attributes"] += len(groups)
         counts["people"] += bool(groups)
     if not counts["attributes"] and not counts["left"]:
@@ -157,18 +140,17 @@ def _store(groups: list[Cluster], shared: set[str]) -> None:
     """Store an attribute a cluster; models that several extractors have are named with theirs."""
     made = Attribute.objects.bulk_create(
         Attribute(
-            persona_id=cluster.first.persona_id,
-            external_id=f"x-{cluster.first.proposal_id.hex[:12]}-{cluster.first.number}",
-            text=cluster.first.wording,
-            confidence=cluster.first.confidence,
-            model=_extractor(cluster.first.proposal, shared),
+            persona_id=first.persona_id,
+            external_id=f"x-{first.proposal_id.hex[:12]}-{first.number}",
+            text=first.wording,
+            confidence=first.confidence,
+            model=_extractor(first.proposal, shared),
         )
-        for cluster in groups
+        for first, *_others in groups
     )
     for attribute, cluster in zip(made, groups, strict=True):
-        Extraction.objects.filter(pk__in=[row.pk for row in cluster.members]).update(
-            attribute=attribute
-        )
+        keys = [row.pk for row in cluster]
+        Extraction.objects.filter(pk__in=keys).update(attribute=attribute)
         Evidence.objects.bulk_create(_evidence(attribute, cluster))
 
 
@@ -180,7 +162,7 @@ def _extractor(proposal: Proposal, shared: set[str]) -> str:
 def _evidence(attribute: Attribute, cluster: Cluster) -> list[Evidence]:
     """What the cluster rests on, with the passages; the representative's conversations first."""
     spans: dict[int, dict[int, list]] = {}
-    for row in cluster.members:
+    for row in cluster:
         for span in row.evidence:
             turn = spans.setdefault(span["conversation"], {}).setdefault(span["turn"], [])
             turn.append([span["start"], span["end"]])
@@ -277,20 +259,18 @@ def verify(
     if model.weights.shape != (DIMENSIONS + 2,) or not isinstance(threshold, int | float):
         raise DomainError(_("This verifier takes other features than statements have."))
     rows = unverified(study).select_for_update(of=("self",)).order_by("pk")
-    counts = {"statements": 0, "supported": 0, "flagged": 0}
+    passed, flagged = [], []
     rows = rows.only("text", "confidence", "embedding")
     for some in chunks(rows.iterator(chunk_size=CHUNK), CHUNK):
-        flagged = _scores(model, some) >= threshold
-        passed = [row.pk for row, bad in zip(some, flagged, strict=True) if not bad]
-        others = [row.pk for row, bad in zip(some, flagged, strict=True) if bad]
-        Extraction.objects.filter(pk__in=passed).update(verdict=Verdict.SUPPORTED)
-        if not refine:
-            Extraction.objects.filter(pk__in=others).update(verdict=Verdict.UNSUPPORTED)
-        counts["statements"] += len(some)
-        counts["supported"] += len(passed)
-        counts["flagged"] += len(others)
-    if not counts["statements"]:
+        for row, score in zip(some, _scores(model, some), strict=True):
+            (flagged if score >= threshold else passed).append(row.pk)
+    if not passed and not flagged:
         raise DomainError(_("There is no statement that nothing verified yet."), code="nothing")
+    Extraction.objects.filter(pk__in=passed).update(verdict=Verdict.SUPPORTED)
+    if not refine:
+        Extraction.objects.filter(pk__in=flagged).update(verdict=Verdict.UNSUPPORTED)
+    sizes = {"supported": len(passed), "flagged": len(flagged)}
+    counts = {"statements": sum(sizes.values()), **sizes}
     audit.record(by, "attributes.verify", study, **counts, refine=refine)
     return counts
 

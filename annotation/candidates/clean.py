@@ -185,8 +185,7 @@ FEWEST_OTHERS, RATIO = 4, 4.0
 # of people in English 94 % have more than the first, 1 % have less than the second.
 ENGLISH, NOT_ENGLISH, FEWEST_WORDS = 1 / 8, 1 / 50, 30
 _THIRD = re.compile(
-    r"\b(?:the|this) (?:persona|user|person described)\b|(?:这位|该)用户|해당 (?:사용자|인물)",
-    re.I,
+    r"\b(?:the|this) (?:persona|user|person described)\b|(?:这位|该)用户|해당 (?:사용자|인물)", re.I
 )
 
 

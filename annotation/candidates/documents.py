@@ -1,7 +1,7 @@
 """A study's document collection: taken in as JSON lines, HTML, PDF, Markdown or plain text."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import Any
@@ -34,10 +34,10 @@ READER = "annotation.candidates.reading:messages"
 ROOM = 128 << 20
 
 
-def too_large() -> DomainError:
-    """The refusal of a file beyond FILE_LIMIT."""
-    limit = FILE_LIMIT // 2**20
-    return DomainError(_("A file may have %(n)d MB.") % {"n": limit}, code="too_large", status=413)
+def _check_size(size: int) -> None:
+    if size > FILE_LIMIT:
+        sentence = _("A file may have %(n)d MB.") % {"n": FILE_LIMIT // 2**20}
+        raise DomainError(sentence, code="too_large", status=413)
 
 
 def add_documents(
@@ -57,8 +57,7 @@ def add_documents(
     known one; answers keep the sources they were written from. ``skipped`` lists
     {"where", "reason"}. Raises DomainError with a sentence where the file holds no document at all.
     """
-    if len(data) > FILE_LIMIT:
-        raise too_large()
+    _check_size(len(data))
     skipped = []
     texts = _texts(PurePath(name).name, data, skipped)
     fields = ("external_id", "title", "url", "text")
@@ -83,44 +82,30 @@ def remove(study: Study, *, by: User | None = None) -> int:
     return count
 
 
-@dataclass(frozen=True)
-class Passage:
-    """A part of a document as it is stored: where it begins, its text, its embedding as text."""
-
-    document: str
-    start: int
-    text: str
-    embedding: str
-
-
-def _passages(texts: list[Text], progress: Callable[[int, int], None]) -> list[Passage]:
+def _passages(texts: list[Text], progress: Callable[[int, int], None]) -> list[tuple[str, dict]]:
+    """The id of the document and the columns of each passage of ``texts``."""
     cut = [(text.id, start, part) for text in texts for start, part in parts(text.text)]
-    passages = []
+    passages: list[tuple[str, dict]] = []
     for some in chunks(cut, EMBEDDED_AT_ONCE):
         vectors = embed([part for *_, part in some])
-        passages += [
-            Passage(document, start, part, HalfVector(vector).to_text())
-            for (document, start, part), vector in zip(some, vectors, strict=True)
-        ]
+        for (document, start, part), vector in zip(some, vectors, strict=True):
+            columns = {"start": start, "length": len(part), "words": search.as_tsvector(part)}
+            passages.append((document, columns | {"embedding": HalfVector(vector).to_text()}))
         progress(len(passages), len(cut))
     return passages
 
 
-def _store(study: Study, texts: list[Text], passages: list[Passage]) -> None:
+def _store(study: Study, texts: list[Text], passages: list[tuple[str, dict]]) -> None:
     documents = Document.objects.bulk_create(
         Document(study=study, external_id=text.id, title=text.title, url=text.url, text=text.text)
         for text in texts
     )
     ids = {document.external_id: document.pk for document in documents}
-    sql.copy(
-        DocumentPassage,
-        [
-            {"study_id": study.pk, "document_id": ids[passage.document], "start": passage.start}
-            | {"length": len(passage.text), "words": search.as_tsvector(passage.text)}
-            | {"embedding": passage.embedding}
-            for passage in passages
-        ],
-    )
+    rows = [
+        columns | {"study_id": study.pk, "document_id": ids[document]}
+        for document, columns in passages
+    ]
+    sql.copy(DocumentPassage, rows)
 
 
 def parts(text: str) -> Iterator[tuple[int, str]]:
@@ -157,8 +142,7 @@ def _texts(name: str, data: bytes, skipped: list) -> dict[str, Text]:
 def request_reading(study: Study, file: UploadedFile, by: User) -> DocumentFile:
     """Keep ``file`` and ask a worker to read it. Raises DomainError where it is too large."""
     size, name = file.size or 0, file.name or ""
-    if size > FILE_LIMIT:
-        raise too_large()
+    _check_size(size)
     with transaction.atomic():
         row = DocumentFile.objects.create(study=study, by=by, name=name[:200], size=size)
         row.file.save("documents", file)
@@ -195,14 +179,9 @@ def read_file(pk: int) -> bool:
         _end(row, jobs.FAILED, error=sentence)
         return True
     skipped = added["skipped"]
-    _end(
-        row,
-        DocumentFile.Status.DONE,
-        added=added["documents"],
-        unchanged=added["unchanged"],
-        skipped=skipped[:SHOWN_SKIPPED],
-        skipped_count=len(skipped),
-    )
+    counts = {"added": added["documents"], "unchanged": added["unchanged"]}
+    left_out = {"skipped": skipped[:SHOWN_SKIPPED], "skipped_count": len(skipped)}
+    _end(row, DocumentFile.Status.DONE, **counts, **left_out)
     return True
 
 

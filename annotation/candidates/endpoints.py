@@ -102,7 +102,6 @@ class Endpoint:
         return f"{model} ({self.name})"[:200] if len(same) > 1 else model
 
     def cost(self, tokens_in: int, tokens_out: int) -> Decimal:
-        """The price of so many tokens read and written."""
         return (tokens_in * self.price_in + tokens_out * self.price_out) / 1_000_000
 
 
@@ -202,6 +201,11 @@ def usable() -> list[Endpoint]:
         return []
 
 
+def choices() -> list[tuple[str, str]]:
+    """Name and words of every usable endpoint, for a form."""
+    return [(server.name, f"{server.name} ({server.model})") for server in usable()]
+
+
 def get(name: str = "") -> Endpoint:
     """The endpoint of that name; without a name the first. Raises DomainError with a sentence."""
     try:
@@ -239,7 +243,7 @@ def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -
     """
     names = {"gen_ai__operation__name": "chat", "gen_ai__request__model": endpoint.model}
     with telemetry.span(f"chat {endpoint.model}", "CLIENT", **names) as late:
-        answer = _answered(endpoint, _body(endpoint, messages, schema))
+        answer = _answered(endpoint, messages, schema)
         late |= {
             "gen_ai.usage.input_tokens": answer.tokens_in,
             "gen_ai.usage.output_tokens": answer.tokens_out,
@@ -247,12 +251,12 @@ def call(endpoint: Endpoint, messages: list[dict], schema: dict | None = None) -
     return answer
 
 
-def _body(endpoint: Endpoint, messages: list[dict], schema: dict | None) -> dict:
-    wish = {} if schema is None else {"response_format": _format(schema)}
-    return {"messages": messages, **wish, **endpoint.request}
-
-
-def _answered(endpoint: Endpoint, body: dict) -> Reply:
+def _answered(endpoint: Endpoint, messages: list[dict], schema: dict | None) -> Reply:
+    body: dict[str, Any] = {"messages": messages}
+    if schema is not None:
+        named = {"name": "result", "schema": schema, "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": named}
+    body |= endpoint.request
     http = _client(endpoint.concurrency, os.getpid(), threading.get_ident())
     key = {"authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
     address = f"{endpoint.base_url.rstrip('/')}/chat/completions"
@@ -310,11 +314,6 @@ def send(
     return httpx2.Response(response.status_code, headers=response.headers, content=bytes(body))
 
 
-def _format(schema: dict) -> dict:
-    named = {"name": "result", "schema": schema, "strict": True}
-    return {"type": "json_schema", "json_schema": named}
-
-
 def _status_failure(response: httpx2.Response) -> CallFailed:
     status = response.status_code
     if status == 402 or _error_code(response.text) == "insufficient_quota":
@@ -355,7 +354,7 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Reply:
         choice = payload["choices"][0]
         text = choice["message"]["content"] or ""
         usage = payload.get("usage") or {}
-        answer = Reply(
+        return Reply(
             text=records.clean(text),
             model=_short(payload.get("model")),
             request_id=_short(headers.get("x-request-id") or payload.get("id")),
@@ -367,7 +366,6 @@ def _answer(raw: str, headers: httpx2.Headers, endpoint: Endpoint) -> Reply:
         )
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise CallFailed("unparsable") from None
-    return answer
 
 
 def _probability(logprobs: object) -> float | None:

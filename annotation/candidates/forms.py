@@ -1,6 +1,5 @@
 """Forms of generation: what a step needs, budgets, rules, prompts, reviews, sources."""
 
-from collections.abc import Iterable
 from typing import Any, cast
 
 from django import forms
@@ -8,7 +7,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.candidates import attributes, endpoints, generate, retrieve
-from annotation.candidates.review import Limits, ReviewRules
 from annotation.candidates.steps import STEPS
 from annotation.candidates.steps.base import Options, texts_of
 from annotation.candidates.strategies import Strategy, by_name
@@ -23,7 +21,7 @@ TEXTS_LIMIT = 5_000_000
 class StepForm(form_of(Options)):  # type: ignore[misc]
     """What one step is asked for. ``cleaned_data["options"]`` is what ``proposals`` takes."""
 
-    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
+    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"), choices=endpoints.choices)
     file = forms.FileField(label=gettext_lazy("or a file of them"), required=False)
     newest = forms.IntegerField(min_value=0, required=False, widget=forms.HiddenInput)
     field_order = ("endpoint", "texts", "file")
@@ -34,12 +32,8 @@ class StepForm(form_of(Options)):  # type: ignore[misc]
         shown |= {"file"} if "texts" in shown else set()
         for name in self.fields.keys() - shown:
             del self.fields[name]
-        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
-            (server.name, f"{server.name} ({server.model})") for server in endpoints.usable()
-        ]
 
     def clean_file(self) -> list[str]:
-        """The file's lines; they join what was typed."""
         file = self.cleaned_data["file"]
         if not file:
             return []
@@ -52,21 +46,15 @@ class StepForm(form_of(Options)):  # type: ignore[misc]
             raise forms.ValidationError(refusal.sentence) from refusal
 
     def clean(self) -> dict:
-        """Join the texts that were typed and those of the file."""
         data = super().clean()
+        options = self.values
         if "texts" in data:
             data["texts"] += data.get("file", [])
-        options = self.values
-        try:
-            options |= {"texts": texts_of(options["texts"])} if "texts" in options else {}
-        except DomainError as refusal:
-            raise forms.ValidationError(refusal.sentence) from refusal
+            try:
+                options["texts"] = texts_of(data["texts"])
+            except DomainError as refusal:
+                raise forms.ValidationError(refusal.sentence) from refusal
         return {**data, "options": options}
-
-
-BudgetForm = form_of(Limits)
-RulesForm = form_of(ReviewRules)
-ThresholdsForm = form_of(attributes.Thresholds)
 
 
 class PromptForm(forms.Form):
@@ -97,26 +85,18 @@ class VerifierForm(forms.Form):
             raise forms.ValidationError(refusal.sentence) from refusal
 
 
-RetrievalForm = form_of(retrieve.Search)
-
-
 class DocumentsForm(forms.Form):
     file = forms.FileField(label=gettext_lazy("JSON lines, HTML, PDF, Markdown or plain text"))
 
 
 class GenerateForm(forms.Form):
-    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"))
+    endpoint = forms.ChoiceField(label=gettext_lazy("Endpoint"), choices=endpoints.choices)
     strategies = forms.MultipleChoiceField(
         label=gettext_lazy("Strategies"), widget=forms.CheckboxSelectMultiple
     )
 
-    def __init__(
-        self, *args: Any, study: Study, servers: Iterable[endpoints.Endpoint], **kwargs: Any
-    ) -> None:
-        super().__init__(*args, **kwargs)
-        cast(forms.ChoiceField, self.fields["endpoint"]).choices = [
-            (server.name, f"{server.name} ({server.model})") for server in servers
-        ]
+    def __init__(self, *args: Any, study: Study) -> None:
+        super().__init__(*args)
         cast(forms.ChoiceField, self.fields["strategies"]).choices = offered(study).items()
         self.fields["strategies"].initial = generate.default_strategies(study)
 
@@ -133,7 +113,8 @@ def offered(study: Study) -> dict:
             return rewritable
         has_persona = personas or not strategy.needs_persona
         has_attributes = described or not strategy.needs_attributes
-        return has_persona and has_attributes and not strategy.looks_up
+        looks_up = strategy.searches or strategy.endpoint_searches
+        return has_persona and has_attributes and not looks_up
 
     return {
         name: strategy.words

@@ -399,7 +399,7 @@ def progress(study: Study) -> dict:
     "strategies": [...]}``, where ``requested`` counts rows that still wait and ``total`` all.
     """
     rows = Candidate.every.filter(study=study).exclude(endpoint="").order_by("strategy")
-    by_strategy: list[dict[str, Any]] = list(_counted(rows, "strategy"))
+    by_strategy: list[dict[str, Any]] = [dict(row) for row in _counted(rows, "strategy")]
     keys = ("total", *map(str, STATUSES), "tokens", "cost")
     total = {key: sum(row[key] for row in by_strategy) for key in keys}
     return total | {"strategies": by_strategy}
@@ -418,7 +418,7 @@ def with_few_answers(study: Study) -> int:
 def failures(study: Study) -> list[dict]:
     """Why answers of ``study`` failed: ``{"error_code", "error", "count"}``, the most first."""
     rows = Candidate.every.filter(study=study, status=FAILED).values("error_code", "error")
-    return list(rows.annotate(count=Count("pk")).order_by("-count", "error"))
+    return [dict(row) for row in rows.annotate(count=Count("pk")).order_by("-count", "error")]
 
 
 @transaction.atomic

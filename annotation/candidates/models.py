@@ -198,9 +198,7 @@ class Proposal(Generated):
     made = models.CharField(max_length=100, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["run", "number"], name="proposal_number"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["run", "number"], name="proposal_number")]
         indexes = [
             *Generated.Meta.indexes,
             models.Index(fields=["study", "step", "review"], name="proposal_to_review"),
@@ -354,8 +352,6 @@ class Retrieval(models.Model):
 
 
 class Document(models.Model):
-    """One text of a study's own collection."""
-
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="documents")
     external_id = models.CharField(max_length=200)
     title = models.CharField(max_length=300, blank=True)

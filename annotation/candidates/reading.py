@@ -4,6 +4,7 @@ It runs in the process that reads the file (core.foreign), and knows no database
 """
 
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from io import BytesIO
@@ -57,9 +58,7 @@ def _entries(data: bytes) -> Iterator[Text | dict]:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise DomainError(
-            _("The file is neither PDF nor text in UTF-8."), code="encoding"
-        ) from None
+        text = "\x00"
     if "\x00" in text:
         raise DomainError(_("The file is neither PDF nor text in UTF-8."), code="encoding")
     head = text.lstrip()[:200].lower()
@@ -129,7 +128,4 @@ def _pdf(data: bytes) -> tuple[str, str]:
 
 def _clean(text: str) -> str:
     lines = (" ".join(line.split()) for line in records.clean(text).splitlines())
-    joined = "\n".join(lines)
-    while "\n\n\n" in joined:
-        joined = joined.replace("\n\n\n", "\n\n")
-    return joined.strip()[:TEXT_LIMIT]
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()[:TEXT_LIMIT]

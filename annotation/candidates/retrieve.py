@@ -171,10 +171,9 @@ def _result(row: Any) -> Source:
 def _of_history(query: Query, endpoint: str, limit: int) -> list[Source]:
     if query.owner is None or not agreed(query.study, query.owner, endpoint):
         return []
-    transcripts = _nearest(query, endpoint, limit)
     return [
         Source("history", str(transcript.session), transcript.title, "", transcript.text)
-        for transcript in transcripts
+        for transcript in _nearest(query, endpoint, limit)
     ]
 
 
@@ -204,6 +203,7 @@ _ERASE = """
                       WHERE NOT EXISTS (SELECT FROM histories_session s
                                         WHERE s.id::text = shown.value)))"""
 
+# Calls that read a conversation which is there no longer.
 _LOST = """
     SELECT p.id FROM candidates_proposal p
     WHERE p.step = 'attribute'
@@ -231,7 +231,9 @@ def erase_extracted() -> int:
     lose their words, and so do answers written from these: rows stay where people judged them
     (``judging.curator.removal.remove_withdrawn`` removes the others).
     """
-    gone = _of_lost_conversations()
+    with connection.cursor() as cursor:
+        cursor.execute(_LOST)
+        gone: list[UUID] = [pk for (pk,) in cursor.fetchall()]
     if not gone:
         return 0
     again = Proposal.objects.filter(step="verify", input__proposal__in=[str(pk) for pk in gone])
@@ -248,10 +250,3 @@ def erase_extracted() -> int:
     again.delete()
     Proposal.objects.filter(pk__in=gone).delete()
     return len(gone)
-
-
-def _of_lost_conversations() -> list[UUID]:
-    """The calls that read a conversation which is there no longer."""
-    with connection.cursor() as cursor:
-        cursor.execute(_LOST)
-        return [pk for (pk,) in cursor.fetchall()]

@@ -175,9 +175,7 @@ def _settle(row: Proposal | Candidate, kind: str, needed: int, by: User) -> None
         return
     fields = {"review": ACCEPTED if accepts else REJECTED, "reviewed_at": timezone.now()}
     if not accepts:
-        fields["review_reason"] = next(
-            opinion.reason for opinion in opinions if not opinion.accepts
-        )
+        fields["review_reason"] = next(each.reason for each in opinions if not each.accepts)
     elif kind != ANSWER:
         fields["made"] = STEPS[kind].accept(cast(Proposal, row), by)
     type(row)._base_manager.filter(pk=row.pk).update(**fields)
@@ -212,22 +210,16 @@ def undo(study: Study, kind: str, ids: Iterable[UUID], *, by: User) -> int:
     rows = rows_of(study, kind).filter(pk__in=list(ids), opinions__reviewer=by)
     locked = list(rows.select_for_update(of=("self",)).order_by("pk"))
     for row in locked:
-        if row.review == ACCEPTED:
-            _unmake(row, kind, by)
+        if row.review == ACCEPTED and kind != ANSWER:
+            STEPS[kind].undo(row, by)
+        elif row.review == ACCEPTED and row.options.exists():
+            raise Conflict(_("People judge this answer already."), code="used")
         row.opinions.filter(reviewer=by).delete()
         changed = {"review": PENDING, "review_reason": "", "reviewed_at": None}
         changed |= {} if kind == ANSWER else {"made": ""}
         type(row)._base_manager.filter(pk=row.pk).update(**changed)
     audit.record(by, "review.undo", study, kind=kind, rows=len(locked))
     return len(locked)
-
-
-def _unmake(row: Proposal | Candidate, kind: str, by: User) -> None:
-    if kind == ANSWER:
-        if cast(Candidate, row).options.exists():
-            raise Conflict(_("People judge this answer already."), code="used")
-    else:
-        STEPS[kind].undo(cast(Proposal, row), by)
 
 
 def near_duplicates(study: Study, kind: str, reviewer: User, similarity: float) -> QuerySet:
@@ -252,21 +244,17 @@ def over_represented(study: Study, kind: str, *, most: int = 5) -> list[tuple[st
     rows = rows_of(study, kind).exclude(review=REJECTED)
     if kind == "persona":
         people = list(rows.values_list("output", flat=True))
-        crowded = [
-            (value, count, count / len(people))
-            for values in (board.tally(each, people) for each in board.DIMENSIONS.values())
-            for value, count in values.marked
-        ]
+        tallies = (board.tally(each, people) for each in board.DIMENSIONS.values())
+        marked = (row for values in tallies for row in values.marked)
+        crowded = [(value, count, count / len(people)) for value, count in marked]
         return sorted(crowded, key=lambda row: -row[1])[:most]
     columns = {ANSWER: "strategy", "question": "output__scenario"}
     column = rows.values_list(columns.get(kind, "persona__external_id"), flat=True)
     counted = Counter(str(value) for value in column if value)
-    over = board.over_represented(counted, counted.total())
-    return [
-        (words, count, count / counted.total())
-        for words, count in counted.most_common()
-        if words in over
-    ][:most]
+    total = counted.total()
+    over = board.over_represented(counted, total)
+    crowded = [(words, n, n / total) for words, n in counted.most_common() if words in over]
+    return crowded[:most]
 
 
 def similarity_of(text: str | None, study: Study) -> float:

@@ -124,8 +124,7 @@ PLAIN = Manner()
 
 def plain_answer(question: str, manner: Manner = PLAIN) -> Prompt:
     """The question alone (A3)."""
-    wording = manner.wording("plain")
-    return wording.prompt(question=question, language=language(question))
+    return manner.wording("plain").prompt(question=question, language=language(question))
 
 
 def personal_answer(
@@ -137,8 +136,8 @@ def personal_answer(
     """
     if inferred:
         about = f"{about}\n\nLikely to matter for this question:\n{inferred}"
-    wording = manner.wording("personal")
-    return wording.prompt(question=question, language=language(question), person=about)
+    asked = {"question": question, "language": language(question)}
+    return manner.wording("personal").prompt(**asked, person=about)
 
 
 def profiler(
@@ -185,14 +184,13 @@ def searched_answer(
 
 def static_profile(history: str, manner: Manner = PLAIN) -> Prompt:
     """Ask for a profile of the person behind ``history``, whatever they may ask."""
-    wording = manner.wording("static-profile")
-    return wording.prompt(history=history or "(nothing)")
+    return manner.wording("static-profile").prompt(history=history or "(nothing)")
 
 
 def aware_profile(question: str, history: str, manner: Manner = PLAIN) -> Prompt:
     """Ask what of ``history`` bears on ``question``."""
-    wording = manner.wording("aware-profile")
-    return wording.prompt(history=history or "(nothing)", question=question)
+    shown = history or "(nothing)"
+    return manner.wording("aware-profile").prompt(history=shown, question=question)
 
 
 def claims(question: str, response: str) -> Prompt:
@@ -342,11 +340,6 @@ class Strategy:
     asks_twice: bool = False
     # Written for another persona of the study than the one who asks.
     other_persona: bool = False
-
-    @property
-    def looks_up(self) -> bool:
-        """Whether something is searched for: the study says where, and that it is wanted."""
-        return self.searches or self.endpoint_searches
 
 
 def _question_alone(brief: Brief, ask: Ask) -> Draft:

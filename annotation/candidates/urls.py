@@ -22,6 +22,4 @@ of_study = [
     path("sources/add/", views.upload, name="sources-upload"),
     path("sources/clear/", views.clear, name="sources-clear"),
 ]
-urlpatterns = [
-    path("studies/<slug:slug>/", include(of_study)),
-]
+urlpatterns = [path("studies/<slug:slug>/", include(of_study))]

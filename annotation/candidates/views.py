@@ -7,7 +7,7 @@ from django.core.paginator import Paginator
 from django.db import transaction
 from django.db.models import F, Max
 from django.forms import BaseForm
-from django.http import Http404, HttpResponse
+from django.http import Http404, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -27,14 +27,10 @@ from annotation.candidates import (
 )
 from annotation.candidates.endpoints import Endpoint
 from annotation.candidates.forms import (
-    BudgetForm,
     DocumentsForm,
     GenerateForm,
     PromptForm,
-    RetrievalForm,
-    RulesForm,
     StepForm,
-    ThresholdsForm,
     VerifierForm,
 )
 from annotation.candidates.models import Budget, Candidate, PromptTemplate, Retrieval, Run
@@ -42,8 +38,8 @@ from annotation.candidates.steps import STEPS
 from annotation.core import charts, downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import REQUESTED, RUNNING, worker_alive
-from annotation.core.pages import Listing, Wanted, show, whole_or_part, words_in
-from annotation.core.schema import form_of
+from annotation.core.pages import Listing, Wanted, done, show, whole_or_part, words_in
+from annotation.core.schema import SchemaForm, form_of
 from annotation.personas import board as personas
 from annotation.personas.board import DIMENSIONS, Tally, tally
 from annotation.personas.forms import PairForm
@@ -80,7 +76,7 @@ def candidates(request: UserRequest, study: Study) -> HttpResponseBase:
     if request.method == "GET" and request.htmx:
         return _progress(request, study)
     servers = configured_servers(request)
-    form = GenerateForm(request.POST or None, study=study, servers=servers)
+    form = GenerateForm(request.POST or None, study=study)
     if form.is_valid() and request.POST.get("do") == "plan":
         return _page(
             request, study, form, servers, plan=_planned(request, study, form.cleaned_data)
@@ -89,27 +85,22 @@ def candidates(request: UserRequest, study: Study) -> HttpResponseBase:
         with refusals.as_message(request):
             new = len(generate.request_answers(study, **form.cleaned_data, by=request.user))
             text = ngettext("%(n)d answer was asked for.", "%(n)d answers were asked for.", new)
-            messages.success(request, text % {"n": new})
-            return redirect("candidates", study.slug)
+            return done(request, text % {"n": new}, "candidates", study.slug)
     return _page(request, study, form, servers)
 
 
 @study_page(policies.candidate.may_change, "POST")
 def retry(request: UserRequest, study: Study) -> HttpResponse:
-    """Ask again for every answer that failed."""
     count = generate.retry(study, by=request.user)
     text = ngettext("%(n)d answer is tried again.", "%(n)d answers are tried again.", count)
-    messages.success(request, text % {"n": count})
-    return redirect("candidates", study.slug)
+    return done(request, text % {"n": count}, "candidates", study.slug)
 
 
 @study_page(policies.candidate.may_change, "POST")
 def cancel(request: UserRequest, study: Study) -> HttpResponse:
-    """Ask for nothing more of what waits."""
     count = generate.cancel(study, by=request.user)
     text = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
-    messages.success(request, text % {"n": count})
-    return redirect("candidates", study.slug)
+    return done(request, text % {"n": count}, "candidates", study.slug)
 
 
 def configured_servers(request: UserRequest) -> list[endpoints.Endpoint]:
@@ -161,24 +152,21 @@ def _page(
     servers: list[Endpoint],
     plan: dict | None = None,
 ) -> HttpResponseBase:
-    rows = Candidate.objects.filter(study=study)
+    rows = Candidate.objects.filter(study=study).select_related("query")
     failed = calls.stopped(rows).filter(status="failed")
-    done = (
-        rows.filter(status="done").select_related("query").annotate(about=F("query__external_id"))
-    )
-    left = done.filter(query__text="")
-    done = done.exclude(query__text="")
+    written = rows.filter(status="done").annotate(about=F("query__external_id"))
+    listed = written.exclude(query__text="")
     context = _state(study) | {
-        "count": done.count(),
+        "count": listed.count(),
         "form": form,
         "plan": plan,
         "servers": servers,
         "searches": Retrieval.objects.filter(study=study).exists(),
         "embedded": any(server.embedded for server in servers),
-        "failed": failed.select_related("query").order_by("external_id")[:FAILURES],
-        "left": left.count(),
+        "failed": failed.order_by("external_id")[:FAILURES],
+        "left": written.filter(query__text="").count(),
     }
-    return LIST.answer(request, study, done, "candidates/candidates.html", context)
+    return LIST.answer(request, study, listed, "candidates/candidates.html", context)
 
 
 @study_page(policies.generation.may_run, "GET")
@@ -192,9 +180,7 @@ def generation(request: UserRequest, study: Study) -> HttpResponse:
         "spent": calls.spent(study.pk),
         "budget": Budget.objects.filter(study=study).first(),
     }
-    if request.htmx:
-        return render(request, "candidates/generation.html#runs", context)
-    return render(request, "candidates/generation.html", context)
+    return whole_or_part(request, "candidates/generation.html", "runs", context)
 
 
 def _runs(study: Study) -> dict:
@@ -224,48 +210,35 @@ def step(request: UserRequest, study: Study, name: str) -> HttpResponse:
         raise Http404
     form = StepForm(*((request.POST, request.FILES) if request.method == "POST" else ()), step=name)
     context = {"study": study, "step": STEPS[name], "form": form}
-    if form.is_bound and form.is_valid():
+    if form.is_valid():
         data = form.cleaned_data
+        options, endpoint, newest = data["options"], data["endpoint"], data["newest"]
         with refusals.in_form(form):
             if request.POST.get("do") == "start":
                 generate.request_proposals(
-                    study,
-                    name,
-                    data["options"],
-                    endpoint=data["endpoint"],
-                    by=request.user,
-                    newest=data["newest"],
+                    study, name, options, endpoint=endpoint, by=request.user, newest=newest
                 )
-                messages.success(request, _("It is asked for. You can leave this page."))
-                return redirect("generation", study.slug)
-            context["plan"] = generate.plan(study, name, data["options"], endpoint=data["endpoint"])
+                words = _("It is asked for. You can leave this page.")
+                return done(request, words, "generation", study.slug)
+            context["plan"] = generate.plan(study, name, options, endpoint=endpoint)
             newest = study.runs.aggregate(n=Max("pk", default=0))["n"]
-            context["form"] = _filled(form, name, newest)
+            # With a file's texts typed in: a browser sends no file twice.
+            initial = data | {"file": None, "newest": newest}
+            context["form"] = StepForm(initial=initial, step=name)
     return show(request, "candidates/step.html", context)
-
-
-def _filled(form: StepForm, name: str, newest: int) -> StepForm:
-    """The form with a file's texts typed in (a browser sends no file twice), and the newest run."""
-    again = StepForm(step=name)
-    for field in again.fields:
-        again.initial[field] = form.cleaned_data.get(field, "")
-    again.initial.pop("file", None)
-    again.initial["newest"] = newest
-    return again
 
 
 @study_page(policies.generation.may_run, "POST")
 def stop(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Cancel a run, or resume it."""
-    run = get_object_or_404(Run, study=study, pk=pk)
+    run = get_object_or_404(study.runs, pk=pk)
     if request.POST.get("do") == "resume":
         count = generate.resume_run(run, by=request.user)
         words = ngettext("%(n)d is asked for again.", "%(n)d are asked for again.", count)
     else:
         count = generate.cancel_run(run, by=request.user)
         words = ngettext("%(n)d is cancelled.", "%(n)d are cancelled.", count)
-    messages.success(request, words % {"n": count})
-    return redirect("generation", study.slug)
+    return done(request, words % {"n": count}, "generation", study.slug)
 
 
 @study_page(policies.generation.may_run, "GET", "POST")
@@ -273,16 +246,15 @@ def rules(request: UserRequest, study: Study) -> HttpResponse:
     """Budgets, and how what models write is reviewed."""
     data = request.POST if request.method == "POST" else None
     stored = Budget.objects.filter(study=study).first() or Budget()
-    budget = BudgetForm(data, initial=vars(stored))
-    reviewing = RulesForm(data, initial=vars(review.rules_of(study)))
+    budget = form_of(review.Limits)(data, initial=vars(stored))
+    reviewing = form_of(review.ReviewRules)(data, initial=vars(review.rules_of(study)))
     forms = budget, reviewing
     # Not one after the other: both forms say at once what is wrong.
     valid = [form.is_valid() for form in forms]
     if data is not None and all(valid):
         # An empty limit is none; an empty rule stays as it is.
         review.set_rules(study, budget.cleaned_data, reviewing.values, by=request.user)
-        messages.success(request, _("Saved."))
-        return redirect("generation", study.slug)
+        return done(request, _("Saved."), "generation", study.slug)
     context = {"study": study, "forms": forms, "prompts": list(wording.EDITABLE)}
     status = 400 if any(form.errors for form in forms) else 200
     return render(request, "candidates/rules.html", context, status=status)
@@ -296,11 +268,11 @@ def prompt(request: UserRequest, study: Study, name: str) -> HttpResponse:
     current = wording.of(study, name)
     initial = {"system": current.system, "user": current.user}
     form = PromptForm(request.POST if request.method == "POST" else None, initial=initial)
-    if form.is_bound and form.is_valid():
+    if form.is_valid():
         with refusals.in_form(form):
             wording.save_prompt(study, name, **form.cleaned_data, by=request.user)
-            messages.success(request, _("Saved. Earlier results name the version that made them."))
-            return redirect("prompt", study.slug, name)
+            words = _("Saved. Earlier results name the version that made them.")
+            return done(request, words, "prompt", study.slug, name)
     context = {
         "study": study,
         "name": name,
@@ -316,23 +288,25 @@ def prompt(request: UserRequest, study: Study, name: str) -> HttpResponse:
 def queue(request: UserRequest, study: Study, kind: str) -> HttpResponse:
     """What waits for this reviewer, one page of it, with what to look out for."""
     _check(kind)
+    # Answers are compared by people, not with each other.
+    compared = kind != review.ANSWER
     flag = request.GET.get("flag", "")
     flags = review.flags_of(kind)
     similar = review.similarity_of(request.GET.get("similar"), study)
-    if "similar" in request.GET and kind != review.ANSWER:
+    if "similar" in request.GET and compared:
         rows = review.near_duplicates(study, kind, request.user, similar)
     else:
         rows = review.waiting(study, kind, request.user, flag=flag if flag in flags else "")
     page = Paginator(rows, PAGE).get_page(request.GET.get("page"))
-    people = [] if kind == review.ANSWER else [row.persona_id for row in page]
-    versions = PersonaVersion.objects.filter(persona__in=people).select_related("persona")
-    names = {row.persona_id: row.name for row in versions.order_by("version")}
     for row in page:
         row.words = [flags.get(code, code) for code in row.flags]
-        if kind != review.ANSWER:
+    if compared:
+        people = [row.persona_id for row in page]
+        versions = PersonaVersion.objects.filter(persona__in=people).select_related("persona")
+        names = {row.persona_id: row.name for row in versions.order_by("version")}
+        for row in page:
             row.title, row.person = STEPS[kind].label, names.get(row.persona_id)
-        # Answers are compared by people, not with each other.
-        row.beside = kind != review.ANSWER and row.nearest and row.similarity >= similar
+            row.beside = row.nearest and row.similarity >= similar
     context = {
         "study": study,
         "kind": kind,
@@ -342,9 +316,7 @@ def queue(request: UserRequest, study: Study, kind: str) -> HttpResponse:
         "flag": flag,
         "kinds": review.counts(study),
         "crowded": review.over_represented(study, kind),
-        "preview": []
-        if kind == review.ANSWER
-        else review.preview_threshold(study, kind, request.user),
+        "preview": review.preview_threshold(study, kind, request.user) if compared else [],
         "similar": similar,
         "undo": request.session.get(_key(study, kind), []),
     }
@@ -381,8 +353,8 @@ def _decided(request: UserRequest, study: Study, kind: str, key: str) -> tuple[s
 def _ids(values: list[str]) -> list[UUID]:
     try:
         ids = [UUID(value) for value in values]
-    except ValueError as error:
-        raise DomainError(_("Choose what is meant first."), code="rows") from error
+    except ValueError:
+        ids = []
     if not ids:
         raise DomainError(_("Choose what is meant first."), code="rows")
     return ids
@@ -411,7 +383,7 @@ def board(request: UserRequest, study: Study) -> HttpResponse:
     context = {
         "study": study,
         "people": len(people),
-        "tallies": [_shown_pair(values) for values in personas.tallies(people)],
+        "tallies": [_shown_tally(values) for values in personas.tallies(people)],
         "preview": personas.preview_threshold(pairs),
         "similar": similarity,
         "page": Paginator(shown, PAIRS).get_page(request.GET.get("page")),
@@ -421,7 +393,7 @@ def board(request: UserRequest, study: Study) -> HttpResponse:
     return render(request, "candidates/board.html", context)
 
 
-def _shown_pair(values: Tally) -> dict:
+def _shown_tally(values: Tally) -> dict:
     return {
         "tally": values,
         "svg": _chart(values),
@@ -437,9 +409,8 @@ def _chart(values: Tally) -> str:
     if not values.rows:
         return ""
     label = str(values.dimension.label)
-    rows = [(value, float(count)) for value, count in values.rows]
-    if values.dimension.name != "age":
-        rows = rows[:BARS]
+    bars = None if values.dimension.name == "age" else BARS
+    rows = [(value, float(count)) for value, count in values.rows[:bars]]
     desc = _("How many personas have each value; ▲ marks what is over-represented.")
     key = f"board-{values.dimension.name}"
     axes = (_("Personas"), label)
@@ -487,13 +458,12 @@ def decide_pair(request: UserRequest, study: Study) -> HttpResponse:
 def clusters(request: UserRequest, study: Study) -> HttpResponse:
     """A preview of the thresholds; POST makes the attributes."""
     data = request.POST if request.method == "POST" else request.GET or None
-    form = ThresholdsForm(data)
-    valid = form.is_bound and form.is_valid()
+    form = form_of(attributes.Thresholds)(data)
+    valid = form.is_valid()
     if request.method == "POST" and valid:
         with refusals.in_form(form):
             counts = attributes.make(study, form.schema, by=request.user)
-            messages.success(request, _made(counts))
-            return redirect("tasks", study.slug)
+            return done(request, _made(counts), "tasks", study.slug)
     thresholds = form.schema if valid else attributes.Thresholds()
     context = {"study": study, "form": form, "now": thresholds}
     context |= attributes.preview_thresholds(study, thresholds)
@@ -518,13 +488,15 @@ def _made(counts: dict) -> str:
 @study_page(policies.source.may_change, "GET", "POST")
 def sources(request: UserRequest, study: Study) -> HttpResponse:
     """Sources and arms of the study; POST saves them."""
-    stored = retrieve.settings_of(study)
-    form = RetrievalForm(request.POST if request.method == "POST" else None, initial=vars(stored))
-    if form.is_bound and form.is_valid():
+    form = _retrieval_form(study, request.POST if request.method == "POST" else None)
+    if form.is_valid():
         retrieve.save_retrieval(study, form.values, by=request.user)
-        messages.success(request, _("Saved."))
-        return redirect("sources", study.slug)
+        return done(request, _("Saved."), "sources", study.slug)
     return _sources_page(request, study, form, DocumentsForm())
+
+
+def _retrieval_form(study: Study, data: QueryDict | None = None) -> SchemaForm:
+    return form_of(retrieve.Search)(data, initial=vars(retrieve.settings_of(study)))
 
 
 @study_page(policies.source.may_change, "POST")
@@ -534,11 +506,8 @@ def upload(request: UserRequest, study: Study) -> HttpResponse:
     if form.is_valid():
         with refusals.in_form(form, "file"):
             documents.request_reading(study, form.cleaned_data["file"], request.user)
-            messages.success(request, _("The file is being read."))
-            return redirect("sources", study.slug)
-    return _sources_page(
-        request, study, RetrievalForm(initial=vars(retrieve.settings_of(study))), form
-    )
+            return done(request, _("The file is being read."), "sources", study.slug)
+    return _sources_page(request, study, _retrieval_form(study), form)
 
 
 @study_page(policies.source.may_change, "POST")
@@ -548,8 +517,7 @@ def clear(request: UserRequest, study: Study) -> HttpResponse:
         context = {"study": study, "count": study.documents.count()}
         return render(request, "candidates/clear.html", context)
     documents.remove(study, by=request.user)
-    messages.success(request, _("The collection is empty."))
-    return redirect("sources", study.slug)
+    return done(request, _("The collection is empty."), "sources", study.slug)
 
 
 def _sources_page(
@@ -575,17 +543,15 @@ def _sources_page(
 def verify(request: UserRequest, study: Study) -> HttpResponse:
     """What it is for; POST takes the file and verifies."""
     form = VerifierForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
-    if form.is_bound and form.is_valid():
-        refine = form.cleaned_data["flagged"] == attributes.REFINE
+    if form.is_valid():
+        (model, card), flagged = form.cleaned_data["model"], form.cleaned_data["flagged"]
+        refine = flagged == attributes.REFINE
         with refusals.in_form(form):
-            counts = attributes.verify(
-                study, *form.cleaned_data["model"], refine=refine, by=request.user
-            )
+            counts = attributes.verify(study, model, card, refine=refine, by=request.user)
             words = _(
                 "Statements that pass: %(supported)d of %(statements)d; that do not: %(flagged)d."
             )
-            messages.success(request, words % counts)
             after = ("step", study.slug, "verify") if refine else ("clusters", study.slug)
-            return redirect(*after)
+            return done(request, words % counts, *after)
     context = {"study": study, "form": form, "waiting": attributes.unverified(study).count()}
     return show(request, "candidates/verifier.html", context)

@@ -46,19 +46,17 @@ def save_prompt(
     system, user = (text.replace("\r\n", "\n").strip() for text in (system, user))
     if name not in EDITABLE:
         raise DomainError(_("There is no such prompt."), code="template")
-    wording = Wording("", system, user)
     if len(system) + len(user) > LIMIT or not user:
-        raise DomainError(
-            _("A prompt has from 1 to {n} characters.").format(n=LIMIT), code="template"
-        )
-    if missing := EDITABLE[name].needed - wording.places:
-        raise DomainError(
-            _("The prompt must name {names}.").format(names=_braced(missing)), code="template"
-        )
-    if extra := wording.places - EDITABLE[name].places:
-        raise DomainError(
-            _("The prompt cannot name {names}.").format(names=_braced(extra)), code="template"
-        )
+        sentence = _("A prompt has from 1 to {n} characters.").format(n=LIMIT)
+        raise DomainError(sentence, code="template")
+    places = Wording("", system, user).places
+    for names, sentence in (
+        (EDITABLE[name].needed - places, _("The prompt must name {names}.")),
+        (places - EDITABLE[name].places, _("The prompt cannot name {names}.")),
+    ):
+        if names:
+            braced = ", ".join(f"{{{place}}}" for place in sorted(names))
+            raise DomainError(sentence.format(names=braced), code="template")
     with transaction.atomic():
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         current = of(study, name)
@@ -70,7 +68,3 @@ def save_prompt(
         )
         audit.record(by, "prompt.save", made, name=name, version=made.version)
     return _as_wording(made)
-
-
-def _braced(names: set[str]) -> str:
-    return ", ".join(f"{{{name}}}" for name in sorted(names))

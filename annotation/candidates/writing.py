@@ -199,7 +199,6 @@ def _asked_for_text(candidate: Candidate, server: Endpoint, name: str, prompt: P
 def _store_answer(
     row: Candidate, server: Endpoint, draft: Draft, answer: Reply, cleaned: clean.Cleaned
 ) -> None:
-    """Store an answer in its row."""
     text = cleaned.text
     made = {
         "finish_reason": answer.finish_reason,

@@ -124,7 +124,6 @@ def usable_strategies() -> dict[str, StrOrPromise]:
 
 
 def task_of(study: Study, name: str) -> TaskDefinition | None:
-    """The newest version of a task."""
     return study.tasks.filter(name=name).order_by("-version").first()
 
 

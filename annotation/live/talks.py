@@ -62,7 +62,6 @@ class Reply:
 
     @property
     def number(self) -> int:
-        """The place as people count."""
         return self.place + 1
 
 
@@ -95,7 +94,6 @@ def current(study: Study, person: User) -> Talk | None:
 
 
 def ended(study: Study, person: User) -> int:
-    """How many conversations this person has had in the study."""
     return Talk.objects.filter(study=study, person=person).exclude(ended_at=None).count()
 
 
@@ -294,7 +292,6 @@ def go_without(pk: UUID, person: User) -> None:
 
 @transaction.atomic
 def ask_again(pk: UUID, person: User) -> None:
-    """Ask the systems that did not answer once more."""
     talk = _held(pk, person)
     if show(talk).state != "trouble":
         return

@@ -32,8 +32,7 @@ class LiveForm(form_of(Live)):  # type: ignore[misc]
         tasks = [(name, titled(name)) for name in settings.tasks_of(study)]
         self.offer("tasks", tasks)
         self.offer("each_turn", [("", _("none: each system has its own conversation")), *tasks])
-        self.offer("endpoints", [(server.name, f"{server.name} ({server.model})")
-                                 for server in endpoints.usable()])  # fmt: skip
+        self.offer("endpoints", endpoints.choices())
         self.offer("strategies", settings.usable_strategies().items())
 
 

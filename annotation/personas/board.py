@@ -68,20 +68,14 @@ class Tally:
     @property
     def marked(self) -> list[tuple[str, int]]:
         """The over-represented values with their counts, most frequent first."""
-        return sorted(
-            ((value, count) for value, count in self.rows if value in self.over),
-            key=lambda row: (-row[1], row[0]),
-        )
+        marked = [(value, count) for value, count in self.rows if value in self.over]
+        return sorted(marked, key=lambda row: (-row[1], row[0]))
 
 
 def _at(profile: dict, *path: str) -> list[str]:
     """The texts at a place of ``profile``: one, those of a list, or those below it."""
-    value: object = profile
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    if isinstance(value, dict | list):
-        return [str(leaf).strip() for _path, leaf in profiles.leaves({"": value})]
-    return [str(value).strip()] if value not in (None, "") else []
+    leaves = profiles.leaves(profiles.at(profile, path))
+    return [str(leaf).strip() for _path, leaf in leaves]
 
 
 def _occupations(profile: dict) -> list[str]:
@@ -106,15 +100,9 @@ def _types(profile: dict) -> list[str]:
     return ["".join(letters)] if all(letters) else []
 
 
-def _plainly(name: str) -> Callable[[dict], list[str]]:
-    """What a profile's demographics say of this name, in small letters."""
-    return lambda profile: [text.casefold() for text in _at(profile, "Demographics", name)]
-
-
-def _interests(profile: dict) -> list[str]:
-    texts = _at(profile, "Personality", "Values_and_Interests")
-    texts += _at(profile, "Preference", "Content_Interests")
-    return [text.casefold() for text in texts]
+def _casefolded(*paths: tuple[str, str]) -> Callable[[dict], list[str]]:
+    """The texts at all of these places, in small letters."""
+    return lambda profile: [text.casefold() for path in paths for text in _at(profile, *path)]
 
 
 DIMENSIONS = {
@@ -122,10 +110,18 @@ DIMENSIONS = {
     for dimension in (
         Dimension("occupation", gettext_lazy("Occupation"), _occupations),
         Dimension("age", gettext_lazy("Age"), _ages),
-        Dimension("gender", gettext_lazy("Gender"), _plainly("Gender")),
-        Dimension("nationality", gettext_lazy("Nationality"), _plainly("Nationality")),
+        Dimension("gender", gettext_lazy("Gender"), _casefolded(("Demographics", "Gender"))),
+        Dimension(
+            "nationality", gettext_lazy("Nationality"), _casefolded(("Demographics", "Nationality"))
+        ),
         Dimension("mbti", gettext_lazy("Personality type (MBTI)"), _types),
-        Dimension("interests", gettext_lazy("Values and interests"), _interests),
+        Dimension(
+            "interests",
+            gettext_lazy("Values and interests"),
+            _casefolded(
+                ("Personality", "Values_and_Interests"), ("Preference", "Content_Interests")
+            ),
+        ),
     )
 }
 
@@ -137,9 +133,7 @@ def values(profile: dict, dimension: Dimension) -> set[str]:
 
 def tally(dimension: Dimension, people: list[dict]) -> Tally:
     """The values of ``people`` (profiles) in one dimension; ages in their order."""
-    counted: Counter[str] = Counter()
-    for profile in people:
-        counted.update(values(profile, dimension))
+    counted = Counter(value for profile in people for value in values(profile, dimension))
     rows = sorted(counted.items(), key=lambda row: (-row[1], row[0]))
     if dimension.name == "age":
         rows.sort(key=lambda row: (len(row[0]), row[0]))
@@ -160,8 +154,8 @@ def over_represented(counted: Counter[str], personas: int) -> frozenset[str]:
 
 def values_as_text(profile: dict) -> str:
     """What a profile says without its keys, which all profiles share."""
-    texts = {path: str(leaf) for path, leaf in profiles.leaves(profile) if path != "/Name"}
-    return " ".join(text for text in texts.values() if len(text) > 1)
+    texts = (str(leaf) for path, leaf in profiles.leaves(profile) if path != "/Name")
+    return " ".join(text for text in texts if len(text) > 1)
 
 
 @dataclass(frozen=True)
@@ -184,8 +178,8 @@ def versions(study: Study) -> list[PersonaVersion]:
     return list(rows.order_by("persona", "-version").distinct("persona").select_related("persona"))
 
 
-def alike(people: list[PersonaVersion], least: float) -> list[tuple[int, int, float]]:
-    """(place, place, cosine) of all pairs that are at least so similar, the most similar first."""
+def alike(people: list[PersonaVersion], least: float) -> list[Pair]:
+    """All pairs of ``people`` that are at least so similar, the most similar first."""
     vectors = embed([values_as_text(version.profile) for version in people])
     pairs = []
     for start in range(0, len(vectors), BLOCK):
@@ -196,18 +190,19 @@ def alike(people: list[PersonaVersion], least: float) -> list[tuple[int, int, fl
             for row, column in zip(rows, columns, strict=True)
             if row + start < column
         ]
-    return sorted(pairs, key=lambda pair: (-pair[2], pair[:2]))
+    pairs.sort(key=lambda pair: (-pair[2], pair[:2]))
+    return [Pair(people[first], people[second], cosine) for first, second, cosine in pairs]
 
 
 def undecided(
     study: Study, people: list[PersonaVersion], least: float = THRESHOLDS[0]
 ) -> list[Pair]:
     """Pairs of ``people`` that are at least so similar and that nobody decided on."""
-    rows = study.pair_decisions.values_list("first", "second")
-    decided = set(rows)
-    pairs = (Pair(people[a], people[b], cosine) for a, b, cosine in alike(people, least))
+    decided = set(study.pair_decisions.values_list("first", "second"))
     return [
-        pair for pair in pairs if (pair.first.persona_id, pair.second.persona_id) not in decided
+        pair
+        for pair in alike(people, least)
+        if (pair.first.persona_id, pair.second.persona_id) not in decided
     ]
 
 
@@ -280,16 +275,13 @@ class Proposal:
 
     def by_dimension(self) -> list[tuple[Dimension, list[tuple[str, int, int]]]]:
         """(dimension, [(value, benchmark, training)]), in the order of all of them together."""
-        sides = [self.benchmark, self.training]
-        together = tallies(self.benchmark + self.training)
-        counts = [[dict(tally.rows) for tally in tallies(side)] for side in sides]
-        return [
-            (
-                tally.dimension,
-                [(value, a.get(value, 0), b.get(value, 0)) for value, _n in tally.rows],
-            )
-            for tally, a, b in zip(together, *counts, strict=True)
-        ]
+        groups = []
+        sides = (self.benchmark, self.training, self.benchmark + self.training)
+        for benchmark, training, both in zip(*map(tallies, sides), strict=True):
+            a, b = dict(benchmark.rows), dict(training.rows)
+            rows = [(value, a.get(value, 0), b.get(value, 0)) for value, _n in both.rows]
+            groups.append((both.dimension, rows))
+        return groups
 
     @property
     def new(self) -> int:
@@ -300,7 +292,7 @@ class Proposal:
         """Pairs that are much alike and would be on different sides."""
         people = sorted(self.benchmark + self.training, key=lambda version: version.persona_id)
         inside = {version.pk for version in self.benchmark}
-        pairs = (Pair(people[a], people[b], cosine) for a, b, cosine in alike(people, similarity))
+        pairs = alike(people, similarity)
         return [pair for pair in pairs if (pair.first.pk in inside) != (pair.second.pk in inside)]
 
 
@@ -312,14 +304,13 @@ def propose(study: Study, benchmark: int, seed: int) -> Proposal:
     open are in it. Raises DomainError where too few or too many are wanted.
     """
     people, judged = versions(study), curate.judged(study)
-    free = [
-        version
-        for version in people
-        if not version.persona.split and version.persona.external_id not in judged
-    ]
-    outside = {version.pk for version in free}
-    outside |= {version.pk for version in people if version.persona.split == TRAINING}
-    inside = [version for version in people if version.pk not in outside]
+    free, inside = [], []
+    for version in people:
+        side = version.persona.split
+        if side == BENCHMARK or (not side and version.persona.external_id in judged):
+            inside.append(version)
+        elif not side:
+            free.append(version)
     missing = benchmark - len(inside)
     if not 0 <= missing <= len(free):
         sentence = _(
@@ -329,8 +320,7 @@ def propose(study: Study, benchmark: int, seed: int) -> Proposal:
         words = {"wanted": benchmark, "inside": len(inside), "free": len(free)}
         raise DomainError(sentence.format(**words), code="too_few")
     random.Random(seed).shuffle(free)  # noqa: S311 - no secret
-    drawn = _drawn(inside, free, missing)
-    chosen = {version.pk for version in [*inside, *drawn]}
+    chosen = {version.pk for version in [*inside, *_drawn(inside, free, missing)]}
     return Proposal(
         [version for version in people if version.pk in chosen],
         [version for version in people if version.pk not in chosen],
@@ -339,28 +329,28 @@ def propose(study: Study, benchmark: int, seed: int) -> Proposal:
 
 def _drawn(inside: list, free: list, count: int) -> list:
     """``count`` of ``free``, one after the other, each with the rarest values so far."""
-    having = {version.pk: _values(version.profile) for version in [*inside, *free]}
+    having = {
+        version.pk: {
+            (name, value)
+            for name, dimension in DIMENSIONS.items()
+            for value in values(version.profile, dimension)
+        }
+        for version in [*inside, *free]
+    }
     counted = Counter(value for version in inside for value in having[version.pk])
+
+    def crowding(version: PersonaVersion) -> float:
+        """How often what a persona has was drawn, on average over its values."""
+        present = having[version.pk]
+        return sum(counted[value] for value in present) / (len(present) or 1)
+
     drawn, left = [], list(free)
     for _n in range(count):
-        best = min(left, key=lambda version: _crowding(having[version.pk], counted))
+        best = min(left, key=crowding)
         left.remove(best)
         drawn.append(best)
         counted.update(having[best.pk])
     return drawn
-
-
-def _values(profile: dict) -> list[tuple[str, str]]:
-    return [
-        (dimension.name, value)
-        for dimension in DIMENSIONS.values()
-        for value in sorted(values(profile, dimension))
-    ]
-
-
-def _crowding(having: list[tuple[str, str]], counted: Counter) -> float:
-    """How often what a persona has was drawn, on average over its values."""
-    return sum(counted[value] for value in having) / (len(having) or 1)
 
 
 @transaction.atomic

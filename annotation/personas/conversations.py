@@ -7,6 +7,7 @@ then a subset whose members differ as much as possible in what they write about.
 import hashlib
 import re
 from collections import Counter, defaultdict
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -25,7 +26,7 @@ from annotation.histories import browse, consent
 from annotation.histories.formats.chats import CorpusRow
 from annotation.histories.models import HistoryConsent
 from annotation.personas import curate
-from annotation.personas.models import Conversation, Persona, Source
+from annotation.personas.models import Conversation, Persona
 from annotation.studies.models import Study
 
 # Characters of what a person writes that are embedded, and of an opening that is compared.
@@ -66,34 +67,24 @@ def add_conversations(study: Study, rows: list[CorpusRow]) -> int:
             for message in conversation.messages
             if message.text.strip()
         ]
-        key = (conversation.provider, conversation.id[:100])
-        speaker = row.speaker or conversation.id[:100]
-        made[key] = _row(study, *key, speaker, row.language, turns, row.source)
+        key = conversation.id[:100]
+        names = {"provider": conversation.provider, "external_id": key}
+        about = {"speaker": row.speaker or key, "language": row.language, "source": row.source}
+        made[conversation.provider, key] = _row(study, turns, **names, **about)
     _store(list(made.values()))
     return len(made)
 
 
-def _row(
-    study: Study,
-    provider: str,
-    key: str,
-    speaker: str,
-    language: str,
-    turns: list,
-    source: str = Source.HUMAN,
-) -> Conversation:
+def _row(study: Study, turns: list[dict], **fields: Any) -> Conversation:
+    """A conversation of ``turns``, with what is derived of its person's messages."""
     messages = [turn["text"] for turn in turns if turn["role"] == "user"]
     return Conversation(
         study=study,
-        provider=provider,
-        source=source,
-        external_id=key,
-        speaker=speaker,
-        language=language,
         messages=turns,
         turns=len(messages),
         opening=_opening(messages[0]) if messages else "",
         repetitive=_repetitive(messages),
+        **fields,
     )
 
 
@@ -130,12 +121,9 @@ def languages(study: Study) -> list[tuple[str, int]]:
 
 def funnel(study: Study, filters: Filters) -> list[tuple[str, int, int]]:
     """(what is asked for, people, conversations) after each filter in turn."""
-    return [(words, *_counts(rows)) for words, rows in _steps(study, filters)]
-
-
-def _counts(rows: QuerySet[Conversation]) -> tuple[int, int]:
-    counts = rows.aggregate(people=Count("speaker", distinct=True), rows=Count("pk"))
-    return counts["people"], counts["rows"]
+    counts = {"people": Count("speaker", distinct=True), "rows": Count("pk")}
+    steps = ((words, rows.aggregate(**counts)) for words, rows in _steps(study, filters))
+    return [(words, left["people"], left["rows"]) for words, left in steps]
 
 
 def _steps(study: Study, filters: Filters) -> list[tuple[str, QuerySet[Conversation]]]:
@@ -240,9 +228,9 @@ def add_histories(study: Study, *, by: User | None = None) -> int:
         for chat in browse.context(member.user, study, purpose):
             turns = [{"role": role, "text": text} for role, text in chat.turns]
             if any(turn["role"] == "user" for turn in turns):
-                row = _row(study, chat.provider, str(chat.session), speaker, "", turns)
-                row.session_id = str(chat.session)
-                rows.append(row)
+                key = str(chat.session)
+                names = {"provider": chat.provider, "external_id": key, "session_id": key}
+                rows.append(_row(study, turns, speaker=speaker, **names))
         _store(rows)
     added = study.conversations.count() - before
     audit.record(by, "conversations.add", study, conversations=added)

@@ -140,26 +140,19 @@ def split(
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     rows = study.personas.select_for_update().filter(external_id__in=wanted, dropped_at=None)
     people = {person.external_id: person for person in rows.order_by("pk")}
-    if missing := wanted - people.keys():
-        raise DomainError(
-            gettext("There is no persona {name} in the study.").format(name=min(missing)),
-            code="persona",
-        )
-    crossed = [key for key, person in people.items() if person.split not in ("", purpose)]
-    if crossed:
-        raise DomainError(
-            gettext("{name} is on the other side already, and none ever crosses.").format(
-                name=min(crossed)
-            ),
-            code="crosses",
-        )
-    if purpose == Persona.Split.TRAINING and (used := judged(study) & wanted):
-        raise DomainError(
-            gettext("People judge items of {name} already: it is of the benchmark.").format(
-                name=min(used)
-            ),
-            code="judged",
-        )
+    crossed = {key for key, person in people.items() if person.split not in ("", purpose)}
+    used = judged(study) & wanted if purpose == Persona.Split.TRAINING else set()
+    for names, sentence, code in (
+        (wanted - people.keys(), gettext("There is no persona {name} in the study."), "persona"),
+        (
+            crossed,
+            gettext("{name} is on the other side already, and none ever crosses."),
+            "crosses",
+        ),
+        (used, gettext("People judge items of {name} already: it is of the benchmark."), "judged"),
+    ):
+        if names:
+            raise DomainError(sentence.format(name=min(names)), code=code)
     count = rows.filter(split="").update(split=purpose)
     audit.record(by, "persona.split", study, personas=count, purpose=purpose)
     return count

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.core import foreign
 from annotation.core.records import parse
 from annotation.core.schema import form_of
-from annotation.personas import board, conversations, models, schema
+from annotation.personas import conversations, models, schema
 from annotation.personas.board import BOTH, FIRST, SECOND
 from annotation.personas.curate import ROUNDS, Times
 from annotation.studies.bundle import BundleError, read_rows
@@ -20,8 +20,6 @@ TEXT_LIMIT = 20_000
 
 
 class IdField(forms.CharField):
-    """The id that a row has in files."""
-
     def __init__(self) -> None:
         words = _("Your own id; it comes back in every export and never changes.")
         super().__init__(label=_("Id"), max_length=100, help_text=words)
@@ -105,12 +103,7 @@ class MemoryForm(form_of(Times)):  # type: ignore[misc]
         return schema.tidy(self.cleaned_data["text"])
 
 
-TimesForm = form_of(Times)
-
-
 class DayForm(forms.Form):
-    """The day as of which a persona is shown."""
-
     on = forms.DateField(label=_("As of"), required=False, widget=forms.DateInput({"type": "date"}))
 
 
@@ -120,8 +113,11 @@ class UploadForm(forms.Form):
     file = forms.FileField(label=_("JSON-lines file"))
     faults: list[str] = []
     row_type: type[Row] = Persona
-    # The study whose personas the rows name.
-    study: Study | None = None
+
+    def __init__(self, *args: Any, study: Study | None = None) -> None:
+        super().__init__(*args)
+        # The study whose personas the rows name.
+        self.study = study
 
     def clean_file(self) -> list:
         file = self.cleaned_data["file"]
@@ -148,14 +144,8 @@ class AttributesForm(UploadForm):
     row_type = Attribute
     prefix = "attributes"  # the page has another upload
 
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        self.study = study
-        super().__init__(*args, **kwargs)
-
 
 class FiltersForm(form_of(conversations.Filters)):  # type: ignore[misc]
-    """Which people of the pool are left."""
-
     def __init__(self, data: Mapping[str, Any] | None = None, *, study: Study) -> None:
         super().__init__(data)
         shares = [(name, f"{name} ({n})") for name, n in conversations.languages(study) if name]
@@ -167,12 +157,7 @@ class FiltersForm(form_of(conversations.Filters)):  # type: ignore[misc]
         return conversations.Filters(**{"people": None} | self.values)
 
 
-SplitForm = form_of(board.Split)
-
-
 class PairForm(forms.Form):
-    """What becomes of two personas that are alike."""
-
     first = forms.IntegerField(min_value=1, max_value=2**63 - 1)
     second = forms.IntegerField(min_value=1, max_value=2**63 - 1)
     choice = forms.ChoiceField(choices=[(name, name) for name in (BOTH, FIRST, SECOND)])

@@ -9,6 +9,7 @@ import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from django.utils.translation import gettext, pgettext_lazy
@@ -35,10 +36,34 @@ class Guided:
     heading: StrOrPromise = ""
 
 
-def _traits(first: tuple[str, StrOrPromise], second: tuple[str, StrOrPromise]) -> tuple:
-    return (("", _("not said")), (first[0], first[1]), (second[0], second[1]))
+def _trait(name: str, key: str, label: StrOrPromise, **codes: StrOrPromise) -> Guided:
+    """One letter of a personality's type: ``codes`` are the two that it can be."""
+    choices = (("", _("not said")), *codes.items())
+    return Guided(name, ("Personality", key), label, CHOICE, choices)
 
 
+def _lines(name: str, path: tuple[str, ...], label: StrOrPromise, heading: StrOrPromise) -> Guided:
+    return Guided(name, path, label, LINES, heading=heading)
+
+
+_FOUR_TRAITS = (
+    _trait(
+        "extraversion",
+        "Extraversion_or_Introversion",
+        _("Company"),
+        E=_("extraversion"),
+        I=_("introversion"),
+    ),
+    _trait("sensing", "Sensing_or_Intuition", _("Attention"), S=_("sensing"), N=_("intuition")),
+    _trait("thinking", "Thinking_or_Feeling", _("Decisions"), T=_("thinking"), F=_("feeling")),
+    _trait(
+        "judging",
+        "Judging_or_Perceiving",
+        pgettext_lazy("personality", "Order"),
+        J=_("judging"),
+        P=_("perceiving"),
+    ),
+)
 # The groups of GROUPS by name, in the order in which a card shows them unless a study begins with
 # another.
 CARD_GROUPS = {"preferences": 2, "person": 0, "personality": 1}
@@ -51,53 +76,19 @@ GROUPS = (
             Guided("age", (_ABOUT, "Age"), _("Age")),
             Guided("gender", (_ABOUT, "Gender"), _("Gender")),
             Guided("nationality", (_ABOUT, "Nationality"), _("Nationality")),
-            Guided(
-                "language",
-                (_ABOUT, "Language"),
-                _("Languages, one a line"),
-                LINES,
-                heading=_("Languages"),
-            ),
+            _lines("language", (_ABOUT, "Language"), _("Languages, one a line"), _("Languages")),
             Guided("career", (_ABOUT, "Career_Information"), _("Work")),
         ),
     ),
     (
         _("Personality"),
         (
-            Guided(
-                "extraversion",
-                (_MIND, "Extraversion_or_Introversion"),
-                _("Company"),
-                CHOICE,
-                _traits(("E", _("extraversion")), ("I", _("introversion"))),
-            ),
-            Guided(
-                "sensing",
-                (_MIND, "Sensing_or_Intuition"),
-                _("Attention"),
-                CHOICE,
-                _traits(("S", _("sensing")), ("N", _("intuition"))),
-            ),
-            Guided(
-                "thinking",
-                (_MIND, "Thinking_or_Feeling"),
-                _("Decisions"),
-                CHOICE,
-                _traits(("T", _("thinking")), ("F", _("feeling"))),
-            ),
-            Guided(
-                "judging",
-                (_MIND, "Judging_or_Perceiving"),
-                pgettext_lazy("personality", "Order"),
-                CHOICE,
-                _traits(("J", _("judging")), ("P", _("perceiving"))),
-            ),
-            Guided(
+            *_FOUR_TRAITS,
+            _lines(
                 "values",
                 (_MIND, "Values_and_Interests"),
                 _("Values and interests, one a line"),
-                LINES,
-                heading=_("Values and interests"),
+                _("Values and interests"),
             ),
         ),
     ),
@@ -116,12 +107,11 @@ GROUPS = (
             Guided("social", (_LIKES, "Social"), _("Social life")),
             Guided("work", (_LIKES, "Productivity", "Study_Work"), _("Study and work")),
             Guided("fitness", (_LIKES, "Productivity", "Fitness"), _("Fitness")),
-            Guided(
+            _lines(
                 "content",
                 (_LIKES, "Content_Interests"),
                 _("What to read, one a line"),
-                LINES,
-                heading=_("Likes to read"),
+                _("Likes to read"),
             ),
         ),
     ),
@@ -169,14 +159,11 @@ def _traits_row(fields: tuple[Guided, ...], values: dict[str, str]) -> Rows:
 
 def _rows(fields: Sequence[Guided], values: dict[str, str]) -> Rows:
     """Label and words of each field but the traits; the lines of a list in one."""
-    separators = {LINES: " · "}
+    separators = {LINES: " · ", TEXT: "\n"}
     return [
-        (
-            guided.heading or guided.label,
-            values.get(guided.name, "").replace("\n", separators.get(guided.kind, "\n")),
-        )
+        (guided.heading or guided.label, words.replace("\n", separators[guided.kind]))
         for guided in fields
-        if guided.kind != CHOICE
+        if guided.kind != CHOICE and (words := values.get(guided.name, ""))
     ]
 
 
@@ -188,7 +175,7 @@ def without(profile: dict, hidden: Iterable[str]) -> dict:
     """``profile`` without the fields ``hidden``, paths such as "Preference.Travel"."""
     shown = copy.deepcopy(profile)
     for path in (field.split(".") for field in hidden):
-        if _at(shown, path) is not None:
+        if at(shown, path) is not None:
             _remove(shown, path)
     return shown
 
@@ -197,7 +184,7 @@ def split(profile: dict) -> tuple[dict[str, str], dict]:
     """Words for the guided fields, by name, and the rest of the profile."""
     rest, values = copy.deepcopy(profile), {}
     for guided in FIELDS:
-        words = _words(guided, _at(profile, guided.path))
+        words = _words(guided, at(profile, guided.path))
         if words is not None:
             values[guided.name] = words
             _remove(rest, guided.path)
@@ -212,7 +199,7 @@ def merged(original: dict, values: dict[str, str], rest: dict) -> dict:
     profile = copy.deepcopy(rest)
     for guided in FIELDS:
         words = tidy(values.get(guided.name, ""))
-        before = _at(original, guided.path)
+        before = at(original, guided.path)
         shown = _words(guided, before)
         if shown is not None and tidy(shown) == words:
             _put(profile, guided.path, before)
@@ -260,11 +247,10 @@ def _words(guided: Guided, value: Any) -> str | None:
     return str(value) if is_number or isinstance(value, str) else None
 
 
-def _at(value: Any, path: Sequence[str]) -> Any:
+def at(value: Any, path: Sequence[str]) -> Any:
+    """What stands at a ``path`` of keys; None where there is no such place."""
     for key in path:
-        if not isinstance(value, dict) or key not in value:
-            return None
-        value = value[key]
+        value = value.get(key) if isinstance(value, dict) else None
     return value
 
 
@@ -296,9 +282,15 @@ def core_fields(profile: dict) -> dict:
     return {key: profile[key] for key in CORE if profile.get(key)}
 
 
-def leaves(profile: dict) -> list[tuple[str, object]]:
-    """Return every leaf of ``profile`` as (JSON Pointer, value), in the profile's own order."""
-    return list(_leaves(profile, ""))
+def leaves(value: object, path: str = "") -> list[tuple[str, object]]:
+    """Every leaf of a profile, or of what stands at its ``path``: (JSON Pointer, value), in order.
+
+    Empty texts and null are no leaves.
+    """
+    if isinstance(value, dict | list):
+        below = (leaves(inner, f"{path}/{_escaped(key)}") for key, inner in _items(value))
+        return list(chain.from_iterable(below))
+    return [] if value in ("", None) else [(path, value)]
 
 
 def mask(profile: dict, *, seed: int, share: float = 0.8) -> tuple[dict, list[str]]:
@@ -318,15 +310,7 @@ def mask(profile: dict, *, seed: int, share: float = 0.8) -> tuple[dict, list[st
 
 def as_text(profile: dict) -> str:
     """Return ``profile`` as an indented list, a line a leaf or heading; no empty values."""
-    return "\n".join(_lines(profile, 0))
-
-
-def _leaves(value: object, path: str) -> Iterator[tuple]:
-    if isinstance(value, dict | list):
-        for key, inner in _items(value):
-            yield from _leaves(inner, f"{path}/{_escaped(key)}")
-    elif value not in ("", None):
-        yield path, value
+    return "\n".join(_outline(profile, 0))
 
 
 def _items(value: dict | list) -> Iterable[tuple[Any, Any]]:
@@ -351,21 +335,16 @@ def _without(value: Any, path: str, masked: Collection[str]) -> Any:
     return rest if isinstance(value, dict) else list(rest.values())
 
 
-def _lines(value: dict | list, depth: int) -> Iterator[str]:
+def _outline(value: dict | list, depth: int) -> Iterator[str]:
+    """The lines of ``as_text``; a list of texts is one."""
     indent = "  " * depth
     for key, inner in _items(value):
         name = str(key).replace("_", " ") if isinstance(value, dict) else ""
-        if not isinstance(inner, dict | list):
-            if inner not in ("", None):
-                yield f"{indent}- {name}: {inner}" if name else f"{indent}- {inner}"
-        elif _is_plain_list(inner):
-            texts = ", ".join(str(element) for element in inner if element not in ("", None))
-            if texts:
-                yield f"{indent}- {name}: {texts}" if name else f"{indent}- {texts}"
-        elif below := list(_lines(inner, depth + 1)):
-            yield f"{indent}- {name}:" if name else f"{indent}-"
-            yield from below
-
-
-def _is_plain_list(value: object) -> bool:
-    return isinstance(value, list) and not any(isinstance(inner, dict | list) for inner in value)
+        if isinstance(inner, list) and not any(isinstance(part, dict | list) for part in inner):
+            inner = ", ".join(str(part) for part in inner if part not in ("", None))
+        if isinstance(inner, dict | list):
+            if below := list(_outline(inner, depth + 1)):
+                yield f"{indent}- {name}:" if name else f"{indent}-"
+                yield from below
+        elif inner not in ("", None):
+            yield f"{indent}- {name}: {inner}" if name else f"{indent}- {inner}"

@@ -18,6 +18,4 @@ of_study = [
     ),
     path("personas/<int:pk>/memories/<int:memory>/remove/", views.forget, name="persona-forget"),
 ]
-urlpatterns = [
-    path("studies/<slug:slug>/", include(of_study)),
-]
+urlpatterns = [path("studies/<slug:slug>/", include(of_study))]

@@ -15,6 +15,7 @@ from annotation.accounts.requests import UserRequest
 from annotation.core import refusals
 from annotation.core.pages import Listing, done, show, words_in
 from annotation.core.records import chunks
+from annotation.core.schema import form_of
 from annotation.personas import board, conversations, curate
 from annotation.personas.forms import (
     AttributesForm,
@@ -23,11 +24,9 @@ from annotation.personas.forms import (
     FiltersForm,
     MemoryForm,
     PersonaForm,
-    SplitForm,
-    TimesForm,
     UploadForm,
 )
-from annotation.personas.models import Persona, PersonaVersion, held_on
+from annotation.personas.models import Attribute, Persona, PersonaVersion, held_on
 from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
@@ -42,15 +41,21 @@ ALIKE = 0.9
 def personas(request: UserRequest, study: Study) -> HttpResponseBase:
     """The list; POST imports a personas.jsonl."""
     form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
-    if form.is_bound and form.is_valid():
-        _import(request, study, form.cleaned_data["file"])
-        return redirect("personas", study.slug)
+    if form.is_valid():
+        with transaction.atomic():
+            changed = sum(
+                curate.save_all(study, chunk, by=request.user)
+                for chunk in chunks(form.cleaned_data["file"], CHUNK)
+            )
+        words = ngettext(
+            "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed
+        )
+        return done(request, words % {"n": changed}, "personas", study.slug)
     return _list(request, study, form, AttributesForm(study=study))
 
 
 @study_page(policies.persona.may_change, "POST")
 def add_attributes(request: UserRequest, study: Study) -> HttpResponseBase:
-    """Import an attributes.jsonl."""
     form = AttributesForm(request.POST, request.FILES, study=study)
     if form.is_valid():
         with refusals.in_form(form, "file"):
@@ -100,33 +105,25 @@ LIST = Listing(
 @study_page(policies.persona.may_change, "GET", "POST")
 def add(request: UserRequest, study: Study) -> HttpResponse:
     form = PersonaForm(request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid():
+    if form.is_valid():
         key = form.cleaned_data["external_id"]
         if study.personas.filter(external_id=key).exists():
             form.add_error("external_id", _("There is a persona of this id already."))
         else:
             version = curate.save_profile(study, key, form.cleaned_data["profile"], by=request.user)
-            return done(
-                request,
-                _("%(name)s is saved.") % {"name": version.name},
-                "persona",
-                study.slug,
-                version.persona_id,
-            )
-    context = {"study": study, "form": form}
-    return show(request, "personas/persona.html", context)
+            words = _("%(name)s is saved.") % {"name": version.name}
+            return done(request, words, "persona", study.slug, version.persona_id)
+    return show(request, "personas/persona.html", {"study": study, "form": form})
 
 
 @study_page(policies.persona.may_change, "GET", "POST")
 def persona(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """One persona, its memories and versions; POST saves a change as a new version."""
-    row = get_object_or_404(Persona, study=study, pk=pk)
+    row = get_object_or_404(study.personas, pk=pk)
     form = PersonaForm(request.POST if request.method == "POST" else None, persona=row)
-    if request.method == "POST" and form.is_valid():
-        before = row.current
-        version = curate.save_profile(
-            study, row.external_id, form.cleaned_data["profile"], by=request.user
-        )
+    if form.is_valid():
+        before, profile = row.current, form.cleaned_data["profile"]
+        version = curate.save_profile(study, row.external_id, profile, by=request.user)
         if version == before:
             messages.info(request, _("Nothing was changed."))
         else:
@@ -139,7 +136,7 @@ def persona(request: UserRequest, study: Study, pk: int) -> HttpResponse:
 @study_page(policies.persona.may_change, "POST")
 def drop(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     """Take a persona out for a reason from the curation rounds."""
-    row = get_object_or_404(Persona, study=study, pk=pk)
+    row = get_object_or_404(study.personas, pk=pk)
     form = DropForm(request.POST)
     if not form.is_valid():
         return _page(request, study, row, drop=form)
@@ -149,15 +146,14 @@ def drop(request: UserRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_page(policies.persona.may_change, "POST")
 def restore(request: UserRequest, study: Study, pk: int) -> HttpResponse:
-    """Undo a drop."""
-    row = get_object_or_404(Persona, study=study, pk=pk)
+    row = get_object_or_404(study.personas, pk=pk)
     curate.restore(row, by=request.user)
     return done(request, _("The persona is back."), "persona", study.slug, pk)
 
 
 @study_page(policies.persona.may_change, "POST")
 def remember(request: UserRequest, study: Study, pk: int) -> HttpResponse:
-    row = get_object_or_404(Persona, study=study, pk=pk)
+    row = get_object_or_404(study.personas, pk=pk)
     form = MemoryForm(request.POST)
     if not form.is_valid():
         return _page(request, study, row, memory=form)
@@ -167,10 +163,8 @@ def remember(request: UserRequest, study: Study, pk: int) -> HttpResponse:
 
 @study_page(policies.persona.may_change, "POST")
 def set_times(request: UserRequest, study: Study, pk: int, attribute: int) -> HttpResponse:
-    """Say when an attribute holds."""
-    row = get_object_or_404(Persona, study=study, pk=pk)
-    statement = get_object_or_404(row.attributes, pk=attribute)
-    form = TimesForm(request.POST)
+    statement = get_object_or_404(Attribute, persona__study=study, persona=pk, pk=attribute)
+    form = form_of(curate.Times)(request.POST)
     if form.is_valid():
         curate.set_times(statement, form.schema, by=request.user)
         messages.success(request, _("Saved."))
@@ -181,62 +175,44 @@ def set_times(request: UserRequest, study: Study, pk: int, attribute: int) -> Ht
 
 @study_page(policies.persona.may_change, "POST")
 def forget(request: UserRequest, study: Study, pk: int, memory: int) -> HttpResponse:
-    row = get_object_or_404(Persona, study=study, pk=pk)
+    row = get_object_or_404(study.personas, pk=pk)
     get_object_or_404(row.memories, pk=memory)
     curate.forget(row, memory, by=request.user)
     return redirect("persona", study.slug, pk)
 
 
-def _page(
-    request: UserRequest,
-    study: Study,
-    persona: Persona,
-    form: BaseForm | None = None,
-    drop: BaseForm | None = None,
-    memory: BaseForm | None = None,
-) -> HttpResponse:
-    forms = {
-        "form": form or PersonaForm(persona=persona),
-        "drop": drop or DropForm(),
-        "memory": memory or MemoryForm(),
-    }
+def _page(request: UserRequest, study: Study, persona: Persona, **sent: BaseForm) -> HttpResponse:
+    """The persona's page; ``sent`` are those of its forms, by name, that were refused."""
+    forms = {"form": PersonaForm(persona=persona), "drop": DropForm(), "memory": MemoryForm()}
     day = DayForm(request.GET)
     held = held_on(day.cleaned_data["on"]) if day.is_valid() else Q()
-    current = persona.current
-    context = forms | {
-        "study": study,
-        "persona": persona,
-        "current": current,
-        "why": curate.REASONS.get(persona.dropped_because, persona.dropped_because),
-        "day": day,
-        "memories": persona.memories.filter(held).order_by("pk")[:200],
-        "attributes": persona.attributes.filter(held)
-        .order_by("pk")
-        .prefetch_related("evidence")[:200],
-        "queries": persona.queries.filter(replaced_at=None).order_by("pk")[:200],
-    }
-    wrong = any(form.errors for form in forms.values())
-    return render(request, "personas/persona.html", context, status=400 if wrong else 200)
-
-
-def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
-    with transaction.atomic():
-        changed = sum(
-            curate.save_all(study, chunk, by=request.user) for chunk in chunks(records, CHUNK)
-        )
-    words = ngettext(
-        "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed
+    context = (
+        forms
+        | sent
+        | {
+            "study": study,
+            "persona": persona,
+            "current": persona.current,
+            "why": curate.REASONS.get(persona.dropped_because, persona.dropped_because),
+            "day": day,
+            "memories": persona.memories.filter(held).order_by("pk")[:200],
+            "attributes": persona.attributes.filter(held)
+            .order_by("pk")
+            .prefetch_related("evidence")[:200],
+            "queries": persona.queries.filter(replaced_at=None).order_by("pk")[:200],
+        }
     )
-    messages.success(request, words % {"n": changed})
+    wrong = any(form.errors for form in sent.values())
+    return render(request, "personas/persona.html", context, status=400 if wrong else 200)
 
 
 @study_page(policies.persona.may_change, "GET", "POST")
 def split(request: UserRequest, study: Study) -> HttpResponse:
     """A proposal of who is on which side; POST makes it so."""
     data = request.POST if request.method == "POST" else request.GET or None
-    form = SplitForm(data)
+    form = form_of(board.Split)(data)
     proposal = None
-    if form.is_bound and form.is_valid():
+    if form.is_valid():
         with refusals.in_form(form):
             if request.method == "POST":
                 counts = board.make(study, **form.cleaned_data, by=request.user)
@@ -273,9 +249,7 @@ def pool(request: UserRequest, study: Study) -> HttpResponse:
                 counts["personas"],
             )
             return done(request, words % {"n": counts["personas"]}, "step", study.slug, "attribute")
-    filters = conversations.Filters()
-    if form.is_bound and form.is_valid():
-        filters = form.filters
+    filters = form.filters if form.is_valid() else conversations.Filters()
     context = {
         "study": study,
         "form": form,
@@ -291,8 +265,7 @@ def pool(request: UserRequest, study: Study) -> HttpResponse:
 def add_histories(request: UserRequest, study: Study) -> HttpResponse:
     """Add chats of members who allow it to the pool."""
     added = conversations.add_histories(study, by=request.user)
-    words = ngettext("%(n)d conversation is new.", "%(n)d conversations are new.", added)
-    messages.success(request, words % {"n": added})
     if not added:
         messages.info(request, _("Owners allow it on the page of their history."))
-    return redirect("conversations", study.slug)
+    words = ngettext("%(n)d conversation is new.", "%(n)d conversations are new.", added)
+    return done(request, words % {"n": added}, "conversations", study.slug)

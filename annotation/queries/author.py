@@ -19,17 +19,8 @@ from annotation.queries.models import Example, GoldClaim, GoldResponse, Query, R
 from annotation.studies.models import Study
 
 FIELDS = (
-    "persona_id",
-    "text",
-    "messages",
-    "need",
-    "type",
-    "scenario",
-    "asked_on",
-    "owner_id",
-    "language",
-    "guide",
-    "ready",
+    *("persona_id", "text", "messages", "need", "type", "scenario"),
+    *("asked_on", "owner_id", "language", "guide", "ready"),
 )
 EXAMPLE = ("person", "text", "memories")
 # Of queries that curators write: they have no owner.
@@ -56,11 +47,8 @@ def save_query(study: Study, external_id: str, *, by: User | None = None, **fiel
     """
     # Two people who write the first version at once take turns.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    current = (
-        Query.objects.select_for_update()
-        .filter(study=study, external_id=external_id, replaced_at=None)
-        .first()
-    )
+    rows = study.queries.select_for_update().filter(external_id=external_id, replaced_at=None)
+    current = rows.first()
     fields = PLAIN | _kept(current, fields) | fields
     if current and current.owner_id != fields["owner_id"]:
         raise Conflict(_("This is its owner's query: nobody else can change it."), code="owned")
@@ -69,7 +57,11 @@ def save_query(study: Study, external_id: str, *, by: User | None = None, **fiel
     if current is None:
         query = Query.objects.create(study=study, external_id=external_id, **fields)
     elif frozen(current):
-        query = _replace(current, fields)
+        current.replaced_at = timezone.now()
+        current.save(update_fields=["replaced_at"])
+        query = Query.objects.create(
+            study=study, external_id=external_id, version=current.version + 1, **fields
+        )
     else:
         query = current
         for name in FIELDS:
@@ -98,13 +90,11 @@ def save_all(study: Study, records: list[dict], *, by: User | None = None) -> in
     ``persona`` is a persona's external id or None. Part of the caller's transaction; call it with
     a few thousand at a time.
     """
-    named = {record["persona"] for record in records}
-    personas = dict(
-        study.personas.filter(external_id__in=named - {None}).values_list("external_id", "pk")
-    )
-    there = study.queries.filter(
-        external_id__in=[record["id"] for record in records], replaced_at=None
-    )
+    named = {record["persona"] for record in records} - {None}
+    people = study.personas.filter(external_id__in=named)
+    personas = dict(people.values_list("external_id", "pk"))
+    ids = [record["id"] for record in records]
+    there = study.queries.filter(external_id__in=ids, replaced_at=None)
     stored = {query.external_id: query for query in there}
     new, changed = [], 0
     for record in records:
@@ -142,17 +132,6 @@ def set_examples(study: Study, records: list[dict], *, by: User | None = None) -
     audit.record(by, "examples.set", study, examples=len(records))
 
 
-def _replace(current: Query, fields: dict) -> Query:
-    current.replaced_at = timezone.now()
-    current.save(update_fields=["replaced_at"])
-    return Query.objects.create(
-        study=current.study,
-        external_id=current.external_id,
-        version=current.version + 1,
-        **fields,
-    )
-
-
 def newest(query: Query) -> GoldResponse | None:
     return query.gold_responses.order_by("-version").first()
 
@@ -170,7 +149,7 @@ def save_response(
         current = newest(query)
         if current and current.text == text:
             return current
-        return _next(query, current, author, text, source)
+        return _next(current, query, author, text=text, source=source)
 
 
 def refine_response(response: GoldResponse, author: User) -> GoldResponse:
@@ -178,20 +157,15 @@ def refine_response(response: GoldResponse, author: User) -> GoldResponse:
     with transaction.atomic():
         Query.objects.select_for_update(no_key=True).get(pk=response.query_id)
         current = newest(response.query) or response
-        return _next(response.query, current, author, current.text, current.source)
+        texts = {"text": current.text, "source": current.source}
+        return _next(current, response.query, author, **texts)
 
 
 def _next(
-    query: Query,
-    previous: GoldResponse | None,
-    author: User | None,
-    text: str,
-    source: UUID | None,
+    current: GoldResponse | None, query: Query, author: User | None, **fields: Any
 ) -> GoldResponse:
-    version = previous.version + 1 if previous else 1
-    response = GoldResponse.objects.create(
-        query=query, version=version, text=text, author=author, source=source
-    )
+    version = current.version + 1 if current else 1
+    response = query.gold_responses.create(version=version, author=author, **fields)
     audit.record(author, "gold.save", response, version=version)
     return response
 
@@ -235,8 +209,8 @@ def save_rubric(
         if current and (current.text, current.shots) == (text, shots):
             return current
         version = current.version + 1 if current else 1
-        return Rubric.objects.create(
-            query=query, version=version, text=text, author=author, model=model, shots=shots
+        return query.rubrics.create(
+            version=version, text=text, author=author, model=model, shots=shots
         )
 
 

@@ -48,28 +48,20 @@ class QueryForm(forms.Form):
     def __init__(
         self, data: Mapping[str, Any] | None = None, *, study: Study, query: Query | None = None
     ) -> None:
-        initial = {}
-        if query:
-            names = ("persona", "text", "need", "type", "scenario", "asked_on")
-            initial = {name: getattr(query, name) for name in names}
+        names = ("persona", "text", "need", "type", "scenario", "asked_on")
+        initial = {name: getattr(query, name) for name in names} if query else {}
         super().__init__(data, initial=initial)
-        cast(forms.ModelChoiceField, self.fields["persona"]).queryset = study.personas.order_by(
-            "external_id"
-        )
+        people = study.personas.order_by("external_id")
+        cast(forms.ModelChoiceField, self.fields["persona"]).queryset = people
         if query:
             del self.fields["external_id"]
 
     def fields_for_save(self) -> dict:
         """The fields as ``author.save`` takes them."""
         data = self.cleaned_data
-        return {
-            "persona_id": data["persona"].pk if data["persona"] else None,
-            "text": data["text"].replace("\r\n", "\n"),
-            "need": data["need"].replace("\r\n", "\n"),
-            "type": data["type"],
-            "scenario": data["scenario"],
-            "asked_on": data["asked_on"],
-        }
+        texts = {name: data[name].replace("\r\n", "\n") for name in ("text", "need")}
+        others = {name: data[name] for name in ("type", "scenario", "asked_on")}
+        return {"persona_id": data["persona"] and data["persona"].pk, **texts, **others}
 
 
 class ExamplesForm(UploadForm):
@@ -83,7 +75,3 @@ class QueriesUpload(UploadForm):
     """A queries.jsonl whose personas are the study's."""
 
     row_type = bundle_rows.Query
-
-    def __init__(self, *args: Any, study: Study) -> None:
-        super().__init__(*args)
-        self.study = study

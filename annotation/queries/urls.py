@@ -12,6 +12,4 @@ of_study = [
     path("my-queries/<slug:key>/change/", views.change, name="own-query-change"),
     path("my-queries/<slug:key>/sessions/", views.sessions, name="own-query-sessions"),
 ]
-urlpatterns = [
-    path("studies/<slug:slug>/", include(of_study)),
-]
+urlpatterns = [path("studies/<slug:slug>/", include(of_study))]

@@ -6,7 +6,6 @@ from typing import cast
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.contrib import messages
 from django.db import transaction
 from django.db.models import Count
 from django.forms import BaseForm
@@ -56,9 +55,16 @@ def queries(request: UserRequest, study: Study) -> HttpResponseBase:
     """The list of current queries; POST imports a queries.jsonl."""
     data = (request.POST, request.FILES) if request.method == "POST" else ()
     form = QueriesUpload(*data, study=study)
-    if form.is_bound and form.is_valid():
-        _import(request, study, form.cleaned_data["file"])
-        return redirect("queries", study.slug)
+    if form.is_valid():
+        with transaction.atomic():
+            changed = sum(
+                author.save_all(study, chunk, by=request.user)
+                for chunk in chunks(form.cleaned_data["file"], CHUNK)
+            )
+        words = ngettext(
+            "%(n)d query is new or changed.", "%(n)d queries are new or changed.", changed
+        )
+        return done(request, words % {"n": changed}, "queries", study.slug)
     return _list(request, study, form, ExamplesForm())
 
 
@@ -86,15 +92,14 @@ def _list(request: UserRequest, study: Study, form: BaseForm, pool: BaseForm) ->
 @study_page(policies.query.may_change, "GET", "POST")
 def add(request: UserRequest, study: Study) -> HttpResponse:
     form = QueryForm(request.POST if request.method == "POST" else None, study=study)
-    if form.is_bound and form.is_valid():
+    if form.is_valid():
         key = form.cleaned_data["external_id"]
         if study.queries.filter(external_id=key).exists():
             form.add_error("external_id", _("There is a query of this id already."))
         else:
             author.save_query(study, key, by=request.user, **form.fields_for_save())
             return done(request, _("The query is saved."), "queries", study.slug)
-    context = {"study": study, "form": form}
-    return show(request, "queries/query.html", context)
+    return show(request, "queries/query.html", {"study": study, "form": form})
 
 
 @study_page(policies.query.may_change, "GET", "POST")
@@ -110,28 +115,13 @@ def query(request: UserRequest, study: Study, pk: int) -> HttpResponse:
     seen = hashlib.sha256(repr([*map(str, form.initial.values())]).encode()).hexdigest()
     if form.is_bound and (current != shown or request.POST.get("seen", seen) != seen):
         form.add_error(None, _("The query was changed meanwhile: compare before you save again."))
-    if form.is_bound and form.is_valid():
-        saved = author.save_query(
-            study, current.external_id, by=request.user, **form.fields_for_save()
-        )
-        return done(
-            request,
-            _("Saved as version %(n)d.") % {"n": saved.version},
-            "query",
-            study.slug,
-            saved.pk,
-        )
+    if form.is_valid():
+        fields = form.fields_for_save()
+        saved = author.save_query(study, current.external_id, by=request.user, **fields)
+        words = _("Saved as version %(n)d.") % {"n": saved.version}
+        return done(request, words, "query", study.slug, saved.pk)
     context = {"study": study, "form": form, "query": current, "versions": versions, "seen": seen}
     return show(request, "queries/query.html", context)
-
-
-def _import(request: UserRequest, study: Study, records: list[dict]) -> None:
-    with transaction.atomic():
-        changed = sum(
-            author.save_all(study, chunk, by=request.user) for chunk in chunks(records, CHUNK)
-        )
-    words = ngettext("%(n)d query is new or changed.", "%(n)d queries are new or changed.", changed)
-    messages.success(request, words % {"n": changed})
 
 
 TEXTS = ("text", "scenario", "language")
@@ -163,7 +153,7 @@ def own_query(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """One query; POST saves it, and with ``done`` marks it as ready to be answered."""
     study = owner_queries.study_of(request.user, slug)
     row = _current(study, request, key)
-    asked = request.POST.get("find", request.GET.get("find", "")).replace("\x00", "").strip()
+    asked = _sought(request.POST if "find" in request.POST else request.GET)
     if request.method == "GET":
         return _page(request, study, row, asked)
     try:
@@ -183,7 +173,6 @@ def own_query(request: UserRequest, slug: str, key: str) -> HttpResponse:
 
 @require_POST
 def change(request: UserRequest, slug: str, key: str) -> HttpResponse:
-    """Make the next version of an answered query."""
     study = owner_queries.study_of(request.user, slug)
     owner_queries.change(_current(study, request, key), request.user)
     return redirect("own-query", slug, key)
@@ -197,33 +186,31 @@ def sessions(request: UserRequest, slug: str, key: str) -> HttpResponse:
     """
     study = owner_queries.study_of(request.user, slug)
     row = _current(study, request, key)
-    asked = request.GET.get("find", "").replace("\x00", "").strip()
-    context = {"oob": True} | _sessions(study, row, asked, _picked(request.GET))
+    context = {"oob": True} | _sessions(study, row, _sought(request.GET), _picked(request.GET))
     return render(request, "queries/own_query.html#found", context)
 
 
+def _sought(data: QueryDict) -> str:
+    """The words by which sessions are looked for."""
+    return data.get("find", "").replace("\x00", "").strip()
+
+
 def _typed(request: UserRequest) -> dict:
-    data = request.POST
-    clean = {
-        name: str(value).replace("\x00", "").replace("\r\n", "\n") for name, value in data.items()
-    }
+    def words(name: str, longest: int | None = None) -> str:
+        return request.POST.get(name, "").replace("\x00", "").replace("\r\n", "\n")[:longest]
+
     return {
-        "text": clean.get("text", ""),
-        "guide": {part: clean.get(part, "") for part in owner_queries.PARTS},
-        "scenario": clean.get("scenario", "")[:100],
-        "language": clean.get("language", "")[:20],
-        "grounds": _picked(data),
+        "text": words("text"),
+        "guide": {part: words(part) for part in owner_queries.PARTS},
+        "scenario": words("scenario", 100),
+        "language": words("language", 20),
+        "grounds": _picked(request.POST),
     }
 
 
 def _page(
-    request: UserRequest,
-    study: Study,
-    row: Query,
-    asked: str = "",
-    refusal: DomainError | None = None,
+    request: UserRequest, study: Study, row: Query, asked: str, refusal: DomainError | None = None
 ) -> HttpResponse:
-    """The page; where something was refused, with what was typed."""
     texts = request.POST if refusal else {**row.guide, **model_to_dict(row, TEXTS)}
     if refusal and refusal.code != "grounds":
         picked = _picked(request.POST)
@@ -236,7 +223,7 @@ def _page(
         "refusal": refusal,
         "typed": {name: texts.get(name, "") for name in TEXTS},
         "parts": [
-            (part, title, texts.get(part, "")) for part, title in owner_queries.PARTS.items()
+            (name, title, texts.get(name, "")) for name, title in owner_queries.PARTS.items()
         ],
         "scenarios": SCENARIOS,
     } | _sessions(study, row, asked, picked)
@@ -251,16 +238,9 @@ def _sessions(study: Study, query: Query, asked: str, picked: Collection[UUID]) 
     grounds = rows.filter(pk__in=picked).order_by("started_at", "pk")
     picked_ids = {session.pk for session in grounds}
     snippets = search.find(owner, asked, HITS, only=rows)
-    hits = rows.in_bulk(snippets)
-    return {
-        "grounds": grounds,
-        "hits": [
-            (hits[pk], snippet)
-            for pk, snippet in snippets.items()
-            if pk in hits and pk not in picked_ids
-        ],
-        "asked": asked,
-    }
+    found = rows.exclude(pk__in=picked_ids).in_bulk(snippets)
+    hits = [(found[pk], snippet) for pk, snippet in snippets.items() if pk in found]
+    return {"grounds": grounds, "hits": hits, "asked": asked}
 
 
 def _picked(data: QueryDict) -> list[UUID]:

@@ -130,6 +130,10 @@ def _filled(schema):
     )
 
 
+def text_of(response) -> str:
+    return response.content.decode()
+
+
 def write_all():
     for _round in range(40):
         calls.reap()

@@ -1,6 +1,7 @@
 import hashlib
 import json
 from datetime import date, timedelta
+from decimal import Decimal
 
 import pytest
 from django.db.models.functions import Now
@@ -33,6 +34,11 @@ def overdue(candidate):
     """Let the pause before the next try be over."""
     Candidate.objects.filter(pk=candidate.pk).update(next_try_at=Now() - timedelta(seconds=1))
     return candidate
+
+
+def lose(candidate):
+    """Let the worker that writes it be gone, and its lease run out."""
+    Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
 
 
 # --- Asking -----------------------------------------------------------------------------------
@@ -96,36 +102,31 @@ def test_an_answer_is_stored_with_all_that_tells_where_it_came_from(asked, tea, 
     said = "<think>hm</think>Walk [1] the river. https://a.example/map"
     fake.replies = [Reply(said, headers={"x-request-id": "r-1"})]
     candidate = written(one(tea))
-    assert (candidate.status, candidate.text) == ("done", "Walk the river.")
-    assert candidate.urls == ["https://a.example/map"]
-    assert (candidate.model, candidate.request_id) == ("fake-7b-2026", "r-1")
-    assert (candidate.tokens_in, candidate.tokens_out) == (7, 5)
-    assert str(candidate.cost) == "0.000064"
-    assert (candidate.template, candidate.attempts) == ("plain/1", 1)
-    assert candidate.prompt == fake.bodies()[0]["messages"]
-    canonical = json.dumps(
-        candidate.prompt, ensure_ascii=False, separators=(",", ":"), sort_keys=True
-    )
-    assert candidate.prompt_digest == hashlib.sha256(canonical.encode()).hexdigest()
-    assert candidate.parameters["request"] == {
-        "model": "fake-7b", "max_tokens": 1024, "temperature": 0.3
+    prompt = fake.bodies()[0]["messages"]
+    canonical = json.dumps(prompt, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    stored = {
+        "status": "done", "text": "Walk the river.", "urls": ["https://a.example/map"],
+        "model": "fake-7b-2026", "request_id": "r-1", "template": "plain/1", "attempts": 1,
+        "tokens_in": 7, "tokens_out": 5, "cost": Decimal("0.000064"), "calls": 1,
+        "prompt": prompt, "prompt_digest": hashlib.sha256(canonical.encode()).hexdigest(),
+        "lease_expires_at": None, "error": "",
     }  # fmt: skip
-    assert (candidate.parameters["finish_reason"], candidate.parameters["words"]) == ("stop", 3)
+    assert {name: getattr(candidate, name) for name in stored} == stored
+    assert candidate.parameters == {
+        "seed": candidate.parameters["seed"], "finish_reason": "stop", "words": 3, "identity": [],
+        "request": {"model": "fake-7b", "max_tokens": 1024, "temperature": 0.3},
+    }  # fmt: skip
     assert candidate.answered_at is not None
-    assert (candidate.lease_expires_at, candidate.error) == (None, "")
 
 
 def test_a1_asks_the_profiler_first_and_writes_from_core_and_findings(asked, tea, fake):
     Memory.objects.create(persona=asked.persona, text="An essay on night trains")
     fake.replies = [Reply("- quiet paths", tokens=(100, 10)), Reply("Walk.", tokens=(50, 5))]
     candidate = written(one(tea, "A1"))
-    profiler, answer = fake.bodies()
-    assert "night trains" in str(profiler)
-    assert "An essay on night trains" in str(profiler)
-    prompt = str(answer)
-    assert "quiet paths" in prompt
-    assert "baker" in prompt
-    assert "rye toast" not in prompt  # a preference that the profiler did not name
+    profiler, answer = map(str, fake.bodies())
+    assert "rye toast" in profiler and "An essay on night trains" in profiler
+    assert "quiet paths" in answer and "baker" in answer
+    assert "rye toast" not in answer  # a preference that the profiler did not name
     inferred = candidate.parameters["inferred"]
     assert (inferred["text"], inferred["template"]) == ("- quiet paths", "profiler/1")
     assert candidate.template == "personal/1"
@@ -219,15 +220,14 @@ def test_a_rewrite_keeps_the_length_or_is_refused(asked, tea, fake):
     assert source.strategy == "A3"
     (better,) = generate.request_answers(tea, strategies=["improve"], of="A3")
     assert generate.request_answers(tea, strategies=["improve"], of="A3") == []
-    fake.replies = [
-        Reply("<improved>far too short</improved>"),
-        Reply("no tags at all, which is no answer"),
-        Reply("Why: x <improved>one two 3 four five</improved>"),
-    ]
-    assert (written(better).status, better.error_code) == ("requested", "length")
-    assert written(overdue(better)).error_code == "empty"
-    assert (written(overdue(better)).status, better.text) == ("done", "one two 3 four five")
-    assert better.template == "improve/1"
+    for said, status, code in [
+        ("<improved>far too short</improved>", "requested", "length"),
+        ("no tags at all, which is no answer", "requested", "empty"),
+        ("Why: x <improved>one two 3 four five</improved>", "done", ""),
+    ]:
+        fake.replies = [Reply(said)]
+        assert (written(overdue(better)).status, better.error_code) == (status, code)
+    assert (better.text, better.template) == ("one two 3 four five", "improve/1")
     one(tea, "A2")
     with pytest.raises(DomainError, match="Only answers that are written"):
         generate.request_answers(tea, strategies=["degrade"], of="A2")
@@ -319,7 +319,7 @@ def test_a_row_of_an_endpoint_that_is_gone_says_so(asked, tea, fake, settings):
 def test_a_late_twin_writes_nothing(asked, tea, fake):
     candidate = one(tea)
     twin = calls.claim(candidate.pk)
-    Candidate.objects.filter(pk=candidate.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+    lose(candidate)
     calls.reap()
     fake.replies = [Reply("The second attempt's."), Reply("The twin's.")]
     assert written(candidate).text == "The second attempt's."
@@ -339,7 +339,7 @@ def test_a_retry_gives_three_tries_more(asked, tea, fake):
         generate.retry(tea)
     for _lost in range(3):
         assert calls.claim(candidate.pk)
-        Candidate.objects.update(lease_expires_at=Now() - timedelta(seconds=1))
+        lose(candidate)
         calls.reap()
     candidate.refresh_from_db()
     assert (candidate.status, candidate.attempts) == ("failed", 9)
@@ -358,7 +358,7 @@ def test_a_poison_row_is_parked_after_three_lost_workers(asked, tea, fake):
     poison, other, _ = generate.request_answers(tea, endpoint="fake")
     for attempt in (1, 2, 3):
         assert calls.claim(poison.pk).attempts == attempt
-        Candidate.objects.filter(pk=poison.pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+        lose(poison)
         calls.reap()
     poison.refresh_from_db()
     assert (poison.status, poison.error_code) == ("failed", "worker_lost")
@@ -402,7 +402,7 @@ def test_the_beat_rings_for_rows_that_nobody_rang_for(asked, tea, bells):
     bells.clear()
     tasks.notify_due()
     assert bells == [str(rows[1].pk)]
-    Candidate.objects.filter(pk=rows[0].pk).update(lease_expires_at=Now() - timedelta(seconds=1))
+    lose(rows[0])
     bells.clear()
     tasks.notify_due()
     assert bells == [str(row.pk) for row in rows[:2]]
@@ -436,18 +436,11 @@ def test_progress_counts_what_was_asked_of_models(asked, tea, cast, fake):
     written(a2)
     calls.claim(a1.pk)
     counts = generate.progress(tea)
-    assert [counts[key] for key in ("total", "done", "failed", "running", "requested")] == [
-        3, 1, 1, 1, 0
-    ]  # fmt: skip
-    assert (counts["tokens"], counts["cost"]) == (12, 0)
+    expected = {"total": 3, "done": 1, "failed": 1, "running": 1, "requested": 0, "cancelled": 0}
+    assert counts == counts | expected | {"tokens": 12, "cost": 0}
     assert [row["strategy"] for row in counts["strategies"]] == ["A1", "A2", "A3"]
-    assert generate.failures(tea) == [
-        {
-            "error_code": "not_found",
-            "error": "“fake” does not know this address or model.",
-            "count": 1,
-        }
-    ]
+    words = "“fake” does not know this address or model."
+    assert generate.failures(tea) == [{"error_code": "not_found", "error": words, "count": 1}]
 
 
 def test_what_waits_is_cancelled_and_asked_for_again(asked, tea, cast, fake):
@@ -461,11 +454,8 @@ def test_what_waits_is_cancelled_and_asked_for_again(asked, tea, cast, fake):
     assert [counts[key] for key in ("running", "requested", "cancelled")] == [1, 0, 2]
     assert generate.cancel(tea, by=carol) == 0
     assert generate.retry(tea, by=carol) == 2
-    actions = AuditEvent.objects.order_by("pk").values_list("action", "details")
-    assert list(actions)[-2:] == [
-        ("candidates.cancel", {"candidates": 2}),
-        ("candidates.retry", {"candidates": 2}),
-    ]
+    actions = AuditEvent.objects.order_by("-pk").values_list("action", "details")[:2]
+    assert dict(actions) == {f"candidates.{act}": {"candidates": 2} for act in ("cancel", "retry")}
 
 
 def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
@@ -475,7 +465,6 @@ def test_no_answer_is_asked_for_again_to_a_question_that_its_owner_erased(
     asked.owner = cast.person("Ann")
     asked.save()
     leaving.withdraw(tea, asked.owner)
-    assert set(Candidate.objects.values_list("status", flat=True)) == {"failed"}
     assert generate.retry(tea) == generate.resume_run(rows[0].run) == 0
     assert set(Candidate.objects.values_list("status", flat=True)) == {"failed"}
     page = login(cast.person("Carol")).get("/studies/tea/candidates/")
@@ -497,15 +486,14 @@ def test_an_answer_from_attributes_sees_these_and_nothing_else(asked, tea, fake)
 
 @pytest.mark.parametrize("strategy", ["A1", "attributes"])
 def test_what_does_not_hold_when_it_is_asked_is_not_shown(asked, tea, fake, strategy):
-    for table in (asked.persona.memories, asked.persona.attributes):
-        key = {"external_id": "%s"} if table.model is Attribute else {}
-        for n, (since, until) in enumerate([(1, None), (2, None), (None, 1), (None, 2)]):
-            days = {
-                "since": since and date(2026, 5, since),
-                "until": until and date(2026, 5, until),
-            }
-            table.create(text=f"Fact-{n}.", **days, **{name: str(n) for name in key})
-    type(asked).objects.update(asked_on=date(2026, 5, 1))
+    first, second = date(2026, 5, 1), date(2026, 5, 2)
+    for n, (since, until) in enumerate(
+        [(first, None), (second, None), (None, first), (None, second)]
+    ):
+        fact = {"text": f"Fact-{n}.", "since": since, "until": until}
+        asked.persona.memories.create(**fact)
+        asked.persona.attributes.create(external_id=str(n), **fact)
+    type(asked).objects.update(asked_on=first)
     written(one(tea, strategy))
     sent = str(fake.bodies()[0])
     assert [f"Fact-{n}." in sent for n in range(4)] == [True, False, False, True]
@@ -545,10 +533,8 @@ def test_answers_are_asked_for_in_the_studys_own_words_of_the_runs_start(asked, 
     first = one(tea)
     wording.save_prompt(tea, "plain", "Answer in two lines.", "Q: {question}")
     wording.save_prompt(tea, "profiler", "Guess. {language}", "{person}{memories} asks {question}")
-    assert [written(row).template for row in (first, one(tea, "A1"))] == [
-        "plain/tea-1",
-        "personal/1",
-    ]
+    templates = [written(row).template for row in (first, one(tea, "A1"))]
+    assert templates == ["plain/tea-1", "personal/1"]
     sent = [body["messages"] for body in fake.bodies()]
     assert sent[0] == [
         {"role": "system", "content": "Answer in one line."},

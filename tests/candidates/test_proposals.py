@@ -26,19 +26,19 @@ def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script)
     run = expand(tea, 3, languages=["English", "Korean"], hints=["lives at a canal"])
     done = generate.progress_of_run(run)
     assert (done["total"], done["done"], done["rate"]) == (3, 3, 3)
-    actual = done["actual"]
-    assert (actual["calls"], actual["tokens"], actual["cost"]) == (3, 36, 0.000036)
     last = Proposal.objects.order_by("answered_at").last().answered_at
-    assert actual["seconds"] == round((last - run.created_at).total_seconds(), 1)
+    seconds = round((last - run.created_at).total_seconds(), 1)
+    actual = {"calls": 3, "tokens": 36, "cost": 0.000036, "seconds": seconds}
+    assert done["actual"] == actual
     assert "lives at a canal" in prompt_of(model.requests[0])
     assert "Write every text in Korean" in prompt_of(model.requests[1])
     assert Persona.objects.filter(study=tea).count() == 1  # nothing is made before a review
     first, second, third = Proposal.objects.order_by("number")
     assert (first.template, first.model) == ("persona/1", "scripted-1")
-    assert review.decide(tea, "persona", [first.pk], accepts=True, by=carol) == 1
+    assert accept(first, carol) == 1
     with pytest.raises(DomainError, match="Choose the reason"):
-        review.decide(tea, "persona", [second.pk], accepts=False, by=carol)
-    review.decide(tea, "persona", [second.pk], accepts=False, reason="stereotyped", by=carol)
+        reject(second, carol, "")
+    reject(second, carol, "stereotyped")
     made = Persona.objects.get(study=tea, external_id=f"g-{first.pk.hex[:12]}")
     assert made.current.profile == first.output
     second.refresh_from_db()
@@ -49,12 +49,26 @@ def test_personas_are_expanded_reviewed_and_made(tea, mina, cast, model, script)
     assert len(review.waiting(tea, "persona", carol)) == 3
 
 
+def accept(row, by) -> int:
+    return review.decide(row.study, row.step, [row.pk], accepts=True, by=by)
+
+
+def reject(row, by, reason) -> int:
+    return review.decide(row.study, row.step, [row.pk], accepts=False, reason=reason, by=by)
+
+
+def asked_for(study, step, **options) -> list[Proposal]:
+    """The step's proposals after a run with these options."""
+    generate.request_proposals(study, step, options)
+    write_all()
+    return list(Proposal.objects.filter(step=step).order_by("created_at", "number"))
+
+
 def test_a_persona_in_use_cannot_be_taken_back(tea, mina, cast, model, script):
     carol = cast.person("Carol")
     script.values = [person()]
-    expand(tea)
-    (row,) = Proposal.objects.all()
-    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
+    (row,) = asked_for(tea, "persona", count=1)
+    accept(row, carol)
     cast.query(tea, "q9", Persona.objects.get(external_id__startswith="g-"))
     with pytest.raises(Conflict, match="in use"):
         review.undo(tea, "persona", [row.pk], by=carol)
@@ -66,12 +80,10 @@ def test_memories_that_were_there_before_stay_when_a_decision_is_taken_back(
     carol, texts = cast.person("Carol"), ["Night trains are back.", "A new text.", "Another."]
     before = list(mina.memories.order_by("pk"))
     script.values = [lambda request: {"numbers": [1, 2, 3]}]
-    for _time in range(2):
-        generate.request_proposals(tea, "memory", {"texts": texts})
-        write_all()
-    first, second = Proposal.objects.order_by("created_at")
+    (first,) = asked_for(tea, "memory", texts=texts)
+    _first, second = asked_for(tea, "memory", texts=texts)
     for row in (first, second):
-        review.decide(tea, "memory", [row.pk], accepts=True, by=carol)
+        accept(row, carol)
     assert mina.memories.count() == len(before) + 2
     review.undo(tea, "memory", [second.pk], by=carol)
     assert mina.memories.count() == len(before) + 2
@@ -84,10 +96,8 @@ def test_a_feature_stays_while_people_judge_an_answer_written_from_it(
 ):
     carol = cast.person("Carol")
     script.values = [{"features": [{"text": "Likes night trains.", "evidence": [1]}]}]
-    generate.request_proposals(tea, "feature", {"size": 3})
-    write_all()
-    (row,) = Proposal.objects.filter(step="feature")
-    review.decide(tea, "feature", [row.pk], accepts=True, by=carol)
+    (row,) = asked_for(tea, "feature", size=3)
+    accept(row, carol)
     cast.open(tea)
     Candidate.objects.filter(external_id="best-q1-0").update(attribute=Attribute.objects.get())
     with pytest.raises(Conflict, match="judge"):
@@ -105,7 +115,7 @@ def test_the_same_person_twice_is_flagged_with_the_other_beside_it(tea, mina, mo
     assert list(review.near_duplicates(tea, "persona", carol, 0.9)) == [second]
     assert review.preview_threshold(tea, "persona", carol)[-1] == (0.95, 1)
     GenerationRules.objects.create(study=tea, reviewers=2)
-    review.decide(tea, "persona", [second.pk], accepts=True, by=carol)
+    accept(second, carol)
     assert list(review.near_duplicates(tea, "persona", carol, 0.9)) == []
     assert review.preview_threshold(tea, "persona", carol)[-1] == (0.95, 0)
 
@@ -116,12 +126,11 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
         {"text": "Likes to travel by night train.", "evidence": [1, 9]},
         {"text": "Nothing shows this.", "evidence": [99]},
     ]}]  # fmt: skip
-    generate.request_proposals(tea, "feature", {"size": 3})
-    write_all()
-    (row,) = Proposal.objects.filter(step="feature")
-    assert [one["text"] for one in row.output["features"]] == ["Likes to travel by night train."]
-    assert row.output["features"][0]["evidence"] == [row.input["memories"][0]]
-    review.decide(tea, "feature", [row.pk], accepts=True, by=carol)
+    (row,) = asked_for(tea, "feature", size=3)
+    assert row.output["features"] == [
+        {"text": "Likes to travel by night train.", "evidence": row.input["memories"][:1]}
+    ]
+    accept(row, carol)
     feature = Attribute.objects.get(persona=mina)
     shown = Memory.objects.get(pk=row.input["memories"][0])
     assert feature.evidence.get().messages == [{"role": "user", "text": shown.text}]
@@ -138,17 +147,15 @@ def test_memories_features_and_a_question_with_its_evidence(tea, mina, cast, mod
         lambda request: {"scenario": scenario_of(request), "question": leaky},
         {"leaked": ["31"], "rewrite": False, "question": plain},
     ]
-    run = generate.request_proposals(tea, "question", {"per_persona": 1, "asked_on": "2026-05-01"})
-    assert run.options == {"per_persona": 1, "language": "English", "asked_on": "2026-05-01"}
-    write_all()
-    (row,) = Proposal.objects.filter(step="question")
+    (row,) = asked_for(tea, "question", per_persona=1, asked_on="2026-05-01")
+    assert row.run.options == {"per_persona": 1, "language": "English", "asked_on": "2026-05-01"}
     assert row.output["question"] == plain  # rewritten: "baker" was found without the model's help
     assert (row.output["original"], row.output["leaked"]) == (leaky, ["31", "baker"])
     assert row.flags == ["rewritten"]
     assert row.input["example"] == example
     shown = "Known of that person:\n- Reads.\nTheir question:\nWhich lamp?\n"
     assert shown in prompt_of(model.requests[-2])
-    review.decide(tea, "question", [row.pk], accepts=True, by=carol)
+    accept(row, carol)
     query = Query.objects.get(study=tea, persona=mina)
     assert (query.text, query.type, str(query.asked_on)) == (plain, "specific", "2026-05-01")
     assert any(query.scenario in names for _share, names in TAXONOMY.values())
@@ -167,18 +174,14 @@ def test_a_general_pool_is_filtered_matched_and_validated(tea, mina, cast, model
         {"subjective": True, "open_ended": True, "understandable": True},
         {"subjective": False, "open_ended": False, "understandable": True},
     ]
-    generate.request_proposals(tea, "general", {"texts": [good, fact, "Hi?", good]})
-    write_all()
-    good_row, dropped = Proposal.objects.filter(step="general").order_by("number")
+    good_row, dropped = asked_for(tea, "general", texts=[good, fact, "Hi?", good])
     assert (good_row.flags, dropped.flags) == ([], ["subjective", "open_ended"])
-    review.decide(tea, "general", [good_row.pk], accepts=True, by=carol)
-    review.decide(tea, "general", [dropped.pk], accepts=False, reason="factual", by=carol)
+    accept(good_row, carol)
+    reject(dropped, carol, "factual")
     script.values = [{"fits": False, "why": "She dislikes Sundays."}]
-    generate.request_proposals(tea, "match", {"per_persona": 3})
-    write_all()
-    (match,) = Proposal.objects.filter(step="match")
+    (match,) = asked_for(tea, "match", per_persona=3)
     assert (match.persona, match.flags) == (mina, ["misfit"])
-    review.decide(tea, "match", [match.pk], accepts=True, by=carol)
+    accept(match, carol)
     assert Query.objects.get(persona=mina).type == "general"
     with pytest.raises(DomainError, match="nothing new"):
         generate.request_proposals(tea, "match", {"per_persona": 3})
@@ -188,13 +191,11 @@ def test_a_run_is_cancelled_and_resumed(tea, mina, model, script):
     script.values = [person()]
     run = generate.request_proposals(tea, "persona", {"count": 3})
     writing.write_one(calls.calls_due()[0])
-    assert generate.cancel_run(run) == 2
-    write_all()
-    counts = generate.progress_of_run(run)
-    assert (counts["done"], counts["cancelled"]) == (1, 2)
-    assert generate.resume_run(run) == 2
-    write_all()
-    assert generate.progress_of_run(run)["done"] == 3
+    for change, done, cancelled in [(generate.cancel_run, 1, 2), (generate.resume_run, 3, 0)]:
+        assert change(run) == 2
+        write_all()
+        counts = generate.progress_of_run(run)
+        assert (counts["done"], counts["cancelled"]) == (done, cancelled)
 
 
 def test_failures_are_named_by_cause_and_tried_again(tea, mina, model, script):
@@ -266,14 +267,12 @@ def test_a_study_has_its_own_wording_in_versions(tea, mina, model, script):
         saved = wording.save_prompt(tea, "general", system, "Q: {question}")
         assert saved.id == f"general/tea-{version}"
     script.values = [{"subjective": True, "open_ended": True, "understandable": True}]
-    generate.request_proposals(tea, "general", {"texts": ["Where is {seed} pleasant in the rain?"]})
-    write_all()
-    assert Proposal.objects.get().template == "general/tea-2"
+    (row,) = asked_for(tea, "general", texts=["Where is {seed} pleasant in the rain?"])
+    assert row.template == "general/tea-2"
     assert prompt_of(model.requests[0]) == "Judge it.\nQ: Where is {seed} pleasant in the rain?"
 
 
 GENERATION = "studies/tea/generation/"
-REVIEW = "studies/tea/review/"
 
 
 @pytest.fixture
@@ -327,13 +326,8 @@ def test_a_program_plans_starts_reviews_and_sees_what_happened(carol, model, scr
     actual = run["actual"]
     assert (actual["calls"], actual["tokens"], actual["cost"]) == (2, 24, run["cost"])
     assert actual.keys() == run["planned"].keys() - {"measured"}
-    waiting = carol("GET", f"{REVIEW}?kind=persona").json()
-    ids = [row["id"] for row in waiting["rows"]]
-    refused = carol("POST", REVIEW, {"kind": "persona", "ids": ids, "accepts": False})
-    assert (refused.status_code, refused.json()["code"]) == (400, "reason")
-    decided = carol("POST", REVIEW, {"kind": "persona", "ids": ids, "accepts": True})
-    assert decided.json() == {"decided": 2}
-    assert carol("GET", REVIEW).json()["kinds"][0]["accepted"] == 2
+    (queue,) = carol("GET", "studies/tea/review/").json()["kinds"]
+    assert (queue["kind"], queue["pending"], queue["accepted"]) == ("persona", 2, 0)
 
 
 @pytest.mark.parametrize(
@@ -360,18 +354,18 @@ def test_two_reviewers_decide_together_and_a_third_breaks_the_tie(tea, mina, cas
     GenerationRules.objects.create(study=tea, reviewers=2)
     carol, rui, adam = (cast.person(name) for name in ("Carol", "Rui", "Adam"))
     script.values = [person()]
-    expand(tea)
-    (row,) = Proposal.objects.all()
-    review.decide(tea, "persona", [row.pk], accepts=True, by=carol)
-    assert review.decide(tea, "persona", [row.pk], accepts=True, by=carol) == 0
-    row.refresh_from_db()
-    assert (row.review, list(review.waiting(tea, "persona", carol))) == ("pending", [])
-    review.decide(tea, "persona", [row.pk], accepts=False, reason="dramatised", by=rui)
-    row.refresh_from_db()
-    assert row.review == "pending"
-    review.decide(tea, "persona", [row.pk], accepts=False, reason="stereotyped", by=adam)
-    row.refresh_from_db()
-    assert (row.review, row.review_reason) == ("rejected", "dramatised")
+    (row,) = asked_for(tea, "persona", count=1)
+    accept(row, carol)
+    assert (accept(row, carol), list(review.waiting(tea, "persona", carol))) == (0, [])
+    for reviewer, reason, decided in [
+        (rui, "dramatised", ("pending", "")),
+        (adam, "stereotyped", ("rejected", "dramatised")),
+    ]:
+        row.refresh_from_db()
+        assert row.review == "pending"
+        reject(row, reviewer, reason)
+        row.refresh_from_db()
+        assert (row.review, row.review_reason) == decided
     assert Opinion.objects.count() == 3
 
 

@@ -3,7 +3,8 @@ import pytest
 from annotation.live import settings as live_settings
 from annotation.live import talks
 from annotation.live.settings import Live
-from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
+from tests.candidates.conftest import write_all
+from tests.scripted_endpoint import ScriptedEndpoint
 
 
 def says(request, number):
@@ -49,5 +50,7 @@ def at_once(monkeypatch):
     monkeypatch.setattr(talks, "RATE", 10**9)
 
 
-def shown_prompts(server):
-    return [prompt_of(request) for request in server.requests]
+def ask(talk, text="Where shall I walk?", turn=0):
+    """Send a message of the talk's person, and let the systems answer."""
+    talks.say(talk.pk, talk.person, text, turn)
+    write_all()

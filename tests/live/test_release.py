@@ -7,8 +7,8 @@ from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.live import talks
 from annotation.studies.models import Study
-from tests.candidates.conftest import write_all
 from tests.datasets.conftest import _data, built, rows  # noqa: F401 - fixtures
+from tests.live.conftest import ask
 
 
 @pytest.fixture
@@ -16,9 +16,8 @@ def judged(tea, ann, live, at_once):
     """One conversation of two turns, of which the first system was chosen."""
     live()
     talk = talks.begin(tea, ann)
-    for turn, text in enumerate(("Where shall I walk?", "And in rain?")):
-        talks.say(talk.pk, ann, text, turn)
-        write_all()
+    ask(talk)
+    ask(talk, "And in rain?", 1)
     talks.end(talk.pk, ann)
     slot = Slot.objects.get(pk=queue.claim(tea, ann))
     number = talk.systems[0][2]

@@ -10,7 +10,7 @@ from annotation.agreement.figures import figure_of
 from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.live import talks
-from tests.candidates.conftest import write_all
+from tests.live.conftest import ask
 
 # Who wins each conversation of oak and elm, by person: oak four of six.
 WON = {"Ann": ("oak", "oak"), "Bo": ("elm", "oak"), "Chen": ("oak", "elm")}
@@ -19,8 +19,7 @@ WON = {"Ann": ("oak", "oak"), "Bo": ("elm", "oak"), "Chen": ("oak", "elm")}
 def converse(study, person, winner: str) -> None:
     """One conversation of one turn, its choice for the system ``winner``."""
     talk = talks.begin(study, person)
-    talks.say(talk.pk, person, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     talks.end(talk.pk, person)
     slot = Slot.objects.get(pk=queue.claim(study, person))
     option = slot.item.options.get(candidate__strategy=winner)

@@ -5,14 +5,17 @@ import time
 
 import pytest
 
-from annotation.candidates.models import Candidate
+from annotation.candidates.models import Budget, Candidate
 from annotation.core.errors import Conflict, DomainError
+from annotation.judging.annotator import data_export, leaving
 from annotation.judging.models import Answer, Item, Judgment, Slot
 from annotation.judging.work import present, queue
 from annotation.live import talks
 from annotation.live.models import Talk
 from annotation.queries import owner_queries
 from tests.candidates.conftest import write_all
+from tests.live.conftest import ask, says
+from tests.scripted_endpoint import BAD_KEY
 
 
 def state(talk):
@@ -37,8 +40,7 @@ def test_each_system_has_its_own_conversation(tea, ann, talk):
     names = [name for name, _strategy, _label in talk.systems]
     assert replies(talk) == [[f"{name} after 2" for name in names]]
     talks.say(talk.pk, ann, "And in rain?", 1)
-    talks.say(talk.pk, ann, "And in rain?", 1)
-    write_all()
+    ask(talk, "And in rain?", 1)
     assert replies(talk)[1] == [f"{name} after 4" for name in names]
     row = Candidate.every.get(purpose="turn", parameters__turn=1, endpoint=names[0])
     assert [message["role"] for message in row.prompt] == ["system", "user", "assistant", "user"]
@@ -46,10 +48,8 @@ def test_each_system_has_its_own_conversation(tea, ann, talk):
 
 
 def test_what_is_judged_stands_in_the_order_of_the_conversation(tea, ann, talk):
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
-    talks.say(talk.pk, ann, "And in rain?", 1)
-    write_all()
+    ask(talk)
+    ask(talk, "And in rain?", 1)
     assert talks.end(talk.pk, ann) == 1
     shown = present.show(queue.claim(tea, ann), ann)
     assert shown.query == "Where shall I walk?"
@@ -65,8 +65,7 @@ def test_what_is_judged_stands_in_the_order_of_the_conversation(tea, ann, talk):
 
 
 def test_only_the_person_judges_it(cast, tea, ann, talk):
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     talks.end(talk.pk, ann)
     assert queue.claim(tea, cast.person("Bo")) is None
 
@@ -74,8 +73,7 @@ def test_only_the_person_judges_it(cast, tea, ann, talk):
 def test_all_systems_go_on_with_the_answer_that_is_chosen(tea, ann, live, at_once):
     live(each_turn="next")
     talk = talks.begin(tea, ann)
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     assert state(talk) == "choose"
     with pytest.raises(Conflict, match="not your turn"):
         talks.say(talk.pk, ann, "More?", 1)
@@ -85,8 +83,7 @@ def test_all_systems_go_on_with_the_answer_that_is_chosen(tea, ann, live, at_onc
     vote = Answer.objects.get(judgment__slot__item__batch__task__name="next")
     option = vote.judgment.slot.item.options.get(number=int(vote.label))
     assert option.candidate.strategy == chosen
-    talks.say(talk.pk, ann, "And in rain?", 1)
-    write_all()
+    ask(talk, "And in rain?", 1)
     rows = Candidate.every.filter(purpose="turn", parameters__turn=1)
     assert {row.prompt[2]["content"] for row in rows} == {f"{chosen} after 2"}
     talks.choose(talk.pk, ann, 0, 1)
@@ -104,20 +101,15 @@ def test_a_vote_of_a_turn_leaves_the_item_in_hand(cast, tea, ann, live, at_once)
     held = queue.claim(tea, ann)
     live(each_turn="next")
     talk = talks.begin(tea, ann)
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     talks.choose(talk.pk, ann, 0, 0)
     assert Slot.objects.filter(annotator=ann, status="done").count() == 1
     assert queue.in_hand(tea, ann) == held
 
 
 def test_a_system_that_fails_costs_the_person_nothing(tea, ann, models, talk):
-    from tests.live.conftest import says
-    from tests.scripted_endpoint import BAD_KEY
-
     models.says = lambda request, n: BAD_KEY if request["model"] == "oak" else says(request, n)
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     assert state(talk) == "trouble"
     models.says = says
     talks.ask_again(talk.pk, ann)
@@ -142,8 +134,7 @@ def test_one_goes_on_without_a_system_that_dawdles(tea, ann, live, at_once):
     talks.go_without(talk.pk, ann)
     slow.refresh_from_db()
     assert (state(talk), slow.status) == ("ask", "cancelled")
-    talks.say(talk.pk, ann, "And in rain?", 1)
-    write_all()
+    ask(talk, "And in rain?", 1)
     assert sorted(replies(talk)[1]) == ["elm after 4", "oak after 4"]
     talks.end(talk.pk, ann)
 
@@ -152,8 +143,7 @@ def test_texts_appear_at_one_rate(tea, ann, live, models, monkeypatch):
     live()
     talk = talks.begin(tea, ann)
     models.says = lambda request, n: "x" * (4000 if request["model"] == "oak" else 1500)
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     stored = Talk.objects.get(pk=talk.pk)
     last = max(row.answered_at for row in Candidate.every.filter(purpose="turn")).timestamp()
     monkeypatch.setattr(talks.time, "time", lambda: last + 4)
@@ -168,10 +158,9 @@ def test_limits(tea, ann, live, at_once):
     live(turns=1, words=5, talks=1)
     talk = talks.begin(tea, ann)
     assert talks.begin(tea, ann) == talk
-    with pytest.raises(DomainError, match="at most 5 words"):
-        talks.say(talk.pk, ann, "one two three four five six", 0)
-    with pytest.raises(DomainError, match="Write a message"):
-        talks.say(talk.pk, ann, " ", 0)
+    for text, words in [("one two three four five six", "at most 5 words"), (" ", "Write a mess")]:
+        with pytest.raises(DomainError, match=words):
+            talks.say(talk.pk, ann, text, 0)
     talks.say(talk.pk, ann, "one two three four five", 0)
     with pytest.raises(Conflict, match="on their way"):
         talks.end(talk.pk, ann)
@@ -183,11 +172,8 @@ def test_limits(tea, ann, live, at_once):
 
 
 def test_the_budget_of_the_study_ends_it(tea, ann, talk):
-    from annotation.candidates.models import Budget
-
     Budget.objects.create(study=tea, tokens=1)
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     assert state(talk) == "trouble"
     talks.go_without(talk.pk, ann)
     assert state(talk) == "judge"
@@ -203,10 +189,8 @@ def test_drafts_are_kept_until_they_are_sent(tea, ann, talk):
 
 
 def test_the_download_of_what_one_gave_has_conversations(tea, ann, talk):
-    from annotation.judging.annotator import data_export
 
-    talks.say(talk.pk, ann, "Where shall I walk?", 0)
-    write_all()
+    ask(talk)
     file = json.loads("".join(data_export.stream(tea, ann)))
     (conversation,) = file["conversations"]
     assert conversation["turns"][0]["text"] == "Where shall I walk?"
@@ -214,8 +198,6 @@ def test_the_download_of_what_one_gave_has_conversations(tea, ann, talk):
 
 
 def test_conversations_of_who_withdraws_are_erased(cast, tea, ann, talk):
-    from annotation.judging.annotator import leaving
-
     talks.say(talk.pk, ann, "Where shall I walk?", 0)
     leaving.withdraw(tea, ann)
     assert not Talk.objects.exists()

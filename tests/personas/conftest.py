@@ -12,7 +12,3 @@ def people(cast, tea):
         cast.persona(tea, "p3", Demographics={"Career_Information": "Pilot of jets", "Age": 52}),
         cast.persona(tea, "p4", Demographics={"Career_Information": "Nurse, nights", "Age": 24}),
     ]
-
-
-def text_of(response) -> str:
-    return response.content.decode()

@@ -13,7 +13,7 @@ from annotation.judging.batches.open import add_items, open_batch
 from annotation.judging.kinds import kind_of
 from annotation.personas import board, curate
 from annotation.personas.models import PairDecision, Persona
-from tests.personas.conftest import text_of
+from tests.candidates.conftest import text_of
 
 MINA = {
     "Name": "Mina Park",
@@ -121,11 +121,12 @@ def pairs(study, least=0.9):
 def test_the_most_similar_pairs_come_first_and_each_pair_once(people, tea):
     versions = board.versions(tea)
     everyone = board.alike(versions, -1.0)
-    assert len(everyone) == 6
-    assert everyone[0][:2] == (0, 1)
-    assert [pair[2] for pair in everyone] == sorted((pair[2] for pair in everyone), reverse=True)
+    assert len({(pair.first.pk, pair.second.pk) for pair in everyone}) == 6
+    assert everyone[0].sides == tuple(versions[:2])
+    cosines = [pair.similarity for pair in everyone]
+    assert cosines == sorted(cosines, reverse=True)
     first, second = embed([board.values_as_text(row.profile) for row in versions[:2]])
-    assert everyone[0][2] == pytest.approx(float(first @ second), abs=1e-6)
+    assert cosines[0] == pytest.approx(float(first @ second), abs=1e-6)
     assert pairs(tea) == [("p1", "p2")]
 
 

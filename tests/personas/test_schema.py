@@ -114,10 +114,7 @@ def test_a_card_shows_preferences_first_and_the_traits_as_words():
 
 @pytest.mark.parametrize(
     ("language", "heading", "words"),
-    [
-        ("zh-hans", "性格特点", "外向，实感，情感，判断"),
-        ("ko", "성향", "외향, 감각, 감정, 판단"),
-    ],
+    [("zh-hans", "性格特点", "外向，实感，情感，判断"), ("ko", "성향", "외향, 감각, 감정, 판단")],
 )
 def test_a_card_is_in_the_readers_language(language, heading, words):
     with override(language):

@@ -35,11 +35,7 @@ def test_a_query_is_written_in_the_form(carol, cast, tea):
     }
     assert carol.post(f"{URL}add/", data).url == URL
     query = Query.objects.get()
-    assert (query.external_id, query.persona, query.text) == (
-        "q7",
-        mina,
-        "Where *to*?\nAnd when?",
-    )
+    assert (query.external_id, query.persona, query.text) == ("q7", mina, "Where *to*?\nAnd when?")
     assert (query.need, query.type, query.scenario, query.version) == (
         "near",
         "general",

@@ -286,9 +286,11 @@ STATEMENT = record(
 def _turns(proposal: Proposal, ids: list[int]) -> list[tuple[int, int, dict]]:
     """(conversation, place, turn) of what may be sent and fits into a call; CallFailed for none."""
     chats = Conversation.objects.filter(study=proposal.study_id, pk__in=ids).order_by("pk")
-    turns, room, withheld = [], CALL_CHARACTERS, False
+    turns, room, withheld, purpose = [], CALL_CHARACTERS, False, HistoryConsent.Purpose.SEND
     for chat in chats.select_related("session__owner"):
-        if chat.session and not _allowed(chat.session.owner, proposal):
+        if chat.session and not consent.allows(
+            chat.session.owner, proposal.study, purpose, proposal.endpoint
+        ):
             withheld = True
             continue
         for place, turn in enumerate(chat.messages):
@@ -299,11 +301,6 @@ def _turns(proposal: Proposal, ids: list[int]) -> list[tuple[int, int, dict]]:
     if not turns:
         raise CallFailed("no_consent" if withheld else "no_source")
     return turns
-
-
-def _allowed(owner: User, proposal: Proposal) -> bool:
-    purpose = HistoryConsent.Purpose.SEND
-    return consent.allows(owner, proposal.study, purpose, proposal.endpoint)
 
 
 def _shown(turns: list[tuple[int, int, dict]]) -> str:
@@ -438,10 +435,11 @@ class Verify(Step):
             turns=_shown(_turns(proposal, cast(Proposal, first).input["chats"])),
             attributes=numbered([statement.text for statement in statements]),
         )
-        checked = {}
-        for statement in answer["attributes"]:
-            if 1 <= statement["number"] <= len(statements):
-                checked[str(statements[statement["number"] - 1].pk)] = statement
+        checked = {
+            str(statements[statement["number"] - 1].pk): statement
+            for statement in answer["attributes"]
+            if 1 <= statement["number"] <= len(statements)
+        }
         if len(checked) < len(statements):
             raise UnfitError("an attribute was not checked")
         names = [f"{statement['verdict']}: {statement['text']}" for statement in checked.values()]

@@ -78,7 +78,6 @@ class Question(Step):
     type: Query.Type
 
     def accept(self, proposal: Proposal, by: User) -> str:
-        """Save the query; its id."""
         day = proposal.input.get("asked_on")
         query = author.save_query(
             proposal.study,
