@@ -273,17 +273,20 @@ def settle(reservation: Reservation, tokens: int, cost: Decimal) -> None:
 def _check_room(budget: Budget, today: date, tokens: int, cost: Decimal) -> None:
     """CallFailed where the locked ``budget`` has no room for a call of so much at the most."""
     total = spent(budget.study_id)
-    if _exceeds(budget.cost, total["cost"], cost) or _exceeds(
-        budget.tokens, total["tokens"], tokens
-    ):
-        raise CallFailed("budget")
     day = Spending.objects.filter(study=budget.study_id, day=today).first() or Spending()
-    limits = ((budget.daily_cost, day.cost, cost), (budget.daily_tokens, day.tokens, tokens))
-    if any(_exceeds(*limit) for limit in limits):
+    for_good = (
+        (budget.cost, total["cost"], cost),
+        (budget.tokens, total["tokens"], tokens),
         # A call that does not fit into an empty day will not fit tomorrow.
-        if any(_exceeds(limit, 0, most) for limit, _so_far, most in limits):
-            raise CallFailed("budget")
-        raise CallFailed("budget_day", wait=_until_tomorrow())
+        (budget.daily_cost, 0, cost),
+        (budget.daily_tokens, 0, tokens),
+    )
+    if any(_exceeds(*limit) for limit in for_good):
+        raise CallFailed("budget")
+    daily = ((budget.daily_cost, day.cost, cost), (budget.daily_tokens, day.tokens, tokens))
+    if any(_exceeds(*limit) for limit in daily):
+        tomorrow = datetime.combine(today + timedelta(days=1), datetime.min.time(), UTC)
+        raise CallFailed("budget_day", wait=(tomorrow - timezone.now()).total_seconds())
 
 
 def bound(server: Endpoint, messages: list[dict], schema: dict | None = None) -> tuple[int, int]:
@@ -335,12 +338,6 @@ def compared(planned: dict, actual: dict) -> str:
 
 def _exceeds(limit: Decimal | int | None, so_far: Decimal | int, more: Decimal | int) -> bool:
     return limit is not None and so_far + more > limit
-
-
-def _until_tomorrow() -> float:
-    now = timezone.now().astimezone(UTC)
-    tomorrow = datetime.combine(now.date() + timedelta(days=1), datetime.min.time(), UTC)
-    return (tomorrow - now).total_seconds()
 
 
 # --- Answers as JSON of a schema ------------------------------------------------------------------

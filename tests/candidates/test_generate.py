@@ -124,7 +124,7 @@ def test_a1_asks_the_profiler_first_and_writes_from_core_and_findings(asked, tea
     fake.replies = [Reply("- quiet paths", tokens=(100, 10)), Reply("Walk.", tokens=(50, 5))]
     candidate = written(one(tea, "A1"))
     profiler, answer = map(str, fake.bodies())
-    assert "rye toast" in profiler and "An essay on night trains" in profiler
+    assert "An essay on night trains" in profiler
     assert "quiet paths" in answer and "baker" in answer
     assert "rye toast" not in answer  # a preference that the profiler did not name
     inferred = candidate.parameters["inferred"]

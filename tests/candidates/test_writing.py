@@ -21,16 +21,20 @@ from annotation.candidates import calls, generate, writing
 from annotation.candidates.models import Candidate
 from annotation.core import jobs
 from annotation.core.models import Heartbeat
-from tests.candidates.conftest import PROFILE, Reply
+from tests.candidates.conftest import Reply
 from tests.scripted_endpoint import ScriptedEndpoint
+
+
+def study_of(cast, queries, slug="tea"):
+    study = cast.study(slug)
+    for n in range(queries):
+        cast.query(study, f"q{n}", text=f"Where shall I walk on day {n}?")
+    return study
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_pool_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings):
-    study = cast.study("tea")
-    persona = cast.persona(study, **PROFILE)
-    for n in range(9):
-        cast.query(study, f"q{n}", persona, text=f"Where shall I walk on day {n}?")
+    study = study_of(cast, 9)
     with ScriptedEndpoint(latency=0.3) as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=3)]
         generate.request_answers(study, strategies=["A3"])
@@ -41,10 +45,7 @@ def test_a_pool_makes_as_many_calls_at_once_as_the_endpoint_takes(cast, settings
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_gives_signs_while_models_write(cast, settings, monkeypatch):
-    study = cast.study("tea")
-    for n in range(2):
-        cast.query(study, f"q{n}")
-    signs = []
+    study, signs = study_of(cast, 2), []
     monkeypatch.setattr(jobs, "RENEW_SECONDS", 0.1)
     monkeypatch.setattr(jobs, "pulse", lambda: lambda: signs.append(1))
     with ScriptedEndpoint(latency=1) as endpoint:
@@ -59,10 +60,7 @@ def test_a_worker_gives_signs_while_models_write(cast, settings, monkeypatch):
 def test_a_row_that_breaks_the_writer_keeps_its_lease_and_the_others_are_written(
     cast, settings, monkeypatch
 ):
-    study = cast.study("tea")
-    for n in range(3):
-        cast.query(study, f"q{n}")
-    broken = writing.WRITE[Candidate]
+    study, broken = study_of(cast, 3), writing.WRITE[Candidate]
 
     def write(row, server):
         if row.query.external_id == "q1":
@@ -79,13 +77,11 @@ def test_a_row_that_breaks_the_writer_keeps_its_lease_and_the_others_are_written
 
 
 def test_studies_take_turns_however_much_each_asks_for(cast, settings):
-    for slug, queries in (("tea", 9), ("rain", 2)):
-        for n in range(queries):
-            cast.query(cast.study(slug), f"q{n}")
+    studies = study_of(cast, 9, "tea"), study_of(cast, 2, "rain")
     with ScriptedEndpoint() as endpoint:
         settings.ENDPOINTS = [endpoint.config(concurrency=5)]
-        for slug in ("tea", "rain"):
-            generate.request_answers(cast.study(slug), strategies=["A3"])
+        for study in studies:
+            generate.request_answers(study, strategies=["A3"])
         slugs = [Candidate.objects.get(pk=pk).study.slug for pk in calls.calls_due()]
     assert len(slugs) == 5
     assert set(slugs[:2]) == set(slugs[2:4]) == {"tea", "rain"}
@@ -191,9 +187,7 @@ def test_owners_queries_with_too_few_answers_are_warned_of(asked, tea, cast, fak
 
 @pytest.mark.django_db(transaction=True)
 def test_a_killed_pool_loses_no_row_and_repeats_one_call_a_place(cast, settings):
-    study, killed = cast.study("tea"), threading.Event()
-    for n in range(8):
-        cast.query(study, f"q{n}", text=f"Where shall I walk on day {n}?")
+    study, killed = study_of(cast, 8), threading.Event()
 
     def answer(request, number):
         return "Walk." if number < 3 or killed.wait(120) else ""
@@ -248,10 +242,11 @@ def test_a_dry_run_says_what_it_would_take_and_asks_for_nothing(asked, tea, fake
     assert not Candidate.objects.exists()
     call_command("generate", "tea", strategies="A3", limit=1)
     assert Candidate.objects.get().strategy == "A3"
-    with pytest.raises(CommandError, match="Choose among the strategies"):
-        call_command("generate", "tea", strategies="A9")
-    with pytest.raises(CommandError, match="from 1 on"):
-        call_command("generate", "tea", limit=0)
-    with pytest.raises(CommandError, match="Only answers that are written"):
-        call_command("generate", "tea", rewrite="improve")
+    for wrong, words in [
+        ({"strategies": "A9"}, "Choose among the strategies"),
+        ({"limit": 0}, "from 1 on"),
+        ({"rewrite": "improve"}, "Only answers that are written"),
+    ]:
+        with pytest.raises(CommandError, match=words):
+            call_command("generate", "tea", **wrong)
     assert Candidate.objects.count() == 1

@@ -1,6 +1,15 @@
+import json
+
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 BAKER = {"Career_Information": "Baker of rye bread in a small town by the sea", "Gender": "male"}
+
+
+def json_lines(*rows, name="mine.jsonl"):
+    """A file of these rows, texts as they are."""
+    lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
+    return SimpleUploadedFile(name, "\n".join(lines).encode())
 
 
 @pytest.fixture

@@ -1,12 +1,11 @@
 """Curators' upload of attributes, and where they are seen."""
 
-import json
 from datetime import date
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.personas.models import Attribute
+from tests.personas.conftest import json_lines
 
 URL = "/studies/tea/personas/attributes/"
 TURNS = [{"role": "user", "text": "My **ferns** wilt."}]
@@ -20,9 +19,7 @@ def carol(cast, tea, login):
 
 
 def upload(browser, *rows):
-    text = "".join(f"{json.dumps(row)}\n" for row in rows)
-    file = SimpleUploadedFile("attributes.jsonl", text.encode())
-    return browser.post(URL, {"attributes-file": file})
+    return browser.post(URL, {"attributes-file": json_lines(*rows, name="attributes.jsonl")})
 
 
 def test_attributes_are_imported_once_and_seen_on_their_personas_page(carol, tea):
@@ -33,9 +30,8 @@ def test_attributes_are_imported_once_and_seen_on_their_personas_page(carol, tea
     stored = Attribute.objects.order_by("pk").values_list("since", "until", "turn")
     assert list(stored) == [(None, None, None), (date(2026, 5, 1), date(2026, 5, 2), 3)]
     page = carol.get(f"/studies/tea/personas/{tea.personas.get().pk}/").content.decode()
-    assert "Grows &lt;b&gt;ferns&lt;/b&gt;." in page
-    assert "confidence 0.75" in page
-    assert "<strong>ferns</strong>" in page
+    shown = ("Grows &lt;b&gt;ferns&lt;/b&gt;.", "confidence 0.75", "<strong>ferns</strong>")
+    assert [words in page for words in shown] == [True] * 3
 
 
 def test_times_change_by_file_and_on_the_page_and_a_day_shows_what_held_on_it(carol, tea):
@@ -81,10 +77,7 @@ def test_a_changed_attribute_is_refused_and_nothing_of_its_file_is_stored(carol)
         ({"text": ""}, "“text” is empty"),
         ({"since": "May"}, "“since” must be a date such as 2026-05-01"),
         ({"turn": 0}, "“turn” must be a whole number from 1"),
-        (
-            {"since": "2026-05-01", "until": "2026-05-01"},
-            "“until” must be a later date than “since”",
-        ),
+        ({"since": "2026-05-01", "until": "2026-05-01"}, "“until” must be a later date"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_line(carol, change, words):

@@ -1,10 +1,8 @@
-import json
-
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.core.models import AuditEvent
 from annotation.personas.models import Persona, PersonaVersion
+from tests.personas.conftest import json_lines
 
 URL = "/studies/tea/personas/"
 
@@ -18,9 +16,8 @@ def fields(**changed):
     return {"name": "Mina Park", "age": "34", "rest": '{"Pets": ["a cat"]}'} | changed
 
 
-def upload(client, url, *rows):
-    data = "\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows)
-    return client.post(url, {"file": SimpleUploadedFile("mine.jsonl", data.encode())})
+def upload(client, *rows):
+    return client.post(URL, {"file": json_lines(*rows)})
 
 
 def test_the_list_takes_the_same_statements_for_one_persona_and_for_many(
@@ -38,16 +35,8 @@ def test_the_list_takes_the_same_statements_for_one_persona_and_for_many(
 
 
 def test_a_persona_is_written_in_the_form(carol, tea):
-    answer = carol.post(
-        f"{URL}add/",
-        {
-            "external_id": "jo",
-            "name": "Jo <b>Lee</b>",
-            "language": "English\r\nKorean",
-            "thinking": "F",
-            "rest": '{"Pets": []}',
-        },
-    )
+    said = {"language": "English\r\nKorean", "thinking": "F", "rest": '{"Pets": []}'}
+    answer = carol.post(f"{URL}add/", {"external_id": "jo", "name": "Jo <b>Lee</b>", **said})
     version = PersonaVersion.objects.get()
     assert answer.url == f"{URL}{version.persona_id}/"
     assert (version.persona.external_id, version.version) == ("jo", 1)
@@ -110,16 +99,16 @@ def test_an_id_is_given_once(carol, mina):
 
 def test_a_file_is_imported_and_again_changes_nothing(carol, tea, mina):
     rows = [{"id": "p1", "profile": {"Name": "Mina Lee"}}, {"id": "p9", "profile": {"Name": "Jo"}}]
-    assert upload(carol, URL, *rows).status_code == 302
+    assert upload(carol, *rows).status_code == 302
     assert "2 personas are new or changed." in carol.get(URL).content.decode()
     assert (mina.current.version, mina.current.name) == (2, "Mina Lee")
-    upload(carol, URL, *rows)
+    upload(carol, *rows)
     assert PersonaVersion.objects.count() == 3
     assert "0 personas are new or changed." in carol.get(URL).content.decode()
 
 
 def test_a_faulty_file_names_its_lines_and_stores_nothing(carol, tea):
-    answer = upload(carol, URL, {"id": "p1", "profile": {"a": 1}}, "{", {"id": "p1", "profile": {}})
+    answer = upload(carol, {"id": "p1", "profile": {"a": 1}}, "{", {"id": "p1", "profile": {}})
     page = answer.content.decode()
     assert answer.status_code == 400
     assert "mine.jsonl, line 2: broken JSON" in page

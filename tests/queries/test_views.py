@@ -1,9 +1,9 @@
-import json
+from datetime import date
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.queries.models import Query
+from tests.personas.conftest import json_lines
 
 URL = "/studies/tea/queries/"
 
@@ -35,14 +35,9 @@ def test_a_query_is_written_in_the_form(carol, cast, tea):
     }
     assert carol.post(f"{URL}add/", data).url == URL
     query = Query.objects.get()
-    assert (query.external_id, query.persona, query.text) == ("q7", mina, "Where *to*?\nAnd when?")
-    assert (query.need, query.type, query.scenario, query.version) == (
-        "near",
-        "general",
-        "leisure",
-        1,
-    )
-    assert str(query.asked_on) == "2026-05-01"
+    stored = data | {"text": "Where *to*?\nAnd when?", "asked_on": date(2026, 5, 1), "version": 1}
+    stored["persona"] = mina
+    assert {name: getattr(query, name) for name in stored} == stored
     assert "q7" in carol.get(URL).content.decode()
     assert "<em>to</em>" in carol.get(f"{URL}{query.pk}/").content.decode()
     again = carol.post(f"{URL}add/", data)
@@ -73,11 +68,9 @@ def test_a_page_opened_before_another_change_does_not_undo_it(carol, cast, asked
     cast.candidates(asked, 1)
     carol.post(f"{URL}{asked.pk}/", fields(asked, text="What then?"))
     answer = carol.post(f"{URL}{asked.pk}/", fields(asked, text="Typed for nothing?"))
-    assert answer.status_code == 400
     page = answer.content.decode()
-    assert "The query was changed meanwhile" in page
-    assert "Typed for nothing?" in page
-    assert len(versions()) == 2
+    assert (answer.status_code, len(versions())) == (400, 2)
+    assert "The query was changed meanwhile" in page and "Typed for nothing?" in page
 
 
 def test_a_page_opened_before_another_rewriting_does_not_undo_it(carol, asked):
@@ -106,12 +99,11 @@ def test_a_refused_query_keeps_what_was_typed(carol, cast, asked):
 
 def test_a_file_is_imported_with_its_faults_by_line(carol, asked):
     def upload(*rows):
-        data = "\n".join(json.dumps(row) for row in rows).encode()
-        return carol.post(URL, {"file": SimpleUploadedFile("q.jsonl", data)})
+        return carol.post(URL, {"file": json_lines(*rows)})
 
     answer = upload({"id": "q2", "text": "Ok?"}, {"id": "q3", "text": "No?", "persona": "p9"})
     assert answer.status_code == 400
-    assert "q.jsonl, line 2: there is no persona “p9”" in answer.content.decode()
+    assert "mine.jsonl, line 2: there is no persona “p9”" in answer.content.decode()
     assert Query.objects.count() == 1
     good = {"id": "q2", "text": "Ok?", "persona": "p1", "type": "general"}
     assert upload(good).status_code == 302
@@ -122,16 +114,14 @@ def test_a_file_is_imported_with_its_faults_by_line(carol, asked):
 
 def test_a_file_of_examples_becomes_the_pool_and_is_shown(carol, tea):
     def upload(*rows):
-        data = "\n".join(json.dumps(row) for row in rows).encode()
-        file = SimpleUploadedFile("examples.jsonl", data)
-        return carol.post(f"{URL}examples/", {"examples-file": file})
+        return carol.post(f"{URL}examples/", {"examples-file": json_lines(*rows)})
 
     row = {"id": "e1", "person": "r1", "text": "Which <b>lamp</b>?", "memories": ["Reads late."]}
     assert upload(row | {"id": "old"}).status_code == 302
     assert upload(row).status_code == 302
     answer = upload(row, row)
     assert answer.status_code == 400
-    assert "examples.jsonl, line 2" in answer.content.decode()
+    assert "mine.jsonl, line 2" in answer.content.decode()
     stored = tea.examples.values_list("external_id", "person", "text", "memories")
     assert list(stored) == [tuple(row.values())]
     page = carol.get(URL).content.decode()

@@ -94,9 +94,8 @@ class Question(Step):
 
     def undo(self, proposal: Proposal, by: User) -> None:
         """Delete the query, which nothing may have answered."""
-        query = Query.objects.filter(
-            study=proposal.study_id, external_id=proposal.made, replaced_at=None
-        ).first()
+        rows = proposal.study.queries.filter(external_id=proposal.made, replaced_at=None)
+        query = rows.first()
         if query and author.frozen(query):
             raise Conflict(_("The question has answers already."), code="used")
         if query:
@@ -227,10 +226,8 @@ class Match(Question):
             raise DomainError(
                 _("Accept questions of the general pool first, and personas."), code="no_pool"
             )
-        near = (
-            embed([profiles.as_text(person.current.profile) for person in people])
-            @ embed([question for _pk, question in pool]).T
-        )
+        profiles_of = [profiles.as_text(person.current.profile) for person in people]
+        near = embed(profiles_of) @ embed([question for _pk, question in pool]).T
         asked = Proposal.objects.filter(study=study, step=self.name)
         tried = set(asked.values_list("persona", "input__pool"))
         for persona, row in zip(people, near, strict=True):
