@@ -42,12 +42,9 @@ class Collection:
 def collections(user: User, studies: Iterable[Study]) -> list[Collection]:
     """What ``user`` collects for those of ``studies`` that ask for it; days are those of UTC."""
     asking = [study for study in studies if study.collect_days]
-    if not asking:
-        return []
-    wanted = Membership.objects.filter(
-        user=user, study__in=asking, left_at=None, role=Role.ANNOTATOR
-    )
-    memberships = list(wanted.select_related("study").order_by("study__title"))
+    wanted = Membership.objects.filter(user=user, left_at=None, role=Role.ANNOTATOR)
+    wanted = wanted.filter(study__in=asking).select_related("study")
+    memberships = list(wanted.order_by("study__title"))
     if not memberships:
         return []
     begin = min(membership.joined_at for membership in memberships)

@@ -77,9 +77,8 @@ def test_long_names_stand_above_their_bars_and_short_ones_beside():
 
 
 def test_letters_of_east_asia_take_the_room_of_two():
-    eight = charts.bars(("b", "T", "D"), [("가" * 8, 1)])
-    nine = charts.bars(("b", "T", "D"), [("가" * 9, 1)])
-    assert (shapes(eight, "text", "name"), len(shapes(nine, "text", "name"))) == ([], 1)
+    drawn = [charts.bars(("b", "T", "D"), [("가" * length, 1)]) for length in (8, 9)]
+    assert [len(shapes(svg, "text", "name")) for svg in drawn] == [0, 1]
 
 
 def test_a_dot_with_a_long_name_lies_below_it():

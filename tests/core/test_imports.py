@@ -8,27 +8,43 @@ import sys
 import grimp
 from django.conf import settings
 
-PROGRAM = """
+BEGUN = """
 import json, sys
 import django
 django.setup()
 from annotation.judging.management.commands import import_study, open_batch
-ready = set(sys.modules)
+print(json.dumps(sorted(sys.modules)))
+"""
+SERVING = (
+    BEGUN
+    + """
 from django.urls import get_resolver
 get_resolver().url_patterns
-print(json.dumps([sorted(ready), sorted(sys.modules)]))
+print(json.dumps(sorted(sys.modules)))
+"""
+)
+BEAT = """
+import json, sys, annotation.beat
+annotation.beat.app.conf.beat_schedule
+print(json.dumps(sorted(sys.modules)))
 """
 
 
-def test_heavy_libraries_are_imported_where_they_are_used(tmp_path):
+def imported(program: str, folder) -> list[set[str]]:
+    """The names of modules that the program prints."""
+    environment = {**os.environ, "ATTUNE_DATA": str(folder)}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
+        [sys.executable, "-c", program],
         cwd=settings.BASE_DIR,
-        env={**os.environ, "ATTUNE_DATA": str(tmp_path)},
+        env=environment,
         capture_output=True,
         check=True,
     )
-    ready, pages = (set(names) for names in json.loads(done.stdout))
+    return [set(json.loads(line)) for line in done.stdout.splitlines()]
+
+
+def test_heavy_libraries_are_imported_where_they_are_used(tmp_path):
+    ready, pages = imported(SERVING, tmp_path)
     nowhere = {"scipy.stats", "scipy.optimize", "jsonschema", "openai", "wordllama", "xllamacpp"}
     nowhere |= {"scipy.special", "scipy.sparse", "pyarrow", "pypdf"}
     assert pages & nowhere == set()
@@ -37,16 +53,7 @@ def test_heavy_libraries_are_imported_where_they_are_used(tmp_path):
 
 
 def test_beat_needs_neither_models_nor_tasks(tmp_path):
-    program = "import json, sys, annotation.beat as b; b.app.conf.beat_schedule"
-    program += "; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=settings.BASE_DIR,
-        env={**os.environ, "ATTUNE_DATA": str(tmp_path)},
-        capture_output=True,
-        check=True,
-    )
-    modules = set(json.loads(done.stdout))
+    (modules,) = imported(BEAT, tmp_path)
     assert "annotation.celery" not in modules
     assert [name for name in modules if name.startswith("annotation.judging")] == []
 

@@ -21,9 +21,9 @@ from tests.at_once import race
 ROWS = Release.objects.all
 
 
-def release(cast) -> Release:
+def release(cast, slug="tea", version=1) -> Release:
     return Release.objects.create(
-        study=cast.study("tea"), version=1, layout="long", salt="s", as_of=Now(), frozen={}
+        study=cast.study(slug), version=version, layout="long", salt="s", as_of=Now(), frozen={}
     )
 
 
@@ -133,12 +133,8 @@ def test_without_a_broker_the_row_waits(job, caplog):
 
 
 def test_of_one_owner_so_many_jobs_run_at_once_and_of_another_others(cast, settings):
-    first, second, third, other = (
-        Release.objects.create(
-            study=cast.study(slug), version=version, layout="long", salt="s", as_of=Now(), frozen={}
-        )
-        for slug, version in (("tea", 1), ("tea", 2), ("tea", 3), ("rain", 1))
-    )
+    first, second, third = (release(cast, version=version) for version in (1, 2, 3))
+    other = release(cast, "rain")
     holder = taken(first)
     assert list(jobs.startable(ROWS())) == [other]
     assert not jobs.take(ROWS(), second.pk)

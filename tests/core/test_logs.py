@@ -2,7 +2,9 @@
 
 import json
 import logging
+import sys
 
+import psycopg
 import pytest
 from django.db import InternalError, OperationalError
 from django.test import Client
@@ -10,6 +12,8 @@ from django.test import Client
 from annotation.core import logs
 from annotation.core.logs import masked
 from annotation.studies.models import Invitation, JoinCode
+
+UUID = "0b8e5f9c-0c3d-4f57-9a3e-2f7d8f1e6a55"
 
 
 @pytest.fixture
@@ -40,11 +44,7 @@ def lines():
         ("/accounts/password/reset/key/1-set-password/", "/accounts/password/reset/key/.../"),
         ("/accounts/confirm-email/Mg:abc/", "/accounts/confirm-email/.../"),
         ("/x/abcdefghijklmnopqrstuvwxyz/", "/x/.../"),
-        (
-            "/history/0b8e5f9c-0c3d-4f57-9a3e-2f7d8f1e6a55/",
-            "/history/0b8e5f9c-0c3d-4f57-9a3e-2f7d8f1e6a55/",
-        ),
-        ("/studies/tea/judge/", "/studies/tea/judge/"),
+        *[(path, path) for path in (f"/history/{UUID}/", "/studies/tea/judge/")],
     ],
 )
 def test_keys_in_a_path_are_masked(path, shown):
@@ -89,8 +89,6 @@ def test_a_json_line_has_ids_and_no_database_details():
     try:
         raise ValueError(words)
     except ValueError:
-        import sys
-
         record = logging.LogRecord("a", 40, "", 1, "it %s", ("/join/K7F2/",), sys.exc_info())
     logs.Context().filter(record)
     entry = json.loads(logs.Json().format(record))
@@ -100,8 +98,6 @@ def test_a_json_line_has_ids_and_no_database_details():
 
 
 def test_a_database_that_is_away_is_one_line_with_its_sqlstate(client, db, lines, monkeypatch):
-    import psycopg
-
     def away(request):
         raise OperationalError("timeout") from psycopg.errors.QueryCanceled("DETAIL: secret")
 
@@ -120,8 +116,6 @@ def test_a_database_that_is_away_is_one_line_with_its_sqlstate(client, db, lines
 def test_a_commit_that_the_databases_end_cut_short_is_an_outage_and_no_fault_of_ours(
     client, db, lines, monkeypatch
 ):
-    import psycopg
-
     def ends(cause):
         def commit():
             raise InternalError("broken") from cause

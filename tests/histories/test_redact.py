@@ -106,13 +106,8 @@ def test_what_only_looks_like_it_is_left_alone(text):
 def test_names_are_found_as_words_in_any_case_and_in_any_script():
     names = ["Ann Lee", "李明", "민수", "Müller"]
     text = "ANN  LEE, Annabel and Ann; 李明说 민수가 MÜLLER's mu\u0308ller"
-    assert found(text, names) == [
-        ("name", "ANN  LEE"),
-        ("name", "李明"),
-        ("name", "민수"),
-        ("name", "MÜLLER"),
-        ("name", "mu\u0308ller"),
-    ]
+    places = ["ANN  LEE", "李明", "민수", "MÜLLER", "mu\u0308ller"]
+    assert found(text, names) == [("name", place) for place in places]
 
 
 def test_a_name_inside_an_address_leaves_nothing_of_it():
@@ -144,14 +139,7 @@ def test_passages_are_in_order_apart_and_never_touch_a_mark(text):
     spans = redact.suggest(text, ["Ann", "李明"])
     assert all(0 <= span.start < span.end <= len(text) for span in spans)
     assert all(a.end <= b.start for a, b in itertools.pairwise(spans))
-    kept = "".join(
-        text[a:b]
-        for a, b in zip(
-            [0, *(span.end for span in spans)],
-            [*(span.start for span in spans), len(text)],
-            strict=True,
-        )
-    )
+    kept = redact.apply(text, [(span.start, span.end, "\ue000") for span in spans])
     pattern = r"\[[A-Z]{2,12}_\d{1,6}\]"
     assert re.findall(pattern, kept) == re.findall(pattern, text)
 

@@ -30,35 +30,21 @@ def files_of(services) -> list[Path]:
 
 
 @needs_root
-def test_another_account_cannot_reach_the_database_socket(services):
-    path = services.cluster.sockets / ".s.PGSQL.5432"
-    connect(path)
-    assert as_nobody(lambda: connect(path)) == "PermissionError"
-
-
-@needs_root
-def test_another_account_cannot_reach_the_redis_socket(services):
-    path = socket_folder(services.data) / "redis.sock"
-    connect(path)
-    assert as_nobody(lambda: connect(path)) == "PermissionError"
-
-
-@needs_root
-def test_another_account_reads_nothing_of_the_data_folder(services):
+def test_another_account_reaches_no_socket_and_reads_nothing_of_the_data_folder(services):
+    redis_socket = socket_folder(services.data) / "redis.sock"
+    for path in (services.cluster.sockets / ".s.PGSQL.5432", redis_socket):
+        connect(path)
+        assert as_nobody(lambda path=path: connect(path)) == "PermissionError"
+    for folder in (services.data, services.cluster.home):
+        assert as_nobody(lambda folder=folder: os.listdir(folder)) == "PermissionError"
     secret = services.data / "secrets" / "postgres_attune"
-    assert as_nobody(lambda: os.listdir(services.data)) == "PermissionError"
     assert as_nobody(secret.read_text) == "PermissionError"
-    assert as_nobody(lambda: os.listdir(services.cluster.home)) == "PermissionError"
 
 
 def test_no_file_or_folder_is_open_to_others(services):
-    found = {path: path.lstat() for path in files_of(services)}
-    assert len(found) > 500
-    assert [
-        path
-        for path, status in found.items()
-        if not stat.S_ISLNK(status.st_mode) and status.st_mode & 0o077
-    ] == []
+    modes = {path: path.lstat().st_mode for path in files_of(services)}
+    assert len(modes) > 500
+    assert [path for path, mode in modes.items() if not stat.S_ISLNK(mode) and mode & 0o077] == []
 
 
 def test_folders_above_the_data_keep_their_modes(services):
@@ -136,12 +122,8 @@ def test_no_password_is_among_a_process_arguments(services):
     secrets = [path.read_text().strip() for path in (services.data / "secrets").iterdir()]
     assert len(secrets) == 3
     for process in (services.postgres, services.redis):
-        line = " ".join(postgres_arguments(process.pid))
+        line = Path(f"/proc/{process.pid}/cmdline").read_text()
         assert not [secret for secret in secrets if secret in line]
-
-
-def postgres_arguments(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
 
 
 def test_a_running_database_is_not_started_twice(services, monkeypatch):

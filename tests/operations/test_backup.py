@@ -91,26 +91,27 @@ def test_a_backup_of_a_newer_version_is_refused_and_changes_nothing(
     assert Study.objects.get().title == "Here"
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "nothing", "more", "another", "outside"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: content.replace(b"PK release", b"PK RELEASE"),
+        lambda content: b"",
+        ("a", "releases/tea/v2.zip"),
+        ("a", "../outside"),
+        ("w", "x"),
+    ],
+    ids=["cut", "changed", "nothing", "more", "outside", "another"],
+)
 def test_a_damaged_backup_is_refused_and_changes_nothing(data, study, tmp_path, damage):
     file = tmp_path / "one.backup"
     call_command("backup", str(file))
-    content = file.read_bytes()
-    if damage == "cut":
-        file.write_bytes(content[: len(content) // 2])
-    elif damage == "changed":
-        file.write_bytes(content.replace(b"PK release", b"PK RELEASE"))
-    elif damage == "nothing":
-        file.write_bytes(b"")
-    elif damage == "more":
-        with tarfile.open(file, "a") as tar:
-            tar.add(data / "secrets" / "redis", "releases/tea/v2.zip")
-    elif damage == "outside":
-        with tarfile.open(file, "a") as tar:
-            tar.add(data / "secrets" / "redis", "../outside")
+    if callable(damage):
+        file.write_bytes(damage(file.read_bytes()))
     else:
-        with tarfile.open(file, "w") as tar:
-            tar.add(data / "secrets" / "redis", "x")
+        mode, name = damage
+        with tarfile.open(file, mode) as tar:
+            tar.add(data / "secrets" / "redis", name)
     Study.objects.update(title="Here")
     with pytest.raises(CommandError, match="damaged"):
         call_command("restore", str(file))

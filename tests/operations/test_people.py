@@ -18,9 +18,15 @@ from tests.webhooks.conftest import judge
 
 ACCOUNTS = "/operations/accounts/"
 # Who asked for a thing, who decides on whose behalf, or what is told by a table that is held.
-NOT_OF_THEM = {"created_by", "accepted_by", "decided_by", "recipient", "made_for"}
+NOT_OF_THEM = {
+    *("created_by", "accepted_by", "decided_by", "recipient", "made_for"),
+    *("reserved_for", "withheld_from"),
+}
 TOLD_BY_OTHERS = {"api.IdempotentCall", "histories.Passage", "judging.Slot", "studies.MessageRead"}
-ASKED_FOR = {"candidates.DocumentFile", "datasets.ReleaseImport", "evaluation.Draw"}
+ASKED_FOR = {
+    *("candidates.DocumentFile", "datasets.ReleaseImport", "evaluation.Draw"),
+    *("imports.DataImport",),
+}
 
 
 def test_closing_an_account_ends_its_sessions_and_tokens(cast, tea, ada):
@@ -104,10 +110,6 @@ def test_accounts_that_votes_were_imported_for_come_last_and_the_newest_first(ca
     doe = User.objects.create(email="doe@example.org")
     shown = list(people.search(""))
     assert (shown[0], shown[-1]) == (doe, imported)
-
-
-NOT_OF_THEM |= {"reserved_for", "withheld_from"}
-ASKED_FOR |= {"imports.DataImport"}
 
 
 def test_every_table_that_names_a_person_is_held_or_left_out_by_name():

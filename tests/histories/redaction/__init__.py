@@ -26,8 +26,8 @@ def sentences(language: str) -> list[tuple[str, list[tuple[int, int, str]]]]:
     return [_parsed(line.replace("\\n", "\n")) for line in lines if line]
 
 
-def main() -> dict[str, dict]:
-    """Print and store the figures of each language; one entry of figures a language."""
+def main() -> None:
+    """Print and store the figures of each language."""
     figures, stored = document(), json.loads(FIGURES.read_text())
     if figures["spans"] != stored["spans"] and figures["rules"] == stored["rules"]:
         raise SystemExit(
@@ -37,7 +37,6 @@ def main() -> dict[str, dict]:
     FIGURES.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
     for name, entry in {"all": figures["all"], **figures["languages"]}.items():
         print(f"redaction_{name} " + " ".join(f"{key}={value}" for key, value in entry.items()))
-    return {f"redaction_{name}": entry for name, entry in figures["languages"].items()}
 
 
 def document() -> dict:
@@ -64,16 +63,6 @@ def _digest() -> str:
     """Of all passages that the rules suggest: it changes when the rules find others."""
     spans = [_suggested(text) for name in LANGUAGES for text, _labels in sentences(name)]
     return hashlib.sha256(json.dumps(spans).encode()).hexdigest()[:16]
-
-
-def missed_and_wrong(language: str) -> tuple[list[str], list[str]]:
-    """Labels that were not found, and passages that are none, each with its sentence."""
-    missed, wrong = [], []
-    for text, labels in sentences(language):
-        spans = _suggested(text)
-        missed += [f"{text[a:b]} | {text}" for a, b, _k in labels if not _covered(a, b, spans)]
-        wrong += [f"{text[a:b]} | {text}" for a, b in spans if not _touches(a, b, labels)]
-    return missed, wrong
 
 
 def _parsed(line: str) -> tuple[str, list[tuple[int, int, str]]]:
@@ -127,7 +116,3 @@ def _figures(counts: Counter) -> dict:
 
 def _share(kinds: Counter, kind: str) -> float:
     return round(kinds[kind, "found"] / kinds[kind, "labels"], 3)
-
-
-if __name__ == "__main__":
-    main()
