@@ -68,7 +68,7 @@ def card(manifest: dict, about: dict, tables: dict[str, tuple[Table, int]]) -> s
         "imported": imported,
         "here": here,
         "judged": imported + here,
-        "cited": _cited(manifest),
+        "cited": list(map(words, _cited(manifest))),
         "known": bool(paper and collected),
         "csv": any(rows and table.path.endswith(".csv") for table, rows in tables.values()),
     }
@@ -108,8 +108,7 @@ def _sources(manifest: dict) -> list[dict]:
 
 
 def _cited(manifest: dict) -> list[str]:
-    cited = dict.fromkeys(words(row["citation"]) for row in _sources(manifest))
-    return [text for text in cited if text]
+    return list(dict.fromkeys(row["citation"] for row in _sources(manifest) if row["citation"]))
 
 
 def _facts(manifest: dict, about: dict) -> dict[str, str]:
@@ -326,7 +325,6 @@ def croissant(
 ) -> str:
     """The text of croissant.json; the arguments as of ``card``, and the written ``files``."""
     sources = _sources(manifest)
-    cited = list(dict.fromkeys(row["citation"] for row in sources if row["citation"]))
     described: dict[str, Any] = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
@@ -338,7 +336,7 @@ def croissant(
         "version": f"{manifest['version']}.{manifest.get('revision', 0)}.0",
         "datePublished": manifest["created_at"][:10],
         "license": about["licence"] or "not stated",
-        "citeAs": "; ".join(cited) or f"{about['title']}, release {manifest['version']}",
+        "citeAs": "; ".join(_cited(manifest)) or f"{about['title']}, release {manifest['version']}",
         "inLanguage": about["languages"],
         "rai:dataCollection": " ".join(_collected(manifest, about)),
         "rai:dataCollectionTimeframe": [row[name] for row in sources for name in DAYS if row[name]],

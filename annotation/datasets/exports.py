@@ -9,10 +9,9 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from annotation.core.errors import DomainError
@@ -30,8 +29,7 @@ ANSWER = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(NamedTuple):
     """All that one person says of one record: {question: answer}, options by their texts' names."""
 
     worker: str
@@ -40,14 +38,13 @@ class Said:
     submitted_at: str | None = None
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One thing that was judged: {name: text}, and the judgments."""
 
     place: Place
     id: str
     texts: dict[str, str]
-    said: list[Said] = field(default_factory=list)
+    said: list[Said]
 
 
 class Export(Layout):
@@ -126,10 +123,6 @@ class Export(Layout):
         except (ValueError, RecursionError, OSError) as error:
             raise DomainError(f"{path.name} is no JSON that can be read.") from error
 
-    def lose(self, what: str) -> None:
-        """Count what a study cannot take over."""
-        self.lost[what] += 1
-
 
 class Chosen(str):
     """The name of the option that a person chose."""
@@ -144,6 +137,10 @@ def _question(type_: str, name: str, title: str = "", **settings: Any) -> dict[s
 
 def _object(value: Any) -> dict:
     return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Any) -> list[dict]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def _texts(value: Any) -> str:
@@ -193,8 +190,8 @@ class LabelStudio(Export):
         headers = [node.get("value", "") for node in self._view.iter("Header")]
         self.columns_of = objects
         self.questions = []
-        pairs = list(self._view.iter("Pairwise"))
-        compared = pairs[0].get("toName", "").split(",") if pairs else []
+        pair = next(self._view.iter("Pairwise"), None)
+        compared = [] if pair is None else pair.get("toName", "").split(",")
         judged = {node.get("toName", "") for node in self._view.iter() if node.tag in _CONTROLS}
         alone = [name for name in objects if name in judged]
         if len(alone) == 1 and len(objects) > 1 and not compared and ANSWER.search(alone[0]):
@@ -218,15 +215,14 @@ class LabelStudio(Export):
             ]
             several = node.get("choice") == "multiple"
             self.questions.append(_question("label", name, classes=classes, several=several))
-        elif tag == "Rating" and node.get("maxRating", "5") in tuple("23456789"):
-            points = int(node.get("maxRating", "5"))
-            self.questions.append(_question("rating", name, points=points))
+        elif tag == "Rating" and (points := node.get("maxRating", "5")) in tuple("23456789"):
+            self.questions.append(_question("rating", name, points=int(points)))
         elif tag == "Pairwise" and len(self.options) == 2:
             self.questions.append(_question("choice", name, next(iter(headers), "")))
         elif tag in ("TextArea", "Number", "Rating"):
             self.questions.append(_question("text", name))
         else:
-            self.lose(f"control “{name}” ({tag}): no question asks it")
+            self.lost[f"control “{name}” ({tag}): no question asks it"] += 1
 
     def records(self) -> Iterator[Record]:
         for path in sorted(self.folder.glob("*.json")):
@@ -242,9 +238,7 @@ class LabelStudio(Export):
 
     def _record(self, place: Place, row: dict) -> Record:
         texts = {name: _texts(row["data"].get(key)) for name, key in self.columns_of.items()}
-        annotations = row.get("annotations")
-        rows = annotations if isinstance(annotations, list) else []
-        said = [self._said(each) for each in rows if isinstance(each, dict)]
+        said = [self._said(each) for each in _objects(row.get("annotations"))]
         name = text_of(row, "id") if row.get("id") is not None else str(place.line)
         return Record(place, name, texts, [each for each in said if each.answers])
 
@@ -253,10 +247,9 @@ class LabelStudio(Export):
         worker = who.get("id") if isinstance(who, dict) else who
         answers: dict[str, Any] = {}
         known = {question["name"]: question for question in self.questions}
-        results = annotation.get("result") if not annotation.get("was_cancelled") else []
-        for result in results if isinstance(results, list) else []:
-            value = result.get("value") if isinstance(result, dict) else None
-            name = str(result.get("from_name")) if isinstance(result, dict) else ""
+        results = [] if annotation.get("was_cancelled") else _objects(annotation.get("result"))
+        for result in results:
+            name, value = str(result.get("from_name")), result.get("value")
             if name in known and isinstance(value, dict):
                 answers[name] = self._answer(known[name], value)
         seconds = annotation.get("lead_time")
@@ -293,11 +286,9 @@ class Argilla(Export):
         return cls._settings(folder).is_file() and (folder / "records.json").is_file()
 
     def define(self) -> None:
-        settings = self.json(self._settings(self.folder))
+        settings = _object(self.json(self._settings(self.folder)))
         fields, asked = (
-            [row for row in settings.get(key) or () if isinstance(row, dict) and row.get("name")]
-            if isinstance(settings, dict)
-            else []
+            [row for row in _objects(settings.get(key)) if row.get("name")]
             for key in ("fields", "questions")
         )
         names = [str(row["name"]) for row in fields]
@@ -311,7 +302,7 @@ class Argilla(Export):
     def _asked(self, row: dict) -> dict | None:
         settings = _object(row.get("settings"))
         kind, name = settings.get("type"), str(row["name"])
-        options = [each for each in settings.get("options") or () if isinstance(each, dict)]
+        options = _objects(settings.get("options"))
         values = [each.get("value") for each in options]
         title = str(row.get("title") or "")
         if kind in ("label_selection", "multi_label_selection"):
@@ -321,11 +312,8 @@ class Argilla(Export):
             ]
             several = kind.startswith("multi")
             return _question("label", name, title, classes=classes, several=several)
-        if (
-            kind == "rating"
-            and values == list(range(1, len(values) + 1))
-            and len(values) in range(2, 10)
-        ):
+        points = range(1, len(values) + 1)
+        if kind == "rating" and values == list(points) and len(points) in range(2, 10):
             return _question("rating", name, title, points=len(values))
         if kind == "rating":
             classes = [{"name": str(value)} for value in values]
@@ -334,7 +322,7 @@ class Argilla(Export):
             return _question("ranking", name, title, ties=True)
         if kind == "text":
             return _question("text", name, title)
-        self.lose(f"question “{name}” ({kind}): no type of question asks it")
+        self.lost[f"question “{name}” ({kind}): no type of question asks it"] += 1
         return None
 
     def records(self) -> Iterator[Record]:
@@ -352,8 +340,8 @@ class Argilla(Export):
         people: dict[str, dict[str, Any]] = {}
         known = {question["name"]: question for question in self.questions}
         for name, given in _object(row.get("responses")).items():
-            for each in given if name in known and isinstance(given, list) else ():
-                if isinstance(each, dict) and each.get("value") is not None:
+            for each in _objects(given) if name in known else ():
+                if each.get("value") is not None:
                     answers = people.setdefault(str(each.get("user_id")), {})
                     answers[name] = _answered(known[name], each["value"])
         return [Said(f"annotator-{who}"[:80], answers) for who, answers in people.items()]
@@ -361,8 +349,7 @@ class Argilla(Export):
 
 def _answered(question: dict, value: Any) -> Any:
     if question["type"] == "ranking":
-        ranks = value if isinstance(value, list) else []
-        return {str(row["value"]): row.get("rank") for row in ranks if isinstance(row, dict)}
+        return {str(row["value"]): row.get("rank") for row in _objects(value)}
     if question["type"] == "label" and not isinstance(value, list):
         return str(value)
     return value

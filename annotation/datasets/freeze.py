@@ -414,13 +414,14 @@ class _Rows:
 
     def __iter__(self) -> Iterator[tuple[str, dict]]:
         makers = self.layout.ROWS
+        remarks = getattr(self.layout, "remarks", lambda record: ())
         for name in ("personas", "attributes", "owners"):
-            if name in makers:
-                for record in getattr(self.reading, name)():
-                    yield from makers[name](record)
-                    self._remark(record)
-                    if isinstance(record, records.Owner):
-                        self.sessions.append(Counter(each.kind for each in record.sessions))
+            for record in getattr(self.reading, name)() if name in makers else ():
+                yield from makers[name](record)
+                for remark, entry in remarks(record):
+                    self.remarks.setdefault(remark, []).append(entry)
+                if isinstance(record, records.Owner):
+                    self.sessions.append(Counter(each.kind for each in record.sessions))
         if self.layout.TIERED:
             self.filled = filled(self.reading.items(), self.tier_rule)
         posteriors = Posteriors(self.reading.label_votes())
@@ -429,9 +430,8 @@ class _Rows:
             self.tally.add(item, decided, made, reason)
             if "items" in makers:
                 yield from makers["items"](item, decided, made, posteriors.of(item))
-        if "candidates" in makers:
-            for candidate in self.reading.candidates():
-                yield from makers["candidates"](candidate)
+        for candidate in self.reading.candidates() if "candidates" in makers else ():
+            yield from makers["candidates"](candidate)
 
     def _decide(self, item: records.Item) -> tuple[Verdict, Pair | None, str]:
         """The item's verdict, its pair or None, and why there is none."""
@@ -446,19 +446,6 @@ class _Rows:
         if item.id in self.filled:
             decided = replace(decided, tier="hard")
         return decided, *pair(item, decided, self.dropped, wanted.easy_share)
-
-    def _remark(self, record: object) -> None:
-        for name, entry in getattr(self.layout, "remarks", lambda record: ())(record):
-            self.remarks.setdefault(name, []).append(entry)
-
-
-def _revised(release: Release) -> dict:
-    """Which revision it is and which files it stands for; nothing of one that was never revised."""
-    if not release.revision:
-        return {}
-    shown = ("version", "digest", "revised_at", "reason")
-    replaced = [{name: entry[name] for name in shown} for entry in release.revisions]
-    return {"revision": release.revision, "replaces": replaced}
 
 
 def _easy_rule(frozen: dict, tally: Tally) -> dict:
@@ -477,7 +464,11 @@ def _easy_rule(frozen: dict, tally: Tally) -> dict:
 
 def _manifest(reading: Reading, tally: Tally, paired: bool) -> dict:
     """The manifest without its files; of pairs and tiers nothing where none are ``paired``."""
-    release, frozen, counts = reading.release, reading.frozen, tally.counts()
+    release, frozen, counts, revised = reading.release, reading.frozen, tally.counts(), {}
+    if release.revision:  # names the files that it stands for
+        shown = ("version", "digest", "revised_at", "reason")
+        replaced = [{name: entry[name] for name in shown} for entry in release.revisions]
+        revised = {"revision": release.revision, "replaces": replaced}
     if not paired:
         del counts["pairs"]
         scales = {name: n for name, n in counts.pop("left_out").items() if name not in GROUPS}
@@ -487,7 +478,7 @@ def _manifest(reading: Reading, tally: Tally, paired: bool) -> dict:
         "feed": f"{frozen['origin']}{reverse('release-feed', args=[release.public_id])}",
         "study": frozen["about"]["slug"],
         "version": release.version,
-        **_revised(release),
+        **revised,
         "created_at": release.as_of.isoformat(timespec="seconds"),
         "layout": release.layout,
         "layout_version": layouts.version_of(release.layout),

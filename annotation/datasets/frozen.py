@@ -255,7 +255,9 @@ class Reading:
         imported: tuple[str, str] | None,
     ) -> records.Item:
         task, query, persona = self._tasks[item.batch_id], item.query, item.persona_version
-        overlap = self._overlap(item)
+        # Of a release that was frozen before overlaps were noted it is what it is now.
+        runs = self.frozen.get("overlaps") or [[0, item.overlap]]
+        overlap = runs[bisect_right(runs, item.position, key=itemgetter(0)) - 1][1]
         ids = {number: answer.id for number, answer in enumerate(answers, start=1)}
         ruled = None if ruling is None else task.kind.label_json(ruling, ids, task.config)
         asked = [{"role": "user", "content": query.text}] if query and query.text else []
@@ -289,7 +291,10 @@ class Reading:
             profile=persona.profile if persona else None,
             attribute=self._attribute(item.attribute) if item.attribute else None,
             gold=item.gold.text if item.gold else "",
-            claims=_claims(item.gold),
+            claims=[
+                {"number": claim.number, "text": claim.text}
+                for claim in (item.gold.claims.all() if item.gold else ())
+            ],
             answers=tuple(answers),
             imported=imported,
             adjudicated=ruled,
@@ -299,12 +304,6 @@ class Reading:
                 if row["annotator"] not in self.withdrawn
             ],
         )
-
-    def _overlap(self, item: Item) -> int:
-        """How many votes the item was to have at the freeze."""
-        # Of a release that was frozen before they were noted it is what it is now.
-        runs = self.frozen.get("overlaps") or [[0, item.overlap]]
-        return runs[bisect_right(runs, item.position, key=itemgetter(0)) - 1][1]
 
     def _vote(self, row: dict, answer: Answer, task: Task, ids: dict[int, str]) -> records.Vote:
         label: Any = answer.label
@@ -502,11 +501,6 @@ class Reading:
         salt = bytes.fromhex(self.release.salt)
         digest = hmac.digest(salt, repr(parts).encode(), hashlib.sha256)
         return str(uuid.UUID(bytes=digest[:16], version=4))
-
-
-def _claims(gold: GoldResponse | None) -> list[dict]:
-    claims = gold.claims.all() if gold else ()
-    return [{"number": claim.number, "text": claim.text} for claim in claims]
 
 
 def _day(day: date | None) -> str | None:

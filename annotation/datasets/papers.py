@@ -4,7 +4,7 @@ A package names its ``Paper`` as an entry point of the group ``attune.papers``. 
 when they are first asked for. General code asks this registry and spells no paper's name. Pure.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -103,24 +103,21 @@ def named(name: str) -> Paper | None:
 
 def suiting(kinds: set[str], persons: bool = True) -> Paper | None:
     """The first paper that collects such kinds of judgment, of ``persons`` or not."""
-    suited = (paper for paper in _papers() if persons or not paper.persons)
+    suited = (paper for paper in registered().values() if persons or not paper.persons)
     return next((paper for paper in suited if kinds.intersection(paper.kinds)), None)
 
 
 def recipe_folders() -> list[Path]:
     """The folders of what new studies begin with."""
-    return [paper.recipes for paper in _papers() if paper.recipes]
+    return [paper.recipes for paper in registered().values() if paper.recipes]
 
 
 def mappings() -> dict[str, Any]:
     """The recipes for the papers' published tables, by name."""
-    return {name: made for paper in _papers() for name, made in paper.mappings.items()}
+    return {name: made for paper in registered().values() for name, made in paper.mappings.items()}
 
 
 def strategies() -> dict[str, Any]:
     """The papers' ways to have answers written, by name."""
-    return {name: made for paper in _papers() for name, made in paper.strategies.items()}
-
-
-def _papers() -> Iterator[Paper]:
-    yield from registered().values()
+    every = registered().values()
+    return {name: made for paper in every for name, made in paper.strategies.items()}

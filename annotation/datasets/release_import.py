@@ -38,7 +38,7 @@ from annotation.personas import curate
 from annotation.queries import author
 from annotation.studies.access import may_create, member_of
 from annotation.studies.bundle_rows import DEFAULT_OVERLAP
-from annotation.studies.models import Membership, Role, Study, TaskDefinition
+from annotation.studies.models import Membership, Role, Study
 
 CHUNK = 2_000
 # Of the layouts that are no paper's. Exports of other tools are known by their files.
@@ -153,7 +153,9 @@ class _Import:
             slug=slug, defaults={"title": slug.replace("-", " ").capitalize(), "languages": []}
         )
         for name, (kind, wanted) in self.layout.tasks().items():
-            _store_task(study, name, kind, wanted)
+            config = kind_of(kind).check_config(wanted)
+            if not study.tasks.filter(name=name).exists():
+                study.tasks.create(name=name, kind=kind, overlap=DEFAULT_OVERLAP, config=config)
         for name in bundles.NAMES:
             for chunk in chunks(progress(self.layout.rows(name), name, None), CHUNK):
                 self._add(study, name, chunk)
@@ -274,14 +276,6 @@ def _imported(place: Place, row: dict) -> Imported:
         off=off,
         revision=row.get("revision", 1),
     )
-
-
-def _store_task(study: Study, name: str, kind: str, wanted: dict) -> None:
-    config = kind_of(kind).check_config(wanted)
-    if not study.tasks.filter(name=name).exists():
-        TaskDefinition.objects.create(
-            study=study, name=name, kind=kind, overlap=DEFAULT_OVERLAP, config=config
-        )
 
 
 # --- Uploads --------------------------------------------------------------------------------------

@@ -1,4 +1,3 @@
-from collections.abc import Iterable
 from uuid import UUID
 
 from django.contrib import messages
@@ -38,16 +37,13 @@ def releases(request: UserRequest, study: Study) -> HttpResponse:
             return redirect("releases", study.slug)
     page = Paginator(study.releases.order_by("-version"), PAGE).get_page(request.GET.get("page"))
     deletes = policies.release.may_delete(member_of(request.user, study))
-    context = {"study": study, "form": form, "page": page, "deletes": deletes, **_progress(page)}
+    under_way = any(release.status in UNDER_WAY for release in page)
+    context = {"study": study, "form": form, "page": page, "deletes": deletes}
+    context |= {"under_way": under_way, "nobody_works": under_way and not worker_alive()}
     context |= {"measured": layouts.measured(), "key": check.public_key()}
     # While a release is being written the page asks for its list alone.
     part = "" if request.method == "POST" else "list"
     return whole_or_part(request, "datasets/releases.html", part, context)
-
-
-def _progress(page: Iterable[Release]) -> dict:
-    under_way = any(release.status in UNDER_WAY for release in page)
-    return {"under_way": under_way, "nobody_works": under_way and not worker_alive()}
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

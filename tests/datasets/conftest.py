@@ -161,6 +161,19 @@ def items(cast, tea):
 
 
 @pytest.fixture
+def panel(items, vote):
+    """panel("111", "12t", tie=True): opens an item for each pattern and votes so; the items."""
+
+    def panel_(*patterns, reason="", **config):
+        made = items(len(patterns), **config)
+        for item, pattern in zip(made, patterns, strict=True):
+            vote(item, pattern, reason=reason)
+        return made
+
+    return panel_
+
+
+@pytest.fixture
 def built(_data, tea):
     """built("long", format="csv"): a finished release of "tea"."""
     return partial(build, tea)

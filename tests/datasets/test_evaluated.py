@@ -155,10 +155,9 @@ def test_a_written_release_gives_the_accuracies_computed_by_hand(capsys, folder,
 
 
 def test_pairs_by_majority_are_asked_and_stand_under_that_name(
-    capsys, tea, items, vote, built, settings
+    capsys, tea, items, panel, built, settings
 ):
-    for item, pattern in zip(items(3), ["112", "122", "12"], strict=True):
-        vote(item, pattern)
+    panel("112", "122", "12")
     folder = folders.folder_of(built("personafeedback", rule="majority", min_votes=3))
     first, *_rest = rows(folder, "data/specific/majority.jsonl")
 

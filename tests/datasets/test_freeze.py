@@ -32,10 +32,8 @@ SIX = [f"data/{kind}/{tier}.jsonl" for kind in ("specific", "general") for tier 
        ("easy", "medium", "hard")]  # fmt: skip
 
 
-def test_medium_and_hard_pairs_come_from_the_tier_rule_and_the_rest_is_counted(items, vote, built):
-    patterns = ["111111111", "111111112", "222222221", "111111122", "111122221", "11111111"]
-    for item, pattern in zip(items(6), patterns, strict=True):
-        vote(item, pattern)
+def test_medium_and_hard_pairs_come_from_the_tier_rule_and_the_rest_is_counted(panel, built):
+    panel("111111111", "111111112", "222222221", "111111122", "111122221", "11111111")
     release = built("personafeedback")
 
     (medium,) = lines(release, "data/specific/medium.jsonl")
@@ -50,9 +48,8 @@ def test_medium_and_hard_pairs_come_from_the_tier_rule_and_the_rest_is_counted(i
     assert (counts["items"], counts["judgments"], counts["workers"]) == (6, 53, 9)
 
 
-def test_a_pair_begins_with_the_published_keys_and_names_the_winner_as_chosen(items, vote, built):
-    (item,) = items(1)
-    vote(item, "222222222")
+def test_a_pair_begins_with_the_published_keys_and_names_the_winner_as_chosen(panel, built):
+    (item,) = panel("222222222")
     release = built("personafeedback")
     (row,) = lines(release, "data/specific/medium.jsonl")
     options = {option.number: option.candidate for option in item.options.all()}
@@ -135,9 +132,8 @@ def test_more_than_half_of_the_votes_is_a_rule_beside_the_plurality(items, vote,
     assert "more than the next label and more than half of all votes" in text
 
 
-def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(items, vote, built):
-    (item,) = items(1, options=3)
-    vote(item, "22213")
+def test_of_three_answers_the_majority_stands_against_the_one_with_fewest_votes(panel, built):
+    (item,) = panel("22213", options=3)
     options = {option.number: option.candidate for option in item.options.all()}
     vote_free = built("dpo", rule="majority", min_votes=5, min_margin=2)
     (row,) = lines(vote_free, "pairs.jsonl")
@@ -167,9 +163,8 @@ def test_choices_that_cannot_be_are_refused(items, built, layout, wanted, senten
     assert not Release.objects.exists()
 
 
-def test_every_item_has_a_soft_label_and_every_annotator_a_row(items, vote, built):
-    for item, pattern in zip(items(3), ["11111112", "22222222", ""], strict=True):
-        vote(item, pattern)
+def test_every_item_has_a_soft_label_and_every_annotator_a_row(panel, built):
+    panel("11111112", "22222222", "")
     release = built("long")
     one, two = lines(release, "soft_labels.jsonl")
     assert [(label["n"], label["share"]) for label in one["labels"]] == [(7, 0.875), (1, 0.125)]
@@ -184,9 +179,8 @@ def test_every_item_has_a_soft_label_and_every_annotator_a_row(items, vote, buil
     assert len(lines(pairs, "soft_labels.jsonl")) == 2
 
 
-def test_memories_come_beside_the_personas(cast, tea, items, vote, built):
-    (item,) = items(1)
-    vote(item, "1" * 9)
+def test_memories_come_beside_the_personas(cast, tea, panel, built):
+    panel("1" * 9)
     mina = tea.personas.get()
     for text in ("Ferns at home.", "植物 “护理”"):
         mina.memories.create(text=text)
@@ -230,10 +224,9 @@ def test_easy_pairs_set_the_ground_truth_against_the_answer_to_the_question_alon
 
 
 def test_without_strategies_there_are_no_easy_pairs_and_the_manifest_says_why(
-    cast, tea, items, vote, built
+    cast, tea, items, vote, panel, built
 ):
-    (item,) = items(1, options=3)
-    vote(item, "1" * 9)
+    panel("1" * 9, options=3)
     vote(items(1)[-1], "1" * 9)
     tea.candidates.update(strategy="")
     release = built("personafeedback")
@@ -323,9 +316,8 @@ def test_no_file_holds_a_real_name_address_id_or_exact_time(
         assert b"T12:0" not in data and b" 12:0" not in data
 
 
-def test_pseudonyms_are_fresh_for_each_release(items, vote, built):
-    for item in items(3):
-        vote(item, "121212121")
+def test_pseudonyms_are_fresh_for_each_release(panel, built):
+    panel(*["121212121"] * 3)
     first, second = built("long"), built("long")
     names = [freeze.Reading(release, lambda: None).workers for release in (first, second)]
     assert names[0] != names[1]
@@ -341,9 +333,8 @@ def test_pseudonyms_are_fresh_for_each_release(items, vote, built):
     ("layout", "format"),
     [("personafeedback", "jsonl"), ("dpo", "jsonl"), ("long", "csv"), ("long", "parquet")],
 )
-def test_the_same_release_gives_the_same_bytes(items, vote, built, tmp_path, layout, format):
-    for item in items(4):
-        vote(item, "111111112")
+def test_the_same_release_gives_the_same_bytes(panel, built, tmp_path, layout, format):
+    panel(*["111111112"] * 4)
     release = built(layout, format)
     assert written_again(release, tmp_path / "again") == (first := files_of(release))
     assert json.loads(first["manifest.json"]) == release.manifest
@@ -411,9 +402,8 @@ def test_who_withdrew_is_not_in_the_next_release(cast, tea, items, vote, built):
     assert len(votes_of(built("long"))) == 9
 
 
-def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, built):
-    for item in items(2):
-        vote(item, "1" * 9)
+def test_the_manifest_has_the_contracts_keys_and_lists_every_file(panel, built):
+    panel(*["1" * 9] * 2)
     release = built("personafeedback")
     manifest, data = release.manifest, files_of(release)
     assert list(json.loads(data["manifest.json"])) == [
@@ -437,11 +427,10 @@ def test_the_manifest_has_the_contracts_keys_and_lists_every_file(items, vote, b
     assert check_release(folders.folder_of(release)) == []
 
 
-def test_the_card_says_what_it_is_and_takes_no_markup_from_people(tea, items, vote, built):
+def test_the_card_says_what_it_is_and_takes_no_markup_from_people(tea, panel, built):
     tea.title = "Tea <script>alert(1)</script>\n# Fake heading"
     tea.save()
-    (item,) = items(1)
-    vote(item, "1" * 9)
+    panel("1" * 9)
     body = card(built("personafeedback")).split("---\n", 2)[2]
     assert "<script" not in body and "\n# Fake" not in body
     assert "Licence: not stated" in body
@@ -515,11 +504,8 @@ def test_a_layout_that_cannot_be_is_refused_before_anything_is_frozen(
     assert Release.objects.count() == 0
 
 
-def test_a_killed_build_is_taken_up_after_its_lease_and_leaves_nothing_half_done(
-    tea, items, vote, _data
-):
-    for item in items(2):
-        vote(item, "1" * 9)
+def test_a_killed_build_is_taken_up_after_its_lease_and_leaves_nothing_half_done(tea, panel, _data):
+    panel(*["1" * 9] * 2)
     release = freeze.request_release(tea, "long", "", None, start=True)
     # What a kill -9 leaves: a leased row and half a folder.
     half = folders.folder_of(release).parent / ".v1-1"
@@ -536,8 +522,8 @@ def test_a_killed_build_is_taken_up_after_its_lease_and_leaves_nothing_half_done
     assert freeze.build(release.pk) is None
 
 
-def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, items, vote, _data, monkeypatch):
-    vote(items(1)[0], "1")
+def test_an_attempt_that_lost_its_lease_publishes_nothing(tea, panel, _data, monkeypatch):
+    panel("1")
     release = freeze.request_release(tea, "long", "", None)
     write = freeze.write
 
@@ -562,8 +548,8 @@ def test_a_disk_that_refuses_is_said_in_words(tea, items, _data):
     assert release.status == "failed"
 
 
-def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, items, vote, _data, settings):
-    vote(items(1)[0], "1")
+def test_the_ring_calls_a_worker_to_a_release_that_waits(tea, panel, _data, settings):
+    panel("1")
     release = freeze.request_release(tea, "long", "", None)
     with redis.Redis.from_url(settings.REDIS_URL) as broker:
         broker.delete("releases")
@@ -589,10 +575,9 @@ def test_the_task_leaves_a_refusal_in_the_row(tea, items, vote, _data):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
-    cast, tea, items, vote, _data, monkeypatch
+    cast, tea, panel, _data, monkeypatch
 ):
-    (item,) = items(1)
-    vote(item, "11111111")
+    panel("11111111")
     pauses = []
     monkeypatch.setattr(freeze.time, "sleep", pauses.append)
     other = connections.create_connection("default")
@@ -612,10 +597,9 @@ def test_a_vote_being_stored_while_the_study_is_frozen_is_waited_for(
 
 @pytest.mark.django_db(transaction=True)
 def test_only_an_import_into_the_study_itself_keeps_a_release_waiting(
-    tea, items, vote, _data, monkeypatch
+    tea, panel, _data, monkeypatch
 ):
-    (item,) = items(1)
-    vote(item, "11111111")
+    panel("11111111")
     monkeypatch.setattr(freeze.time, "sleep", lambda seconds: None)
     elsewhere = Study.objects.create(slug="elsewhere", title="Elsewhere")
 
@@ -659,8 +643,8 @@ def test_a_study_that_is_being_imported_is_not_waited_for_without_end(tea, monke
     assert not Release.objects.exists()
 
 
-def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, items, vote):
-    vote(items(1)[0], "1")
+def test_a_worker_that_writes_a_release_shows_that_it_is_alive(tea, panel):
+    panel("1")
     freeze.build(freeze.request_release(tea, "long", "", None).pk)
     assert not worker_alive()  # here a command wrote it
     tasks.build.apply([freeze.request_release(tea, "long", "", None).pk], throw=True)

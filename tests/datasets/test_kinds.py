@@ -185,44 +185,29 @@ def test_without_one_generic_answer_there_is_no_rating_and_the_manifest_says_so(
     assert left_out(release, "preferences") == {"generic_answer_not_known": 1}
 
 
-def test_only_what_stands_is_released(cast, mix, release_of):
+def test_only_what_stands_is_released_and_what_comes_after_the_freeze_changes_nothing(
+    cast, mix, release_of, tmp_path
+):
     item = Item.objects.get(external_id="i-m1")
     slots = {slot.annotator.name: slot for slot in item.slots.select_related("annotator")}
-    said = {"relevant": "yes"}
-    revise(mix, slots["Chen"].pk, cast.person("Chen"), said, key="second thought")
+
+    def revise_vote(name, label):
+        said = {"relevant": label}
+        revise(mix, slots[name].pk, cast.person(name), said, key=f"{name} {label}")
+
+    revise_vote("Chen", "yes")
+    revise_vote("Chen", "no")
     Slot.objects.filter(pk=slots["Bo"].pk).update(status="void")
+    kept_all = slots["Chen"].judgments.order_by("revision")
+    assert list(kept_all.values_list("revision", "answers__label")) == [
+        (1, "no"), (2, "yes"), (3, "no")
+    ]  # fmt: skip
     release = release_of("long")
     rows = by_item(lines(release, "judgments.jsonl"))["i-m1"]
     said = {row["judgment"]: row["label"] for row in lines(release, "answers.jsonl")}
-    assert [(said[row["judgment"]], row["revision"]) for row in rows] == [("yes", 1), ("yes", 2)]
-
-
-def test_an_answer_changed_there_and_back_is_released_once_and_all_three_are_kept(
-    cast, mix, release_of
-):
-    slot = Item.objects.get(external_id="i-m1").slots.get(annotator__name="Chen")
-    before = slot.judgments.get().answers.get().label
-    other = {"yes": "no", "no": "yes"}[before]
-    for key, label in (("there", other), ("back", before)):
-        revise(mix, slot.pk, cast.person("Chen"), {"relevant": label}, key=key)
-    kept_all = slot.judgments.order_by("revision").values_list("revision", "answers__label")
-    assert list(kept_all) == [(1, before), (2, other), (3, before)]
-    release = release_of("long")
-    rows = by_item(lines(release, "judgments.jsonl"))["i-m1"]
-    (row,) = (row for row in rows if row["revision"] > 1)
-    said = lines(release, "answers.jsonl")
-    said = [each["label"] for each in said if each["judgment"] == row["judgment"]]
-    assert (row["revision"], said) == (3, [before])
-
-
-def test_a_revision_an_exclusion_or_a_ruling_after_the_freeze_changes_nothing(
-    cast, mix, release_of, tmp_path
-):
-    release = release_of("long")
-    item = Item.objects.get(external_id="i-m1")
-    slots = {slot.annotator.name: slot for slot in item.slots.select_related("annotator")}
-    revise(mix, slots["Ann"].pk, cast.person("Ann"), {"relevant": "no"}, key="second thought")
-    Slot.objects.filter(pk=slots["Bo"].pk).update(status="void")
+    assert [(said[row["judgment"]], row["revision"]) for row in rows] == [("yes", 1), ("no", 3)]
+    revise_vote("Ann", "no")
+    Slot.objects.filter(pk=slots["Chen"].pk).update(status="void")
     Adjudication.objects.create(item=item, label="no", reason="No.", by=cast.person("Carol"))
     assert written_again(release, tmp_path / "again") == files_of(release)
 

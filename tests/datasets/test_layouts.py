@@ -97,9 +97,8 @@ def test_a_prompt_of_several_turns_is_its_transcript(tmp_path):
 
 
 @pytest.fixture
-def folder(items, vote, built):
-    for item, pattern in zip(items(4), ["1" * 9, "2" * 9, "111111112", "111122221"], strict=True):
-        vote(item, pattern)
+def folder(panel, built):
+    panel("1" * 9, "2" * 9, "111111112", "111122221")
     return folders.folder_of(built("personafeedback"))
 
 
@@ -231,9 +230,8 @@ def test_the_wheels_schema_is_the_layouts(name):
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("name", ["long", "dpo"])
-def test_rows_that_are_written_fit_the_schema(name, items, vote, built):
-    for item in items(3):
-        vote(item, "111111112")
+def test_rows_that_are_written_fit_the_schema(name, items, panel, built):
+    panel(*["111111112"] * 3)
     folder = folders.folder_of(built(name, "jsonl"))
     tables = layout_schemas.schema(name)["$defs"]
     looked = []

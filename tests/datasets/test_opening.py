@@ -79,9 +79,8 @@ print(json.dumps([rows["text_chosen"][:], rows["text_rejected"][:]]))
 
 
 @pytest.fixture
-def judged(tea, items, vote):
-    for item, pattern in zip(items(2), ["1" * 9, "1111222 2".replace(" ", "")], strict=True):
-        vote(item, pattern, reason="Because, “so”.")
+def judged(tea, panel):
+    panel("1" * 9, "1111222 2".replace(" ", ""), reason="Because, “so”.")
     mina = tea.personas.get()
     mina.memories.create(text="Ferns.")
     mina.versions.update(profile={"Name": "Mina Park", "Odd": {"a": [1, "b", {"c": None}]}})

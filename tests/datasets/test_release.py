@@ -11,9 +11,8 @@ from annotation.datasets.models import Release
 
 
 @pytest.fixture
-def judged(items, vote, _data):
-    for item in items(2):
-        vote(item, "111111112")
+def judged(panel, _data):
+    panel(*["111111112"] * 2)
 
 
 def release(*args, **options):

@@ -70,10 +70,9 @@ def local(folder) -> list[str]:
 
 
 def test_a_release_that_a_worker_wrote_is_fetched_from_another_machine_and_withdrawn_there(
-    bucket, machine, cast, tea, items, vote, built, login
+    bucket, machine, cast, tea, panel, built, login
 ):
-    (item,) = items(1)
-    vote(item, "1" * 9)
+    (item,) = panel("1" * 9)
     item.__class__.objects.filter(pk=item.pk).update(counts={"1": 9})
     release = built("long")
     assert (bucket(), local(machine("one"))) == (["releases/tea/v1.zip"], [])

@@ -20,9 +20,8 @@ from tests.datasets.conftest import build, card
 URL = "/studies/tea/releases/"
 
 
-def test_a_researcher_asks_for_a_release_and_downloads_it(cast, tea, items, vote, _data, login):
-    for item in items(2):
-        vote(item, "111111112")
+def test_a_researcher_asks_for_a_release_and_downloads_it(cast, tea, panel, _data, login):
+    panel(*["111111112"] * 2)
     browser = login(cast.person("Rui"))
     answer = browser.post(URL, {"layout": "personafeedback", "format": "", "licence": "CC-BY-4.0"})
     assert (answer.status_code, answer["Location"]) == (302, URL)
@@ -176,64 +175,58 @@ def test_the_page_takes_the_same_queries_for_many_releases(
         build(tea)
 
 
-class TestApi:
-    @pytest.fixture
-    def call(self, client):
-        def call_(user, method, url, data=None):
-            _, key = ApiToken.issue(user)
-            body = {"data": json.dumps(data or {}), "content_type": "application/json"}
-            headers = {"Authorization": f"Bearer {key}"}
-            return getattr(client, method)(url, headers=headers, **(body if data else {}))
+API = "/api/v1/studies/tea/releases/"
 
-        return call_
 
-    def test_asked_for_watched_and_fetched(self, cast, tea, items, vote, _data, call):
-        (item,) = items(1)
-        vote(item, "1" * 9)
-        rui = cast.person("Rui")
-        asked = call(rui, "post", "/api/v1/studies/tea/releases/", {"layout": "dpo"})
-        assert asked.status_code == 202
-        body = asked.json()
-        assert (body["status"], body["download_url"]) == ("requested", None)
-        url = f"/api/v1/releases/{body['id']}/"
-        assert asked["Location"].endswith(url) and body["url"].endswith(url)
-        early = call(rui, "get", f"{url}download/")
-        assert (early.status_code, early["Content-Type"]) == (409, "application/problem+json")
-        release = Release.objects.get()
-        freeze.build(release.pk)
-        done = call(rui, "get", url).json()
-        release.refresh_from_db()
-        assert (done["status"], done["manifest"]) == ("done", release.manifest)
-        packed = b"".join(call(rui, "get", f"{url}download/").streaming_content)
-        assert packed == folders.zip_of(release).read_bytes()
+@pytest.fixture
+def api(cast, client):
+    """The client with Rui's key."""
+    client.defaults["HTTP_AUTHORIZATION"] = f"Bearer {ApiToken.issue(cast.person('Rui'))[1]}"
+    return client
 
-    @pytest.mark.parametrize(
-        "data",
-        [{"layout": "x"}, {"format": "csv"}, {"layout": "dpo", "format": "csv"},
-         {"layout": ["long"]}, {"layout": "long", "licence": {"a": 1}},
-         {"layout": "personafeedback", "hard_fill": "9" * 41},
-         {"layout": "personafeedback", "hard_fill": "1/0"},
-         {"layout": "personafeedback", "easy_share": "3/2"}],
-    )  # fmt: skip
-    def test_a_wrong_body_is_a_problem(self, cast, tea, call, data):
-        answer = call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
-        assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
-        assert Release.objects.count() == 0
 
-    def test_shares_are_exact_numbers(self, cast, tea, call):
-        data = {"layout": "personafeedback", "hard_fill": "1/3", "easy_share": "0.6"}
-        answer = call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
-        assert answer.status_code == 202
-        release = Release.objects.get()
-        assert release.frozen["choices"]["hard_fill"] == "1/3"
-        assert release.frozen["choices"]["easy_share"] == "3/5"
+def test_a_release_is_asked_for_watched_and_fetched_by_api(cast, tea, panel, _data, api):
+    panel("1" * 9)
+    asked = api.post(API, {"layout": "dpo"}, content_type="application/json")
+    assert asked.status_code == 202
+    body = asked.json()
+    assert (body["status"], body["download_url"]) == ("requested", None)
+    url = f"/api/v1/releases/{body['id']}/"
+    assert asked["Location"].endswith(url) and body["url"].endswith(url)
+    early = api.get(f"{url}download/")
+    assert (early.status_code, early["Content-Type"]) == (409, "application/problem+json")
+    release = Release.objects.get()
+    freeze.build(release.pk)
+    done = api.get(url).json()
+    release.refresh_from_db()
+    assert (done["status"], done["manifest"]) == ("done", release.manifest)
+    packed = b"".join(api.get(f"{url}download/").streaming_content)
+    assert packed == folders.zip_of(release).read_bytes()
 
-    def test_what_a_caller_may_not_set_is_ignored(self, cast, tea, call):
-        data = {"layout": "long", "status": "done", "version": 9, "salt": "00", "study": "rain"}
-        call(cast.person("Rui"), "post", "/api/v1/studies/tea/releases/", data)
-        release = Release.objects.get()
-        assert (release.status, release.version, release.study) == ("requested", 1, tea)
-        assert len(release.salt) == 64
+
+@pytest.mark.parametrize(
+    "data",
+    [{"layout": "x"}, {"format": "csv"}, {"layout": "dpo", "format": "csv"},
+     {"layout": ["long"]}, {"layout": "long", "licence": {"a": 1}},
+     {"layout": "personafeedback", "hard_fill": "9" * 41},
+     {"layout": "personafeedback", "hard_fill": "1/0"},
+     {"layout": "personafeedback", "easy_share": "3/2"}],
+)  # fmt: skip
+def test_a_wrong_body_is_a_problem(cast, tea, api, data):
+    answer = api.post(API, data, content_type="application/json")
+    assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+    assert Release.objects.count() == 0
+
+
+def test_shares_are_exact_numbers_and_what_a_caller_may_not_set_is_ignored(cast, tea, api):
+    data = {"layout": "personafeedback", "hard_fill": "1/3", "easy_share": "0.6"}
+    data |= {"status": "done", "version": 9, "salt": "00", "study": "rain"}
+    assert api.post(API, data, content_type="application/json").status_code == 202
+    release = Release.objects.get()
+    choices = release.frozen["choices"]
+    assert (choices["hard_fill"], choices["easy_share"]) == ("1/3", "3/5")
+    assert (release.status, release.version, release.study) == ("requested", 1, tea)
+    assert len(release.salt) == 64
 
 
 def test_a_release_that_nobody_fetched_is_deleted_with_its_files(

@@ -121,11 +121,10 @@ def test_a_number_that_json_does_not_have_is_refused(tmp_path):
 
 
 @pytest.fixture
-def judged(tea, items, vote, monkeypatch):
+def judged(tea, panel, monkeypatch):
     """30 judgments on four items, in shards of seven rows where they are asked for."""
     monkeypatch.setattr(choices, "FEWEST_SHARD_ROWS", 1)
-    for item, pattern in zip(items(4), ["1" * 9, "2" * 9, "1" * 8 + "2", "112"], strict=True):
-        vote(item, pattern, reason="Because, “so”.")
+    panel("1" * 9, "2" * 9, "1" * 8 + "2", "112", reason="Because, “so”.")
     return tea
 
 

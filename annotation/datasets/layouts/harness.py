@@ -8,7 +8,6 @@ both conversations as lists of messages from the prompt to the answer.
 import inspect
 import json
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 
 import yaml
@@ -20,17 +19,11 @@ from annotation.datasets.writers import Table, TableRows
 FOLDER = "harness"
 # In the place of a tier: what more than half of people say.
 MOST = "people"
-CHOICE = {
-    "id": "text",
-    "pair": "text",
-    "half": "text",
-    "tier": "text",
-    "persona": "text",
-    "question": "text",
-    "a": "text",
-    "b": "text",
-    "answer": "integer",
-}
+_ASKED = {"id": "text", "pair": "text", "half": "text", "tier": "text"}
+_OPTIONS = {"persona": "text", "question": "text", "a": "text", "b": "text"}
+CHOICE = _ASKED | _OPTIONS | {"answer": "integer"}
+# A question with two options, as one text.
+STATED = _ASKED | {"text": "text", "answer": "integer"}
 REWARD: dict[str, str | list] = {
     "id": "text",
     "subset": "text",
@@ -39,15 +32,6 @@ REWARD: dict[str, str | list] = {
     "rejected": MESSAGES,
     "chosen_model": "text",
     "rejected_model": "text",
-}
-# A question with two options, as one text.
-STATED = {
-    "id": "text",
-    "pair": "text",
-    "half": "text",
-    "tier": "text",
-    "text": "text",
-    "answer": "integer",
 }
 PAIR = """\
 {% if persona %}You know this person:
@@ -93,19 +77,17 @@ def harness_rows(item: Item, pair: Pair, half: str) -> TableRows:
         yield _path(half, pair.tier), {"id": f"{item.id}/{verdict.LETTERS[answer]}"} | about | row
     prompt = f"You know this person:\n{persona}\n\nThey ask: {item.question}"
     prompt = prompt if persona else item.question
-    yield (
-        "rewardbench",
-        {
-            "id": item.id,
-            "subset": f"{half}-{pair.tier}",
-            "prompt": prompt,
-            # Its loader takes the prompt from the turns of the chosen answer.
-            "chosen": asked(prompt) + answer_messages(pair.chosen),
-            "rejected": asked(prompt) + answer_messages(pair.reject),
-            "chosen_model": pair.chosen.model,
-            "rejected_model": pair.reject.model,
-        },
-    )
+    row = {
+        "id": item.id,
+        "subset": f"{half}-{pair.tier}",
+        "prompt": prompt,
+        # Its loader takes the prompt from the turns of the chosen answer.
+        "chosen": asked(prompt) + answer_messages(pair.chosen),
+        "rejected": asked(prompt) + answer_messages(pair.reject),
+        "chosen_model": pair.chosen.model,
+        "rejected_model": pair.reject.model,
+    }
+    yield "rewardbench", row
 
 
 def stated_rows(half: str, name: str, text: str, options: Sequence[str], right: int) -> TableRows:
@@ -121,31 +103,28 @@ def harness_texts(filled: list[str], *, stated: bool = False) -> dict[str, str]:
     """{path: text} of the tasks over the tables ``filled`` that have rows: of pairs, or ``stated``
     questions.
     """
-    if stated and not any(path.startswith(f"{FOLDER}/choices/") for path in filled):
+    choices = [path for path in filled if path.startswith(f"{FOLDER}/choices/")]
+    if stated and not choices:
         return {}
-    asked, letter, final = (
-        ("{{text}}\n\n", OPTION, OPTION_VERDICT) if stated else (PAIR, LETTER, VERDICT)
+    names = {Path(path).stem.replace("-", "_"): path for path in choices}
+    asked, letter, final, shown = (
+        ("{{text}}\n\n", OPTION, OPTION_VERDICT, TEXT)
+        if stated
+        else (PAIR, LETTER, VERDICT, ANSWERS)
     )
-    names = {
-        path.rsplit("/", 1)[1].removesuffix(".jsonl").replace("-", "_"): path
-        for path in filled
-        if path.startswith(f"{FOLDER}/choices/")
-    }
     texts = {
-        f"{FOLDER}/inspect_task.py": INSPECT.replace("SHOWN", TEXT if stated else ANSWERS).replace(
-            "ASKED", final
-        ),
+        f"{FOLDER}/inspect_task.py": INSPECT.replace("SHOWN", shown).replace("ASKED", final),
         f"{FOLDER}/lm_eval/{READER}.py": inspect.getsource(verdict),
     }
-    for suffix, describe, shown in (
-        ("", partial(_by_likelihood, asked + letter), ("acc",)),
-        ("_chat", partial(_by_verdict, asked + final), ("exact_match", "unparsed_share")),
+    for suffix, described, metrics in (
+        ("", _by_likelihood(asked + letter), ("acc",)),
+        ("_chat", _by_verdict(asked + final), ("exact_match", "unparsed_share")),
     ):
         for name, path in names.items():
             task = f"attune_{name}{suffix}"
-            texts[f"{FOLDER}/lm_eval/{task}.yaml"] = _yaml(_common(task, path) | describe())
+            texts[f"{FOLDER}/lm_eval/{task}.yaml"] = _yaml(_common(task, path) | described)
         members = [f"attune_{name}{suffix}" for name in names]
-        means = [_mean(metric) | {"weight_by_size": True} for metric in shown]
+        means = [_mean(metric) | {"weight_by_size": True} for metric in metrics]
         # A metric behind a filter is named with it.
         means = [mean | {"filter_list": ["letter"]} if suffix else mean for mean in means]
         group = {"group": f"attune{suffix}", "task": members, "aggregate_metric_list": means}
