@@ -57,12 +57,11 @@ def present(release: Release) -> Path:
 
 
 def _unpack(packed: zipfile.ZipFile, folder: Path) -> None:
-    for entry in packed.infolist():
-        # Our own zip: all below one folder of the release's name.
-        target = folder / entry.filename.partition("/")[2]
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with packed.open(entry) as source, target.open("wb") as sink:
-            shutil.copyfileobj(source, sink, 1 << 20)
+    packed.extractall(folder)
+    (whole,) = folder.iterdir()  # our own zip: all below one folder of the release's name
+    for path in whole.iterdir():
+        path.rename(folder / path.name)
+    whole.rmdir()
 
 
 def withdraw(release: Release, revision: int) -> None:
