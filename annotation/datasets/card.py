@@ -54,7 +54,7 @@ def card(manifest: dict, about: dict, tables: dict[str, tuple[Table, int]]) -> s
     named = {name: manifest[name] for name in ("counts", "rules", "annotators", "material")}
     pairs = named["rules"].get("pairs", {})
     collected = here or not (imported or pairs.get("name") == "imported")
-    told = {
+    context = {
         "front": "\n".join(front_matter(about, tables)),
         "number": folders.number_of(manifest["version"], manifest.get("revision", 0)),
         "layout": paper.card.about if paper else LAYOUT_WORDS[manifest["layout"]],
@@ -72,9 +72,9 @@ def card(manifest: dict, about: dict, tables: dict[str, tuple[Table, int]]) -> s
         "known": bool(paper and collected),
         "csv": any(rows and table.path.endswith(".csv") for table, rows in tables.values()),
     }
-    told |= _facts(manifest, about) | _opened(tables)
-    told |= named | {"manifest": manifest, "about": about, "paper": paper, "pairs": pairs}
-    text = _template().render(Context(told, autoescape=False, use_l10n=False))
+    context |= _facts(manifest, about) | _opened(tables)
+    context |= named | {"manifest": manifest, "about": about, "paper": paper, "pairs": pairs}
+    text = _template().render(Context(context, autoescape=False, use_l10n=False))
     return text.rstrip("\n") + "\n"
 
 
@@ -118,13 +118,13 @@ def _facts(manifest: dict, about: dict) -> dict[str, str]:
     languages, consent = listed(about["languages"]) or "not stated", words(about["consent"])
     consent = consent or "none"
     if imported and here:
-        told = any(row["consent"] or row["languages"] for row in sources)
-        known = "see Provenance" if told else "not known"
-        languages += f" (of the {imported} imported judgments: {known})"
-        consent += f" (of the {imported} imported judgments: {known})"
-    elif imported:
-        told = any(row["consent"] for row in sources)
-        consent = "see Provenance" if told else "not known, as all judgments were imported"
+        stated = any(row["consent"] or row["languages"] for row in sources)
+        known = "see Provenance" if stated else "not known"
+        more = f" (of the {imported} imported judgments: {known})"
+        return {"languages": languages + more, "consent": consent + more}
+    if imported:
+        stated = any(row["consent"] for row in sources)
+        consent = "see Provenance" if stated else "not known, as all judgments were imported"
     return {"languages": languages, "consent": consent}
 
 

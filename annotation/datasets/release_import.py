@@ -337,12 +337,11 @@ def run(pk: int) -> bool:
 def due() -> list:
     """Uploads that nobody imports; those that had every attempt are closed in words."""
     words = "The import was not finished in any attempt; see the worker's log."
-    for job in jobs.exhausted(ReleaseImport.objects.all()):
-        ReleaseImport.objects.filter(pk=job.pk).update(status="failed", error=words)
+    every = ReleaseImport.objects.order_by("pk")
+    for job in jobs.exhausted(every):
+        every.filter(pk=job.pk).update(status="failed", error=words)
         UPLOADS.delete(job.public_id.hex)
-    return list(
-        jobs.startable(ReleaseImport.objects.all()).order_by("pk").values_list("pk", flat=True)
-    )
+    return list(jobs.startable(every).values_list("pk", flat=True))
 
 
 def _import(job: ReleaseImport) -> tuple[Study, dict]:

@@ -80,7 +80,7 @@ print(json.dumps([rows["text_chosen"][:], rows["text_rejected"][:]]))
 
 @pytest.fixture
 def judged(tea, panel):
-    panel("1" * 9, "1111222 2".replace(" ", ""), reason="Because, “so”.")
+    panel("1" * 9, "11112222", reason="Because, “so”.")
     mina = tea.personas.get()
     mina.memories.create(text="Ferns.")
     mina.versions.update(profile={"Name": "Mina Park", "Odd": {"a": [1, "b", {"c": None}]}})

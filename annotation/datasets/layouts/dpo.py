@@ -36,7 +36,7 @@ COLUMNS: dict[str, str | list] = {
     "persona": "json",
     "votes": SOFT,
 }
-PLAIN = {name: COLUMNS[name] for name in list(COLUMNS)[: list(COLUMNS).index("persona")]}
+PLAIN = {name: of for name, of in COLUMNS.items() if name not in ("persona", "votes")}
 
 
 def tables(format: str, rule: str = "tiers") -> dict[str, Table]:
@@ -68,8 +68,7 @@ def _item(item: Item, verdict: Verdict, pair: Pair | None, posterior: Posterior)
         "votes": soft(item, posterior),
     }
     yield "pairs", row
-    plain = {name: row[name] for name in PLAIN} | {"prompt": asked(item.messages)}
-    yield "pairs_plain", plain
+    yield "pairs_plain", {name: row[name] for name in PLAIN} | {"prompt": asked(item.messages)}
     yield from harness_rows(item, pair, "pairs")
 
 

@@ -167,12 +167,8 @@ def _candidate(row: dict) -> TableRows:
 
 
 def _persona(persona: Persona) -> TableRows:
-    row = {
-        "user_id": persona.user_id,
-        "persona_version": persona.version,
-        "profile": persona.profile,
-    }
-    yield "personas", row
+    about = {"user_id": persona.user_id, "persona_version": persona.version}
+    yield "personas", about | {"profile": persona.profile}
 
 
 def _attribute(attribute: Attribute) -> TableRows:
