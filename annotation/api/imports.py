@@ -122,15 +122,6 @@ class ImportDetail(ImportStatus):
         return ImportLine(row.faults.all()[:FAULTS], many=True).data
 
 
-def _announced(study: Study, by: User, wanted: dict) -> DataImport:
-    if wanted["hub"]:
-        return run.from_hub(study, by, HubTable(**taken(HubTable, wanted)))
-    if "size" not in wanted:
-        raise ValidationError({"size": "Say how many bytes come, or name a data set as hub."})
-    names = ("name", "size", "fingerprint")
-    return run.begin(study, by, **{name: wanted[name] for name in names})
-
-
 def _notified(row: DataImport) -> DataImport:
     """The import, after a worker was notified of a file that has come whole."""
     if row.status == DataImport.Status.REQUESTED:
@@ -158,8 +149,14 @@ class Imports(StudyView):
         """Send a table as a file; or announce its size, and send it in pieces."""
         if file := file_in(request):
             return _notified(run.whole(study, request.user, file))
-        announced = validated(ImportAnnouncement, request.data)
-        return _notified(_announced(study, request.user, announced))
+        wanted = validated(ImportAnnouncement, request.data)
+        if wanted["hub"]:
+            hub = HubTable(**taken(HubTable, wanted))
+            return _notified(run.from_hub(study, request.user, hub))
+        if "size" not in wanted:
+            raise ValidationError({"size": "Say how many bytes come, or name a data set as hub."})
+        announced = {name: wanted[name] for name in ("name", "size", "fingerprint")}
+        return run.begin(study, request.user, **announced)
 
 
 def _import_of(user: User, slug: str, pk: UUID) -> DataImport:

@@ -19,6 +19,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.imports.mapping import is_messages
+
 # Levels of a tree that are followed.
 DEPTH_LIMIT = 100
 # Characters of options, and digits of a place in a conversation.
@@ -80,14 +82,10 @@ def _options(text: str) -> list[dict]:
 def _named(record: dict) -> dict | None:
     """A conversation that is the one value of its record, under its name."""
     ((name, turns),) = record.items() if len(record) == 1 else [("", None)]
-    if not isinstance(turns, list) or not turns or not all(_has_role(turn) for turn in turns):
+    if not is_messages(turns):
         return None
     row = {"shared_context_id": name, "conversation_id": name, "source": "synthetic"}
     return row | {"conversation": turns}
-
-
-def _has_role(turn: object) -> bool:
-    return isinstance(turn, dict) and "role" in turn and "content" in turn
 
 
 def _numbered(record: dict) -> dict | None:
@@ -136,11 +134,8 @@ def _texts(value: Any) -> list[str] | None:
             return None
     if not value or not isinstance(value, list):
         return None
-    return ["" if text is None else text for text in value] if _are_texts(value) else None
-
-
-def _are_texts(values: list) -> bool:
-    return all(text is None or isinstance(text, str) for text in values)
+    texts = ["" if text is None else text for text in value]
+    return texts if all(isinstance(text, str) for text in texts) else None
 
 
 def _compared(record: dict) -> dict | None:

@@ -229,10 +229,8 @@ def _collect(webhook: Webhook) -> int:
     for event in webhook.events:
         back = timedelta(minutes=MINUTES.get(event, OVERLAP_MINUTES))
         since = max(webhook.seen_at - back, webhook.created_at)
-        made += sum(
-            _queue(webhook, event, rows)
-            for rows in chunks(EVENTS[event](webhook.study, since), CHUNK)
-        )
+        for rows in chunks(EVENTS[event](webhook.study, since), CHUNK):
+            made += _queue(webhook, event, rows)
     Webhook.objects.filter(pk=webhook.pk).update(seen_at=now)
     return made
 

@@ -15,6 +15,7 @@ def bring(tmp_path, capsys):
         if isinstance(content, list):
             content = "\n".join(json.dumps(row) for row in content)
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        capsys.readouterr()  # of a file that was refused before
         call_command("import_data", str(path), *args, "--json")
         return json.loads(capsys.readouterr().out)
 

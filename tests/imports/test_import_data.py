@@ -561,25 +561,23 @@ def test_a_task_that_people_have_judged_is_not_changed(bring):
     assert TaskDefinition.objects.get().config["tie"] is False
 
 
-def test_further_classes_of_a_file_are_offered(bring, capsys):
+def test_further_classes_of_a_file_are_offered(bring):
     header = "id,prompt,answer,rater,label\n"
     bring(f"{header}i,p,a,r,good\n", "--study", "tea")
     assert bring(f"{header}i,p,a,s,good\n", "--study", "tea")["votes"] == 1
     with pytest.raises(CommandError, match=r"add the file's classes \(classes\)"):
         bring(f"{header}i,p,a,t,bad\n", "--study", "tea")
-    capsys.readouterr()
     assert bring(f"{header}i,p,a,t,bad\n", "--study", "tea", "--allow", "classes")["votes"] == 1
     (question,) = TaskDefinition.objects.get().config["questions"]
     assert question["classes"] == [{"name": "good"}, {"name": "bad"}]
 
 
-def test_further_criteria_of_a_file_are_offered(bring, capsys):
+def test_further_criteria_of_a_file_are_offered(bring):
     first = "id,prompt,answer,rater,criterion,score\ni,p,a,r,clear,2\ni,p,a,r,brief,5\n"
     bring(first, "--study", "tea")
     more = first.replace(",r,", ",s,") + "i,p,a,s,kind,2\n"
     with pytest.raises(CommandError, match=r"add the file's criteria \(criteria\)"):
         bring(more, "--study", "tea")
-    capsys.readouterr()
     assert bring(more, "--study", "tea", "--allow", "criteria")["scores"] == 3
 
 
@@ -729,11 +727,10 @@ def prism(*chosen: int) -> dict:
     }
 
 
-def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring, capsys):
+def test_every_turn_of_a_conversation_with_several_models_is_an_item(bring):
     rows, recipe = [prism(2, 1)], ("--recipe", "prism-conversations", "--study", "tea")
     with pytest.raises(CommandError, match="1 line is faulty"):
         bring(rows, *recipe)  # one task cannot show four answers and two
-    capsys.readouterr()
     for depth in ("1", "2"):
         report = bring(rows, *recipe, "--depth", depth, "--task", f"turn-{depth}")
         assert (report["items"], report["votes"], report["rejected"]) == (1, 1, [])
@@ -754,7 +751,6 @@ def test_further_judgments_of_one_person_are_faults_or_repeats(bring, capsys):
     offer = "1 line is faulty.* Further judgments of one person can be kept as repeats"
     with pytest.raises(CommandError, match=offer):
         bring(pairs + votes, "--study", "tea")
-    capsys.readouterr()
     report = bring(pairs + votes, "--study", "tea", "--keep-repeats")
     assert counts(report) == [0, 2, 4, 2, 5, 0, 2]
     before = everything()

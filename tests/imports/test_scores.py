@@ -174,7 +174,6 @@ def test_labels_that_name_no_answer_of_a_pair_are_classes_and_mixed_ones_are_fau
     assert asked() == [("label", "topic", ["near", "far"], False)]
     with pytest.raises(CommandError, match="2 lines are faulty"):
         bring(PAIRS + "s,t,u,r,B,1\n", *more)
-    capsys.readouterr()
     monkeypatch.setattr("annotation.imports.tables.SAMPLE", 2)  # the mapping is made of these
     with pytest.raises(CommandError, match="1 line is faulty"):
         bring(PAIRS + "s,t,u,r,B,1\n", *more)
@@ -205,13 +204,12 @@ def test_a_column_of_many_numbers_becomes_a_question_for_numbers_and_of_too_many
         bring(fits(125), *maps, "--study", "rain")
 
 
-def test_questions_that_a_task_lacks_are_offered(bring, capsys):
+def test_questions_that_a_task_lacks_are_offered(bring):
     bring(PAIRS, *SIDES, "--map=worker=annotator", "--map=answers.topic=topic", "--study", "tea")
     other = PAIRS.replace(",r,", ",s,")
     more = [*SIDES, "--map=worker=annotator", "--map=answers.fit=fit", "--study", "tea"]
     with pytest.raises(CommandError, match=r"add the file's questions \(questions\)"):
         bring(other, *more)
-    capsys.readouterr()
     assert bring(other, *more, "--allow", "questions")["votes"] == 2
 
 

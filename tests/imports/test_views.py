@@ -65,16 +65,6 @@ def test_a_file_is_mapped_previewed_and_imported(carol, tea):
     assert csv.splitlines()[1].startswith("3,")
 
 
-def test_the_page_loads_anew_once_the_import_ended_for_the_study_is_open_then(carol, tea):
-    address = send(carol).url
-    carol.post(address, fields(skip_faults="on"))
-    part = {"headers": {"HX-Request": "true"}}
-    assert "HX-Refresh" not in carol.get(address, **part)
-    run.run(DataImport.objects.get().pk)
-    assert carol.get(address, **part)["HX-Refresh"] == "true"
-    assert 'class="state open"' in carol.get(address).content.decode()
-
-
 def test_the_page_says_how_many_items_are_new(carol, tea):
     pairs = b"item,prompt,answer_a,answer_b\ni1,Why?,x,y\n"
     chosen = fields(**{"becomes-item": "id", "task": ""})
