@@ -81,7 +81,7 @@ class EvaluationsOfRelease(StudyView):
         With ``system`` and ``answers`` its model judges that system's answers to the queries, with
         ``generate`` those that ``writer`` writes first from the release alone.
         """
-        answers = systems.of_rows(values.pop("answers"))
+        answers = systems.of_rows(enumerate(values.pop("answers"), start=1))
         wanted = runs.of_release(release, systems.Measurement(**values), answers)
         run = runs.start(wanted, by=request.user, background=True)
         transaction.on_commit(partial(tasks.notify, run.pk))

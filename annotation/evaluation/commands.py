@@ -18,10 +18,10 @@ from annotation.votes import counting
 class RunCommand(RefusingCommand):
     """A run that this process carries out to its end."""
 
-    def carry_out(self, wanted: runs.Wanted, resume: str | None) -> Run:
+    def carry_out(self, wanted: runs.Wanted) -> Run:
         """The run at its end; CommandError with the reason where it stopped."""
         self.stderr.write(wanted.words)
-        run = runs.resume(resume, wanted) if resume else runs.start(wanted)
+        run = runs.start(wanted)
         try:
             if run.status != Run.Status.DONE:
                 self.stderr.write(f"Run {run.public_id}")

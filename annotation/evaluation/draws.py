@@ -25,7 +25,7 @@ from annotation.agreement.statistics import prediction_powered as powered
 from annotation.core import audit
 from annotation.core.errors import DomainError
 from annotation.core.schema import asked
-from annotation.evaluation import estimates
+from annotation.evaluation import estimates, raters
 from annotation.evaluation.models import Draw
 from annotation.judging.batches.open import ask_for_more
 from annotation.judging.models import Batch, Item, Slot
@@ -173,7 +173,7 @@ def _spread(study: Study, wanted: Round, pool: list[Item]) -> np.ndarray:
     "uncertain": how far people are likely to lie from what models say of an item, by how unsure
     these are of it, as learned from the items that people voted on.
     """
-    definition = study.tasks.filter(name=wanted.task).order_by("-version")[0]
+    definition = raters.newest_task(study, wanted.task)
     question = estimates.measures_of(definition, wanted.question)[0]
     material = estimates.material_of(study, definition, question)
     place = {item.external_id: n for n, item in enumerate(pool)}

@@ -21,7 +21,7 @@ from annotation.agreement.statistics.tiers import DEFAULT, TIERS, tier_of
 from annotation.agreement.wording import tier_name
 from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
-from annotation.evaluation.raters import Asked, asked
+from annotation.evaluation.raters import Asked, asked, newest_task
 from annotation.judging.models import Batch, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks
 from annotation.questions.base import Measure
@@ -168,13 +168,8 @@ def estimates(
     of them.
     Raises DomainError where there is no such task or question, or no model judged its items.
     """
-    definition = study.tasks.filter(name=task).order_by("-version").first()
-    if definition is None:
-        raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
-    chosen = measures_of(definition, question)
-    last = None
-    if most is not None:
-        last = counting.last_position(study, task, most, definition.kind)
+    definition = newest_task(study, task)
+    chosen, last = measures_of(definition, question), _last(definition, most)
     quantities, alternatives, agreements = [], {}, []
     for one in chosen:
         material = material_of(study, definition, one, last, proposed=proposed)
@@ -224,6 +219,13 @@ QUANTITIES = {
     "mean": gettext_lazy("Mean: %(of)s"),
     "strength": gettext_lazy("Strength of %(of)s"),
 }
+
+
+def _last(definition: TaskDefinition, most: int | None) -> int | None:
+    """The place of the last item that is read where ``most`` votes are; None: of all."""
+    if most is None:
+        return None
+    return counting.last_position(definition.study, definition.name, most, definition.kind)
 
 
 def _questions(definition: TaskDefinition) -> list[str]:
@@ -547,16 +549,11 @@ def groups(
     no group. ``most`` votes are read, with ``proposed`` also those that began from a proposal.
     Raises DomainError where there is no such task or question, and where people are asked nothing.
     """
-    definition = study.tasks.filter(name=task).order_by("-version").first()
-    if definition is None:
-        raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
+    definition = newest_task(study, task)
     survey = surveys.current(study)
     if survey is None:
         raise DomainError(_("The study asks people nothing about themselves."), code="survey")
-    asked = measures_of(definition, question)[0]
-    last = None
-    if most is not None:
-        last = counting.last_position(study, task, most, definition.kind)
+    asked, last = measures_of(definition, question)[0], _last(definition, most)
     votes = stored.read(definition, asked.measure, last=last, proposed=proposed)
     raters = set(votes.rater.tolist())
     answers = {user: row for user, row in surveys.answers_of(survey).items() if user in raters}

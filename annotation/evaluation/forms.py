@@ -1,4 +1,5 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from io import BytesIO
 from typing import Any, cast
 
 from django import forms
@@ -82,9 +83,8 @@ class SystemForm(EvaluationForm, form_of(systems.Measurement)):  # type: ignore[
                 self.add_error("file", _("Choose a file of answers."))
             return data
         with refusals.in_form(self):
-            data["rows"] = (
-                systems.of_text(sent) if isinstance(sent, str) else systems.uploaded(sent)
-            )
+            file = BytesIO(sent.encode()) if isinstance(sent, str) else sent
+            data["rows"] = systems.of_file(file)
         data["answers"] = systems.as_text(data["rows"])
         if len(data["answers"].encode()) > PAGE_BYTES:
             raise forms.ValidationError(

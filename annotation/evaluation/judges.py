@@ -93,9 +93,12 @@ def of_layout(layout: str) -> Judge | None:
     return cast("Judge | None", paper.judge) if paper else None
 
 
+def _every() -> list[Judge]:
+    return [cast(Judge, paper.judge) for paper in papers.registered().values() if paper.judge]
+
+
 def of_folder(folder: Path) -> Judge | None:
-    judges = [cast(Judge, paper.judge) for paper in papers.registered().values() if paper.judge]
-    there = (judge for judge in judges for table in judge.TABLES
+    there = (judge for judge in _every() for table in judge.TABLES
              if (folder / table).is_dir() or parts(folder, table))  # fmt: skip
     return next(there, None)
 
@@ -104,10 +107,8 @@ def in_folder(folder: Path) -> Judge:
     """``of_folder``, or DomainError."""
     if judge := of_folder(folder):
         return judge
-    tables = [cast(Judge, paper.judge).TABLES[0]
-              for paper in papers.registered().values() if paper.judge]  # fmt: skip
-    raise DomainError(f"{folder} holds no {' and no '.join(tables)}: there is nothing to judge.",
-                      code="benchmark")  # fmt: skip
+    tables = " and no ".join(judge.TABLES[0] for judge in _every())
+    raise DomainError(f"{folder} holds no {tables}: there is nothing to judge.", code="benchmark")
 
 
 class Judgments:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from django.core.cache import cache
 from django.db.models import Count, Max, QuerySet
+from django.utils.translation import gettext as _
 
 from annotation.candidates.models import AspectScore
 from annotation.core import charts
@@ -16,6 +17,7 @@ from annotation.evaluation.models import Benchmark, Run
 
 CACHED_SECONDS = 24 * 3600
 CHANCE = 50.0
+KEYS = ("value", "low", "high")
 DONE = Run.Status.DONE
 # Runs that score answers, not pairs.
 JUDGED = (Run.Kind.JUDGE, Run.Kind.SYSTEM)
@@ -30,7 +32,7 @@ class Standing:
 
     rank: int | None
     run: Run
-    behind: metrics.Difference
+    behind: metrics.Accuracy
     measured_on: str
 
     @property
@@ -53,7 +55,7 @@ def standings(benchmark: Benchmark) -> list[Standing]:
     runs = newest(benchmark)
     if not runs:
         return []
-    key = f"standings/2:{benchmark.pk}:{':'.join(str(run.pk) for run in runs)}"
+    key = f"standings/3:{benchmark.pk}:{':'.join(str(run.pk) for run in runs)}"
     names = measured_on(benchmark, runs)
     computed = cache.get(key)
     if computed is None:
@@ -142,20 +144,21 @@ def exported(benchmark: Benchmark | None, name: str, ending: str, more: dict) ->
     if ending == "svg":
         title, desc = f"{benchmark}: accuracy", "Per cent of pairs with 95 % intervals"
         shown = rows and name == "standings"
-        return tables.as_svg(name, title, desc, dots(rows), CHANCE) if shown else None
+        return charts.svg(chart(rows, title, desc), f"{title}. {desc}.") if shown else None
     made = (all_tables(benchmark) if benchmark else {}) | more
     if rows:
         made["standings"] = standings_table(rows)
     return tables.export(made[name], ending) if name in made else None
 
 
-def dots(rows: list[Standing]) -> list[charts.Dot]:
+def chart(rows: list[Standing], title: str, desc: str) -> str:
     """Each standing's accuracy; the name of one on other pairs than the first says on which."""
-    cells = [
-        (row.name if row.rank else f"{row.name}, {row.measured_on}", row.run.result["average"])
-        for row in rows
-    ]
-    return [charts.Dot(name, cell["value"], cell["low"], cell["high"]) for name, cell in cells]
+    dots = []
+    for row in rows:
+        name = row.name if row.rank else f"{row.name}, {row.measured_on}"
+        dots.append(charts.Dot(name, *(row.run.result["average"][k] for k in KEYS)))
+    head, axes = ("standings", title, desc), (_("Accuracy (%)"), _("Model"))
+    return charts.dots(head, dots, reference=CHANCE, axes=axes)
 
 
 def standings_table(rows: list[Standing]) -> tables.Table:
@@ -169,17 +172,12 @@ def standings_table(rows: list[Standing]) -> tables.Table:
     for row in rows:
         result, behind = row.run.result, row.behind
         plain, equal = result["average"], result["length_controlled"]
-        cells = [row.rank, result["n"], *(plain[k] for k in ("value", "low", "high"))]
-        cells += [equal[k] for k in ("value", "low", "high")]
-        cells += [behind.value, behind.low, behind.high]
-        lines.append(
-            tables.Row(
-                row.run.group,
-                row.name,
-                [*cells, result["position_consistency"], result["unparsed"]],
-                row.measured_on,
-            )
-        )
+        cells = [
+            *(row.rank, result["n"], *(plain[k] for k in KEYS), *(equal[k] for k in KEYS)),
+            *(behind.value, behind.low, behind.high),
+            *(result["position_consistency"], result["unparsed"]),
+        ]
+        lines.append(tables.Row(row.run.group, row.name, cells, row.measured_on))
     ranked = {"accuracy", "equal length", "position consistency"}
     return tables.Table("Standings", heads, lines, ranked=ranked)
 

@@ -5,6 +5,7 @@ in between where both orders were asked and differ, or two scores are equal. All
 per cent; by chance they are 50.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,8 +25,8 @@ FAR = f"it cannot be told: fewer than {NEAR_LEAST} pairs have answers of nearly 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Per cent of ``n`` pairs, with its 95 % interval; ``value`` is None where n is 0, or for the
-    ``reason``.
+    """Per cent of ``n`` pairs, or a difference of such in points, with its 95 % interval; ``value``
+    is None where n is 0, or for the ``reason``.
     """
 
     n: int
@@ -94,6 +95,14 @@ def over_people(values: np.ndarray, person: list[str]) -> list[Accuracy]:
     return cells
 
 
+def mean_over_people(values: Sequence[tuple[str, float]], times: float = 1) -> Accuracy:
+    """The mean of (person, value), ``times`` over; nothing of no values."""
+    if not values:
+        return Accuracy(0)
+    people, numbers = zip(*values, strict=True)
+    return over_people(times * np.array(numbers, dtype=float)[:, None], list(people))[0]
+
+
 def controlled(score: np.ndarray, difference: np.ndarray, item: np.ndarray) -> Accuracy:
     """Accuracy between answers of equal length, by logistic regression.
 
@@ -141,18 +150,9 @@ def consistency(first: np.ndarray, second: np.ndarray) -> float | None:
     return float(100 * (first[both] == second[both]).mean()) if both.any() else None
 
 
-@dataclass(frozen=True)
-class Difference:
-    """Accuracy of a row less that of another on the pairs that both have, in points."""
-
-    n: int
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-def differences(scores: np.ndarray, item: np.ndarray) -> list[list[Difference]]:
-    """Paired differences of every two rows of ``scores`` (rows, pairs), NaN where not asked.
+def differences(scores: np.ndarray, item: np.ndarray) -> list[list[Accuracy]]:
+    """How much more accurate each row of ``scores`` (rows, pairs) is than each other, in points, on
+    the pairs that both have; NaN where not asked.
 
     Percentile intervals from RESAMPLES bootstrap samples of items; each draws the same items for
     all rows.
@@ -161,7 +161,7 @@ def differences(scores: np.ndarray, item: np.ndarray) -> list[list[Difference]]:
     _, code = np.unique(item, return_inverse=True)
     size = int(code.max()) + 1 if len(code) else 0
     there = ~np.isnan(scores)
-    table = [[Difference(0, None)] * rows for _ in range(rows)]
+    table = [[Accuracy(0)] * rows for _ in range(rows)]
     if not size:
         return table
     couples = [(a, b) for a in range(rows) for b in range(a)]
@@ -177,12 +177,12 @@ def differences(scores: np.ndarray, item: np.ndarray) -> list[list[Difference]]:
         if n:
             value = 100 * sums[:, place].sum() / n
             low, high = 100 * np.nanquantile(draws[:, place], [0.025, 0.975])
-            table[a][b] = Difference(n, float(value), float(low), float(high))
-            table[b][a] = Difference(n, float(-value), float(-high), float(-low))
+            table[a][b] = Accuracy(n, float(value), float(low), float(high))
+            table[b][a] = Accuracy(n, float(-value), float(-high), float(-low))
     return table
 
 
-def ranks(table: list[list[Difference]]) -> list[int]:
+def ranks(table: list[list[Accuracy]]) -> list[int]:
     """A rank for each row: 1 plus the rows that are better beyond chance; equal ranks are ties."""
     return [1 + sum(other.high is not None and other.high < 0 for other in row) for row in table]
 

@@ -179,6 +179,14 @@ def can_rate(task: TaskDefinition) -> bool:
     return bool(asked(task.kind, task.config)) and not task.config.get("owner_only")
 
 
+def newest_task(study: Study, name: str) -> TaskDefinition:
+    """The newest version of the task of this name; DomainError where there is none."""
+    newest = study.tasks.filter(name=name).order_by("-version").first()
+    if newest is None:
+        raise DomainError(f"The study has no task “{name[:60]}”.", code="task")
+    return newest
+
+
 def units(study: Study, task: str, model: str, begun: datetime | None = None) -> list[Unit]:
     """The items of ``task`` that have no verdict of ``model``, in the order of the hand-out.
 
@@ -186,10 +194,7 @@ def units(study: Study, task: str, model: str, begun: datetime | None = None) ->
     stay. Raises DomainError where there is no such task, nobody's answers to it are compared, or
     only owners judge it: their questions are shown to no model that they did not agree to.
     """
-    newest = study.tasks.filter(name=task).order_by("-version").first()
-    if newest is None:
-        raise DomainError(f"The study has no task “{task[:60]}”.", code="task")
-    if not can_rate(newest):
+    if not can_rate(newest_task(study, task)):
         raise DomainError(
             "Models rate tasks whose answers are compared and that anybody judges.", code="kind"
         )

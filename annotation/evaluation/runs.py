@@ -2,15 +2,14 @@
 
 import math
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -89,12 +88,14 @@ def measured(
     *,
     judge: judges.Judge | None = None,
     system: systems.System | None = None,
+    resume: str | None = None,
     **fields: Any,
 ) -> Wanted:
     """A run on a release's folder: the endpoint's model chooses between the answers of its pairs,
     or as a paper's ``judge`` scores what people scored or a ``system`` wrote.
 
-    ``fields`` are those of Run, such as ``model``. Raises DomainError.
+    ``fields`` are those of Run, such as ``model``. ``resume`` is the id of an unfinished run on the
+    same release with the same settings, which is taken again. Raises DomainError.
     """
     check_limit(limit)
     server, folder = endpoints.get(endpoint), Path(folder)
@@ -109,7 +110,12 @@ def measured(
         "model": server.model[:200], "endpoint": server.name, "setting": setting, "limit": limit,
         "folder": str(folder.resolve()), "calls": expected["calls"],
     }  # fmt: skip
-    return Wanted(plan, row | fields, expected, subject)
+    wanted = Wanted(plan, row | fields, expected, subject)
+    if not resume:
+        return wanted
+    same = {name: row[name] for name in ("endpoint", "setting", "limit")}
+    same |= {"kind": plan.kind} | plan.fields
+    return replace(wanted, taken=_resumed(resume, register(subject, folder), same))
 
 
 def of_scores(folder: Path, plan: Plan, subject: pairs.Benchmark, **fields: Any) -> Run:
@@ -207,19 +213,19 @@ def opened(folder: Path, judge: judges.Judge | None = None) -> Any:
 
 def register(subject: pairs.Benchmark | judges.Judged, folder: Path) -> Benchmark:
     """The row of a benchmark; made where there is none."""
-    release = _release(subject.release)
+    release = _by_id(Release.objects.select_related("study"), subject.release)
     name = f"{release.study.slug} v{release.version}" if release else Path(folder).resolve().name
     facts = choices.facts(subject.pairs) if isinstance(subject, pairs.Benchmark) else {}
     defaults = {"name": name[:200], "layout": subject.layout, "release": release, "facts": facts}
     return Benchmark.objects.get_or_create(digest=subject.digest, defaults=defaults)[0]
 
 
-def _release(identity: str) -> Release | None:
+def _by_id(rows: QuerySet, public_id: str) -> Any:
+    """The row of this public id; None where there is none, or it is no id at all."""
     try:
-        wanted = uuid.UUID(identity)
-    except ValueError:
+        return rows.filter(public_id=public_id).first()
+    except ValidationError:
         return None
-    return Release.objects.select_related("study").filter(public_id=wanted).first()
 
 
 @transaction.atomic
@@ -267,24 +273,12 @@ def study_of(run: Run) -> Study | None:
     return release.study if release else None
 
 
-def resume(public_id: str, wanted: Wanted) -> Run:
-    """Take an unfinished run again, on the same release with the same settings.
+def _resumed(public_id: str, benchmark: Benchmark | None, expected: dict[str, Any]) -> Run:
+    """An unfinished run, held by this process; its fields must be as ``expected``.
 
     Answers that came are not asked for again; those that failed are. Raises DomainError.
     """
-    if wanted.taken:
-        return wanted.taken
-    subject = cast("pairs.Benchmark | judges.Judged", wanted.subject)
-    expected = {name: wanted.fields[name] for name in ("endpoint", "setting", "limit")}
-    expected |= {"kind": wanted.plan.kind} | wanted.plan.fields
-    return _resumed(public_id, register(subject, Path(wanted.fields["folder"])), expected)
-
-
-def _resumed(public_id: str, benchmark: Benchmark | None, expected: dict[str, Any]) -> Run:
-    try:
-        run = Run.objects.filter(public_id=public_id).first()
-    except ValidationError:
-        run = None
+    run = _by_id(Run.objects.all(), public_id)
     if run is None:
         raise NotFound(f"There is no run {public_id[:40]}.")
     if run.benchmark_id != (benchmark and benchmark.pk):

@@ -88,36 +88,26 @@ def of_measurement(wanted: Measurement, answers: list[list[str]]) -> System | No
     return System(wanted.system, wanted.context, answers) if answers else None
 
 
-def of_file(path: Path) -> list[list[str]]:
-    """The answers in a file of JSON lines or CSV. Raises AnswersError."""
-    return _answers(foreign.rows_at(path, AnswersError, _header))
+def of_file(file: Path | UploadedFile | BytesIO) -> list[list[str]]:
+    """The answers in a file of JSON lines or CSV, or in those lines that ``as_text`` wrote.
 
-
-def uploaded(file: UploadedFile) -> list[list[str]]:
-    """The answers in a file that a form sent. Raises AnswersError and ForeignFileError."""
-    return _answers(foreign.rows(file, _header))
-
-
-def of_text(text: str) -> list[list[str]]:
-    """The answers that ``as_text`` wrote. Raises AnswersError."""
-    return _answers(records.json_lines(BytesIO(text.encode())))
+    Raises AnswersError; ForeignFileError of a file that a form sent.
+    """
+    header = records.columns(COLUMNS, COLUMNS)
+    if isinstance(file, Path):
+        return of_rows(foreign.rows_at(file, AnswersError, header))
+    return of_rows(records.json_lines(file) if isinstance(file, BytesIO)
+                   else foreign.rows(file, header))  # fmt: skip
 
 
 def as_text(answers: list[list[str]]) -> str:
-    """JSON lines that ``of_text`` reads as ``answers``."""
+    """JSON lines of ``answers``."""
     rows = (dict(zip(COLUMNS, answer, strict=True)) for answer in answers)
     return "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
 
 
-def of_rows(rows: list[dict]) -> list[list[str]]:
-    """The answers of ``rows``, numbered from 1. Raises AnswersError."""
-    return _answers(enumerate(rows, start=1))
-
-
-_header = records.columns(COLUMNS, COLUMNS)
-
-
-def _answers(rows: Iterable[tuple[int, dict | str]]) -> list[list[str]]:
+def of_rows(rows: Iterable[tuple[int, dict | str]]) -> list[list[str]]:
+    """The answers of numbered rows, of which a text is a fault. Raises AnswersError."""
     answers = []
     for line, row in rows:
         if isinstance(row, str):

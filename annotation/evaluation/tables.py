@@ -6,10 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from annotation.core import charts, downloads
+from annotation.core import downloads
 from annotation.core.words import StrOrPromise
 from annotation.evaluation.metrics import of_scores
 from annotation.evaluation.pairs import HALVES, RULES, SETTINGS, TIERS, Pair
@@ -259,13 +258,13 @@ def as_latex(table: Table) -> str:
         if row.group and row.group != group:
             group = row.group
             lines.append(_across(table, f"\\textit{{{_tex(group)}}}"))
-        cells = [
-            _bold(_number(value, table.digits), value is not None
-                  and round(value, table.digits) == top)
-            + _interval(row.intervals.get(head), table.digits)
-            for head, value, top in zip(table.heads, row.values, table.best(part), strict=True)
-        ]  # fmt: skip
-        lines.append(" & ".join([_tex(row.name), *cells]) + " \\\\")
+        cells = [_tex(row.name)]
+        for head, value, top in zip(table.heads, row.values, table.best(part), strict=True):
+            number = _number(value, table.digits)
+            if value is not None and round(value, table.digits) == top:
+                number = f"\\textbf{{{number}}}"
+            cells.append(number + _interval(row.intervals.get(head), table.digits))
+        lines.append(" & ".join(cells) + " \\\\")
     heads = " & ".join([_tex(str(table.first)), *map(_tex, table.heads)])
     body = "\n".join(lines)
     return (
@@ -293,14 +292,3 @@ def _interval(bounds: tuple[float, float] | None, digits: int) -> str:
         return ""
     low, high = (_number(bound, digits) for bound in bounds)
     return f" {{\\scriptsize [{low}, {high}]}}"
-
-
-def _bold(text: str, bold: bool) -> str:
-    return f"\\textbf{{{text}}}" if bold else text
-
-
-def as_svg(key: str, title: str, desc: str, rows: list[charts.Dot], chance: float) -> SafeString:
-    """The standings as a picture of its own, for papers and pages elsewhere."""
-    axes = (str(_("Accuracy (%)")), str(_("Model")))
-    chart = charts.dots((key, title, desc), rows, reference=chance, axes=axes)
-    return charts.svg(chart, f"{title}. {desc}.")

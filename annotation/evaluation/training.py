@@ -12,13 +12,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from annotation.agreement.statistics.bootstrap import over_groups
-from annotation.core import learned
+from annotation.core import learned, records
 from annotation.core.learned import ModelError, Texts
 from annotation.datasets import papers
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
@@ -56,12 +57,7 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     pairs, profiles = benchmark.pairs, _profiles(benchmark)
     persons = persons_of(benchmark, pairs)
     person = codes_of(persons)
-    texts = Texts()
-    chosen, reject = (
-        pair_features(texts, pairs, [getattr(pair, side) for pair in pairs],
-                      [profiles.get(pair.user_id, "") for pair in pairs])
-        for side in ("chosen", "reject")
-    )  # fmt: skip
+    chosen, reject = pair_features(pairs, [profiles.get(pair.user_id, "") for pair in pairs])
     fold = learned.folds_of(person)
 
     def predict(train: np.ndarray, test: np.ndarray) -> np.ndarray:
@@ -77,8 +73,7 @@ def reward(benchmark: Benchmark, hold_out: float = 0.0) -> Trained:
     model = learned.fit_reward(chosen[used], reject[used])
     card = _card("reward", "accuracy", fold, result, baselines, benchmark.digest)
     card["result"]["by"] = folds_by(pairs)
-    names = sorted(set(np.array(persons)[used].tolist()))
-    return model, card | {"personas": names, "persons": len(names)}
+    return model, card | _seen_by(persons, used)
 
 
 def persons_of(benchmark: Benchmark, pairs: list[Pair]) -> list[str]:
@@ -107,26 +102,36 @@ def seen(persons: list[str], hold_out: float) -> np.ndarray:
     return ~np.isin(person, drawn)
 
 
+def _seen_by(persons: list[str], used: np.ndarray) -> dict:
+    """What a card says of the persons whom a model was fitted on."""
+    names = sorted(set(np.array(persons)[used].tolist()))
+    return {"personas": names, "persons": len(names)}
+
+
 def folds_by(pairs: list[Pair]) -> str:
     """What folds keep whole."""
     kinds = {"person" if pair.user_id else "question" for pair in pairs}
     return " or ".join(sorted(kinds))
 
 
-def pair_features(
-    texts: Texts, pairs: list[Pair], answers: list[str], about: list[str]
-) -> np.ndarray:
-    """Features (pairs, 771) of one answer of each pair, ``about`` its user."""
-    return learned.reward_features(texts, about, [pair.question for pair in pairs], answers)
+def answers_of(pairs: list[Pair]) -> tuple[list[str], list[str]]:
+    """The chosen and the other answers."""
+    return [pair.chosen for pair in pairs], [pair.reject for pair in pairs]
+
+
+def pair_features(pairs: list[Pair], about: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Features (pairs, 771) of the chosen and of the other answers; ``about`` are the users."""
+    texts, asked = Texts(), [pair.question for pair in pairs]
+    chosen, reject = answers_of(pairs)
+    return (
+        learned.reward_features(texts, about, asked, chosen),
+        learned.reward_features(texts, about, asked, reject),
+    )
 
 
 def rewards(model: learned.Linear, pairs: list[Pair], about: list[str]) -> tuple:
     """Rewards (pairs,) of the chosen and of the other answers."""
-    texts = Texts()
-    return tuple(
-        model.score(pair_features(texts, pairs, [getattr(pair, side) for pair in pairs], about))
-        for side in ("chosen", "reject")
-    )
+    return tuple(map(model.score, pair_features(pairs, about)))
 
 
 def about_users(benchmark: Benchmark, pairs: list[Pair], setting: str) -> list[str]:
@@ -190,7 +195,7 @@ def verifier_rows(folder: Path) -> Labelled:
     """The attributes that people judged; label 1 is "problematic". Raises ModelError."""
     rows, digest = labelled_rows(folder, "attributes", ("text", "user"))
     attribute = [row["text"] for row in rows]
-    confidence = [_number(row.get("confidence")) for row in rows]
+    confidence = [records.number_of(row.get("confidence")) or 0.0 for row in rows]
     features = learned.attribute_features(Texts().rows(attribute), attribute, confidence)
     label = _labels(rows, ("accepted", "problematic"))
     baselines = {
@@ -237,8 +242,7 @@ def train(kind: str, folder: Path, hold_out: float = 0.0) -> Trained:
     model = learned.fit_logistic(rows.features[used], rows.label[used])
     card = _card(kind, "f1", fold, result, baselines, rows.digest)
     threshold = learned.best_threshold(learned.out_of_fold(fold, _fitted(rows)), rows.label)
-    names = sorted({person for person, there in zip(rows.person, used, strict=True) if there})
-    return model, card | {"threshold": threshold, "personas": names, "persons": len(names)}
+    return model, card | {"threshold": threshold} | _seen_by(rows.person, used)
 
 
 def predictions(rows: Labelled) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
@@ -297,7 +301,7 @@ def _pair_baselines(
     pairs: list[Pair], profiles: dict[str, str], chosen: np.ndarray, reject: np.ndarray
 ) -> dict[str, tuple]:
     """Scores of both answers by length, by BM25 and by cosine with profile and question."""
-    answers = [[getattr(pair, side) for pair in pairs] for side in ("chosen", "reject")]
+    answers = answers_of(pairs)
     asked = [f"{profiles.get(pair.user_id, '')}\n{pair.question}" for pair in pairs]
     lengths = [np.array([float(len(text)) for text in side]) for side in answers]
     return {
@@ -356,10 +360,6 @@ def labelled_rows(folder: Path, table: str, texts: tuple) -> tuple[list[dict], s
             rows.append(row | {"label": row.get("label")})
         digest.update(path.read_bytes())
     return rows, digest.hexdigest()
-
-
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) else 0.0
 
 
 K1, B = 1.5, 0.75
@@ -441,7 +441,6 @@ def fine_tune(
     used = seen(persons, hold_out)
     rows = [_row(pair, text) for pair, text, there in zip(pairs, about, used, strict=True) if there]
     _train(rows, base, Path(out), settings)
-    names = sorted({person for person, there in zip(persons, used, strict=True) if there})
     result = _held_out(
         pairs, persons, about, ~used, partial(tuned_rewards, Path(out), settings.length)
     )
@@ -450,8 +449,7 @@ def fine_tune(
         "what": WHAT["fine-tuned"],
         "trained": {"release": benchmark.digest, "base": str(base)} | asdict(settings),
         "result": result,
-        "personas": names,
-        "persons": len(names),
+        **_seen_by(persons, used),
     }
     (Path(out) / CARD).write_text(json.dumps(card, ensure_ascii=False, indent=1), "utf-8")
     return card
@@ -501,9 +499,9 @@ def tuned_rewards(
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model.to(device).train(mode=False)
     values = []
-    for side in ("chosen", "reject"):
-        rows = [_prompt(pair, text) + getattr(pair, side) + (tokenizer.eos_token or "")
-                for pair, text in zip(pairs, about, strict=True)]  # fmt: skip
+    for answers in answers_of(pairs):
+        rows = [_prompt(pair, text) + answer + (tokenizer.eos_token or "")
+                for pair, text, answer in zip(pairs, about, answers, strict=True)]  # fmt: skip
         scores: list[float] = []
         for begin in range(0, len(rows), PER_DEVICE):
             part = tokenizer(rows[begin : begin + PER_DEVICE], return_tensors="pt", padding=True,
@@ -578,12 +576,9 @@ def _held_out(
               "baselines": {}}  # fmt: skip
     if not unseen.any():
         return result
-    asked = [pair for pair, there in zip(pairs, unseen, strict=True) if there]
-    texts = [text for text, there in zip(about, unseen, strict=True) if there]
-    names = [name for name, there in zip(persons, unseen, strict=True) if there]
+    asked, texts, names = (list(compress(rows, unseen)) for rows in (pairs, about, persons))
     score = of_scores(*rate(asked, texts))
     value, low, high = accuracy_of(score, codes_of(names))
-    lengths = [np.array([len(getattr(pair, side)) for pair in asked]) for side in
-               ("chosen", "reject")]  # fmt: skip
+    lengths = [np.array([len(text) for text in answers]) for answers in answers_of(asked)]
     baselines = {"verbosity": float(100 * of_scores(*lengths).mean())}
     return result | {"value": value, "low": low, "high": high, "baselines": baselines}

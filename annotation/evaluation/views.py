@@ -14,7 +14,7 @@ from annotation import policies
 from annotation.accounts.requests import UserRequest
 from annotation.agreement.board import CAP
 from annotation.candidates.views import configured_servers
-from annotation.core import charts, downloads, refusals
+from annotation.core import downloads, refusals
 from annotation.core.errors import DomainError
 from annotation.core.jobs import worker_alive
 from annotation.core.words import titled
@@ -180,12 +180,12 @@ def gap_units(request: UserRequest, study: Study, task: str) -> HttpResponse:
 @study_page(policies.run.may_start, "POST")
 def rater_again(request: UserRequest, study: Study, run: UUID) -> HttpResponse:
     """Go on with a model's run on a task that stopped."""
-    row = get_object_or_404(Run, public_id=run, study=study)
-    _go_on(row, request)
+    _go_on(request, public_id=run, study=study)
     return redirect("gap", study.slug)
 
 
-def _go_on(run: Run, request: UserRequest) -> None:
+def _go_on(request: UserRequest, **of: Any) -> None:
+    run = get_object_or_404(Run, **of)
     with refusals.as_message(request):
         runs.repeat_run(run, by=request.user)
         tasks.notify(run.pk)
@@ -253,7 +253,10 @@ def _standings(study: Study, release: Release) -> dict:
     waiting = any(run.status in ("requested", "running") for run in under_way)
     return context | {
         "rows": rows,
-        "chart": rows and _chart(leaderboard.dots(rows)),
+        "chart": rows
+        and leaderboard.chart(
+            rows, _("Accuracy"), _("Per cent of pairs with 95 % intervals; the line is chance.")
+        ),
         "tables": [*leaderboard.all_tables(benchmark).items(), *context["tables"]],
         "under_way": under_way,
         "no_worker": waiting and not worker_alive(),
@@ -269,19 +272,11 @@ def _of_aspects(release: Release) -> dict:
         return {}
 
 
-def _chart(dots: list) -> str:
-    desc = _("Per cent of pairs with 95 % intervals; the line is chance.")
-    head, axes = ("standings", _("Accuracy"), desc), (_("Accuracy (%)"), _("Model"))
-    return charts.dots(head, dots, reference=leaderboard.CHANCE, axes=axes)
-
-
 @study_page(policies.run.may_start, "POST")
 def again(request: UserRequest, study: Study, version: int, run: UUID) -> HttpResponse:
     """Go on with a run that stopped."""
-    row = get_object_or_404(
-        Run, public_id=run, benchmark__release__study=study, benchmark__release__version=version
-    )
-    _go_on(row, request)
+    release = get_object_or_404(Release, study=study, version=version)
+    _go_on(request, public_id=run, benchmark__release=release)
     return redirect("models", study.slug, version)
 
 

@@ -14,7 +14,7 @@ LANGUAGE, LOGIN = "/language/", "/accounts/login/"
 
 def shown(response) -> str:
     """The language that the page says it is in."""
-    return response.content.decode().partition('<html lang="')[2].partition('"')[0]
+    return response.text.partition('<html lang="')[2].partition('"')[0]
 
 
 def test_pages_are_in_the_browsers_language_until_one_is_chosen(client, db):
@@ -56,7 +56,7 @@ def test_the_switch_leads_to_this_site_only(client, db, target):
 
 
 def test_the_switch_leads_back_to_the_page_and_is_on_it(client, db):
-    page = client.get(f"{LOGIN}?next=/tokens/").content.decode()
+    page = client.get(f"{LOGIN}?next=/tokens/").text
     assert f'value="{LOGIN}?next=/tokens/"' in page
     assert all(f'value="{code}" lang="{code}"' in page for code in ("en", "zh-hans", "ko"))
     response = client.post(LANGUAGE, {"language": "ko", "next": f"{LOGIN}?next=/tokens/"})

@@ -60,7 +60,7 @@ def test_sessions_are_listed_and_ended_one_or_all_but_this_one(two):
     first, second = two
     third = Client()
     enter(third)
-    page = first.get("/sessions/").content.decode()
+    page = first.get("/sessions/").text
     assert "Firefox, Linux" in page
     assert "Edge, Windows" in page
     assert "192.0.2.1" in page
@@ -100,7 +100,7 @@ def test_a_new_password_ends_all_other_sessions_and_asks_about_tokens(ann, two):
     }
     answer = first.post("/accounts/password/change/", data, follow=True)
     assert answer.redirect_chain[-1][0] == "/tokens/"
-    assert "One API token still works" in answer.content.decode()
+    assert "One API token still works" in answer.text
     assert second.get("/tokens/").status_code == 302
     assert len(sessions.active(ann)) == 1
     first.post("/tokens/revoke/")
@@ -113,7 +113,7 @@ def test_a_token_is_made_only_after_the_password_was_given_again(ann, login):
     assert asked.url.startswith("/accounts/reauthenticate/")
     assert not ann.tokens.exists()
     made = browser.post(asked.url, {"password": Cast.password, "next": "/tokens/"})
-    assert "att_" in made.content.decode()
+    assert "att_" in made.text
     assert ann.tokens.get().scopes == ["read"]
 
 

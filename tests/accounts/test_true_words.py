@@ -16,7 +16,7 @@ PAGES = ("account_reset_password", "account_reset_password_done")
 @pytest.mark.django_db
 def test_without_a_mail_server_no_page_claims_that_mail_was_sent(client, settings, name):
     settings.EMAIL_URL = ""
-    page = client.get(reverse(name)).content.decode()
+    page = client.get(reverse(name)).text
     assert "This server sends no mail" in page
     for claim in ("Look into your mail", "is on its way", "was sent there", "is sent there"):
         assert claim not in page
@@ -26,7 +26,7 @@ def test_an_invitation_says_languages_time_and_pay(client, tea, cast):
     tea.languages, tea.pay_per_hour, tea.currency = ["ko", "xx-made-up"], 12, "EUR"
     tea.save()
     _invitation, key = Invitation.issue(tea, role="annotator", by=cast.person("Ada"))
-    page = client.get(reverse("invitation", args=[key])).content.decode()
+    page = client.get(reverse("invitation", args=[key])).text
     assert "한국어, xx-made-up" in page
     assert "EUR an hour" in page
     assert "you can stop after any item" in page

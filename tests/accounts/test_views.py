@@ -110,8 +110,8 @@ def test_the_log_in_page_leads_to_the_server_and_back_to_the_account_of_a_confir
     server, browser, ann
 ):
     EmailAddress.objects.create(user=ann, email=ann.email, verified=True, primary=True)
-    assert "Log in with Example University" in browser.get("/accounts/login/").content.decode()
-    assert "Go on" in browser.get(LOGIN).content.decode()
+    assert "Log in with Example University" in browser.get("/accounts/login/").text
+    assert "Go on" in browser.get(LOGIN).text
     assert come_back(browser).status_code == 302
     assert inside(browser) == ann.pk
     assert SocialAccount.objects.get().user == ann
@@ -134,7 +134,7 @@ def test_an_address_that_the_server_did_not_confirm_opens_no_account(
 def test_strangers_come_by_invitation_as_by_every_other_door(server, browser, cast, tea):
     server.person |= {"sub": "8", "email": "new@example.org", "name": "Nele New"}
     answer = come_back(browser)
-    assert "by invitation" in answer.content.decode()
+    assert "by invitation" in answer.text
     assert not User.objects.filter(email="new@example.org").exists()
     _, key = Invitation.issue(tea, "annotator", by=cast.person("Carol"))
     browser.get(f"/invitations/{key}/")
@@ -185,7 +185,7 @@ def test_a_server_that_answers_something_else_is_named_in_a_sentence(server, bro
     server.broken[path] = body
     answer = browser.post(LOGIN)
     assert answer.status_code == 503
-    assert "log-in server does not answer as it should" in answer.content.decode()
+    assert "log-in server does not answer as it should" in answer.text
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"{}", b'{"sub": null}'])
@@ -200,22 +200,20 @@ def test_who_is_logged_in_connects_the_server_and_takes_it_off(server, cast, log
     ann = cast.person("Bo")
     client = login(ann)
     client.post("/accounts/reauthenticate/", {"password": Cast.password})
-    page = client.get("/accounts/elsewhere/").content.decode()
+    page = client.get("/accounts/elsewhere/").text
     assert "Connect Example University" in page
     asked = client.post(f"{LOGIN}?process=connect")
     state = parse_qs(urlsplit(asked.url).query)["state"][0]
     client.get(f"{LOGIN}callback/", {"code": "c", "state": state})
     account = SocialAccount.objects.get(user=ann)
-    assert "You can log in with Example University" in (
-        client.get("/accounts/elsewhere/").content.decode()
-    )
+    assert "You can log in with Example University" in (client.get("/accounts/elsewhere/").text)
     client.post("/accounts/elsewhere/", {"account": account.pk})
     assert not SocialAccount.objects.exists()
 
 
 def test_a_token_is_offered_the_scopes_that_its_persons_roles_have_a_use_for(cast, tea, login):
     def offered(name):
-        page = login(cast.person(name)).get("/tokens/").content.decode()
+        page = login(cast.person(name)).get("/tokens/").text
         return re.findall(r'name="scopes" value="(\w+)"', page)
 
     assert offered("Ann") == ["read", "judge", "history"]

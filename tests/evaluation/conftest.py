@@ -1,6 +1,7 @@
 """A release on disk, and a model that is right, wrong, biased or unreadable as the texts say."""
 
 import hashlib
+import io
 import json
 import re
 import shutil
@@ -124,6 +125,13 @@ def release(tea, tmp_path, settings, folder):
     shutil.copytree(folder, target)
     write_manifest(target, made)
     return made
+
+
+def printed(name, *arguments, **options):
+    """What the command prints as one JSON document."""
+    out = io.StringIO()
+    call_command(name, *map(str, arguments), "--json", stdout=out, **options)
+    return json.loads(out.getvalue())
 
 
 def page(release):

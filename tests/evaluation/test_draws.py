@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -58,6 +59,17 @@ def judge_all(study, *people, choose=None):
             submit.submit(study, slot, person, {"choice": str(chosen.candidate_id)}, key=str(slot))
 
 
+def torn(after=0):
+    """Of the items after this position people choose A1 and A2 by turns, of the others A1."""
+    return lambda item: TORN[item.position > after and item.position % 2]
+
+
+@pytest.fixture
+def vote(pool, cast):
+    """A function: Ann and Bo judge whatever there is."""
+    return partial(judge_all, pool, cast.person("Ann"), cast.person("Bo"))
+
+
 def chances():
     return list(Item.objects.order_by("position").values_list("chance", flat=True))
 
@@ -92,12 +104,11 @@ def test_a_model_that_says_how_sure_it_is_is_asked_about_where_it_is_not(pool):
     assert (chances()[0], chances()[-1]) == pytest.approx(tuple(expected))
 
 
-def test_the_next_round_prefers_items_on_which_the_models_lie_far_from_people(pool, cast):
+def test_the_next_round_prefers_items_on_which_the_models_lie_far_from_people(pool, vote):
     draws.draw(pool, draws.Round("better", votes=60))
     first = np.array(chances())
     # People side with the model that is sure, and are torn where the models are.
-    people = cast.person("Ann"), cast.person("Bo")
-    judge_all(pool, *people, choose=lambda item: TORN[item.position > 30 and item.position % 2])
+    vote(choose=torn(after=30))
     draws.draw(pool, draws.Round("better", votes=20))
     now = 1 - (1 - np.array(chances())) / (1 - first)
     assert now[:30].max() < now[30:].min()
@@ -124,7 +135,7 @@ def test_close_pairs_are_drawn_first_by_the_strengths_that_models_give(pool):
     assert len({round(each, 9) for each in found[20:]}) == 1
 
 
-def test_close_pairs_are_drawn_first_by_the_strengths_that_votes_give(pool, cast):
+def test_close_pairs_are_drawn_first_by_the_strengths_that_votes_give(pool, vote):
     Verdict.objects.all().delete()
     worse = Candidate.objects.filter(options__item__position__lte=20, strategy="A2")
     worse.update(strategy="A3")
@@ -132,58 +143,49 @@ def test_close_pairs_are_drawn_first_by_the_strengths_that_votes_give(pool, cast
     # Nobody has said anything: all pairs are as close.
     assert chances() == pytest.approx([30 / ITEMS] * ITEMS)
     first = np.array(chances())
-    people = cast.person("Ann"), cast.person("Bo")
-    judge_all(pool, *people, choose=lambda item: TORN[item.position > 20 and item.position % 2])
+    vote(choose=torn(after=20))
     draws.draw(pool, draws.Round("better", votes=20, rule="close"))
     now = 1 - (1 - np.array(chances())) / (1 - first)
     assert now[:20].max() < now[20:].min()
 
 
-def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, cast):
+def test_estimates_weigh_votes_by_the_probability_of_their_item(pool, vote):
     draws.draw(pool, draws.Round("better", votes=80, rule="equal"))
     Item.objects.filter(position__lte=30).update(chance=0.5)
     Item.objects.filter(position__gt=30).update(chance=0.25)
-    judge_all(pool, cast.person("Ann"), cast.person("Bo"),
-              choose=lambda item: TORN[item.position > 30])  # fmt: skip
+    vote(choose=lambda item: TORN[item.position > 30])
     share = estimates(pool, "better")["quantities"][0]
-    first, second = (Item.objects.filter(done=2, position__lte=30).count(),
-                     Item.objects.filter(done=2, position__gt=30).count())  # fmt: skip
+    judged = Item.objects.filter(done=2)
+    first = judged.filter(position__lte=30).count()
+    second = judged.filter(position__gt=30).count()
     # Votes on the second half count twice.
     assert share.people.value == pytest.approx(first / (first + 2 * second))
 
 
-def test_an_item_that_is_asked_for_by_hand_is_there_for_certain(pool, cast):
+def test_an_item_that_is_asked_for_by_hand_is_there_for_certain(pool, vote):
     ask_for_more(list(Item.objects.order_by("position")[:2]), 2)
     assert chances()[:3] == [1, 1, 0]
-    judge_all(
-        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
-    )
+    vote(choose=torn())
     assert estimates(pool, "better")["quantities"][0].people.value == pytest.approx(0.5)
     draws.draw(pool, draws.Round("better", votes=40))
     assert chances()[:2] == [1, 1]
     assert 0 < min(chances()[2:]) < 1
 
 
-def test_rounds_follow_by_themselves_until_the_intervals_are_narrow(pool, cast):
+def test_rounds_follow_by_themselves_until_the_intervals_are_narrow(pool, vote):
     draws.draw(pool, draws.Round("better", votes=30, half_width=0.05))
     assert draws.carry_on() == 0  # votes are outstanding
-    judge_all(
-        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
-    )
+    vote(choose=torn())
     assert draws.carry_on() == 1
-    judge_all(
-        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
-    )
+    vote(choose=torn())
     Draw.objects.filter(ended_at=None).update(half_width=0.9)
     assert draws.carry_on() == 0
     assert not Draw.objects.filter(ended_at=None).exists()
 
 
-def test_votes_that_are_needed_grow_with_the_square_of_the_precision(pool, cast):
+def test_votes_that_are_needed_grow_with_the_square_of_the_precision(pool, vote):
     draws.draw(pool, draws.Round("better", votes=60, rule="equal"))
-    judge_all(
-        pool, cast.person("Ann"), cast.person("Bo"), choose=lambda item: TORN[item.position % 2]
-    )
+    vote(choose=torn())
     share = estimates(pool, "better")["quantities"][0]
     reach = 1.959964 * share.people.se
     # To the same precision as now as many; twice as far, a fourth.
@@ -208,12 +210,12 @@ def test_a_model_saves_less_the_more_items_are_judged():
     assert share.votes_needed(now / 2)["people"] == 1600
 
 
-def test_rounds_wait_for_shares_that_have_no_interval_and_for_no_strengths(pool, cast):
+def test_rounds_wait_for_shares_that_have_no_interval_and_for_no_strengths(pool, vote):
     draws.draw(pool, draws.Round("better", votes=30, half_width=0.4))
     last = Draw.objects.get()
     # Nobody has voted: no share has an interval.
     assert not draws._reached(last)
-    judge_all(pool, cast.person("Ann"), cast.person("Bo"))
+    vote()
     # All say A1: at 95 % at most 1 − 0.05^(1/n) of the items are otherwise.
     share = estimates(pool, "better")["quantities"][0].combined
     assert share.se is None
@@ -226,9 +228,9 @@ def test_rounds_wait_for_shares_that_have_no_interval_and_for_no_strengths(pool,
     assert not draws._reached(last)
 
 
-def test_a_half_width_needs_verdicts_and_rounds_end_where_these_are_gone(pool, cast, caplog):
+def test_a_half_width_needs_verdicts_and_rounds_end_where_these_are_gone(pool, vote, caplog):
     draws.draw(pool, draws.Round("better", votes=30, rule="equal", half_width=0.01))
-    judge_all(pool, cast.person("Ann"), cast.person("Bo"))
+    vote()
     Verdict.objects.all().delete()
     assert draws.carry_on() == 0
     assert "No model has judged" in caplog.text
@@ -239,7 +241,7 @@ def test_a_half_width_needs_verdicts_and_rounds_end_where_these_are_gone(pool, c
         draws.draw(pool, draws.Round("better", votes=30, half_width=0.01, question="no"))
 
 
-def test_what_cannot_be_drawn_is_refused(pool, cast):
+def test_what_cannot_be_drawn_is_refused(pool):
     Verdict.objects.all().delete()
     with pytest.raises(DomainError, match="No model has judged"):
         draws.draw(pool, draws.Round("better", votes=10))
@@ -257,13 +259,13 @@ def test_a_curator_draws_on_the_page_and_readers_only_look(pool, cast, login):
         address, {"votes": 40, "rule": "uncertain", "panel": 2}, follow=True
     )
     drawn = Draw.objects.get()
-    text = page.content.decode()
+    text = page.text
     assert f"{drawn.items} items are drawn, for {drawn.slots} votes." in text
     assert "first where the models are least sure" in text
     wrong = login(cast.person("Carol")).post(address, {"votes": 0, "rule": "best", "panel": 2})
     assert wrong.status_code == 200
-    assert "Select a valid choice" in wrong.content.decode()
-    reader = login(cast.person("Rui")).get(address).content.decode()
+    assert "Select a valid choice" in wrong.text
+    reader = login(cast.person("Rui")).get(address).text
     assert "Draw items" not in reader
     assert login(cast.person("Rui")).post(address, {"votes": 40}).status_code == 403
     assert Draw.objects.count() == 1
@@ -287,9 +289,9 @@ def test_the_api_and_the_command_draw_alike(pool, cast, login, capsys):
         call_command("draw_votes", "tea", task="other", votes=20)
 
 
-def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, cast, _data):  # noqa: F811
+def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, vote, _data):  # noqa: F811
     draws.draw(pool, draws.Round("better", votes=24, rule="equal", panel=2))
-    judge_all(pool, *cast.members(pool, {"Ann": "annotator", "Bo": "annotator"}))
+    vote()
     before, release = chances(), freeze.request_release(pool, "long", "", None)
     draws.draw(pool, draws.Round("better", votes=24, rule="equal", panel=2))
     assert chances() != before
@@ -305,9 +307,6 @@ def test_a_release_says_how_likely_each_item_was_drawn_when_it_was_frozen(pool, 
 def test_only_a_task_of_several_questions_asks_which_one_is_read():
     assert "question" not in DrawForm(questions={"choice": "Choice"}).fields
     sent = {"votes": 5, "rule": "equal", "panel": 1}
-    form = DrawForm(sent | {"question": "why"}, questions={"best": "Best?", "why": "Why?"})
-    assert form.is_valid()
-    assert form.values["question"] == "why"
-    assert not DrawForm(
-        sent | {"question": "no"}, questions={"best": "Best?", "why": "Why?"}
-    ).is_valid()
+    form, other = (DrawForm(sent | {"question": name}, questions={"best": "Best?", "why": "Why?"})
+                   for name in ("why", "no"))  # fmt: skip
+    assert (form.is_valid(), form.values["question"], other.is_valid()) == (True, "why", False)

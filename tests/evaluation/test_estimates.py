@@ -24,6 +24,7 @@ from annotation.judging.models import ItemOption, Judgment, Slot
 from annotation.questions.base import Measure
 from annotation.studies import survey
 from annotation.studies.models import Study
+from tests.conftest import Cast, kept
 from tests.datasets.conftest import store_votes
 from tests.evaluation.conftest import ROWS, write
 
@@ -150,47 +151,36 @@ def test_the_command_prints_json_and_a_table(mix, tmp_path, capsys):
         call_command("estimates", "mix", task="none")
 
 
-@pytest.fixture
-def large(cast, tmp_path):
+@kept
+def voted_large(folder):
     """90 pairs, 30 of them with three votes each; the judge is right on most of all."""
-    rng = np.random.default_rng(2)
-    queries = [{"id": f"q{n}", "text": f"Which way {n}?"} for n in range(90)]
-    candidates = [
-        {"id": f"{name}{n}", "query": f"q{n}", "text": f"{name} {n}", "strategy": name}
-        for n in range(90) for name in ("one", "two")
-    ]  # fmt: skip
-    items = [
-        {"id": f"i{n}", "task": "best", "query": f"q{n}", "candidates": [f"one{n}", f"two{n}"]}
-        for n in range(90)
-    ]
-    task = {"name": "best", "kind": "selection", "options": 2, "overlap": 3}
-    folder = tmp_path / "large"
-    folder.mkdir()
-    study = {"slug": "large", "title": "Large", "tasks": [task]}
-    (folder / "study.json").write_text(json.dumps(study))
-    for name, rows in (("queries", queries), ("candidates", candidates), ("items", items)):
-        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    call_command("import_study", str(folder))
+    cast, rng = Cast(), np.random.default_rng(2)
+    study = cast.study("large")
+    cast.members(study, {"Rui": "researcher", "Ann": "annotator"})
+    opened = cast.open(study, items=90, options=2, overlap=3, name="best").items
     better = rng.random(90) < 0.6
-    votes, verdicts = ["task,worker,label\n"], []
-    for n in range(90):
+    votes, verdicts = ["task,worker,label"], []
+    for n, item in enumerate(opened.select_related("query").order_by("position")):
+        first, second = (f"{item.query.external_id}-{place}" for place in range(2))
         for worker in range(3 if n < 30 else 0):
             right = better[n] == (rng.random() < 0.9)
-            votes.append(f"i{n},w{worker},{'one' if right else 'two'}{n}\n")
-        seen = "one" if better[n] else "two"
-        verdicts.append({"task": f"i{n}", "model": "m-1", "label": f"{seen}{n}"})
-    (tmp_path / "votes.csv").write_text("".join(votes))
-    call_command("import_votes", "large", str(tmp_path / "votes.csv"))
-    made = Study.objects.get(slug="large")
-    import_verdicts(made, write(tmp_path, *verdicts))
-    cast.member("Rui", made, "researcher")
-    cast.member("Ann", made, "annotator")
-    return made
+            votes.append(f"{item.external_id},w{worker},{first if right else second}")
+        label = first if better[n] else second
+        verdicts.append({"task": item.external_id, "model": "m-1", "label": label})
+    (folder / "votes.csv").write_text("\n".join(votes))
+    call_command("import_votes", "large", str(folder / "votes.csv"))
+    import_verdicts(study, write(folder, *verdicts))
+    return study.pk
+
+
+@pytest.fixture
+def large(voted_large, db):
+    return Study.objects.get(pk=voted_large)
 
 
 def test_a_good_model_on_further_items_narrows_the_interval(large):
     found = quantities(large, "best")
-    assert list(found) == ["share:one", "share:two", "strength:one", "strength:two"]
+    assert list(found) == ["share:A1", "share:A2", "strength:A1", "strength:A2"]
     for each in found.values():
         people, both = each["people"], each["combined"]
         # The three raters are the same on all items, and no model knows their own levels.
@@ -198,7 +188,7 @@ def test_a_good_model_on_further_items_narrows_the_interval(large):
         assert 0 < both["lambda"] <= 1
         assert both["n_effective"] > 90
         assert (people["n"], each["model"]["n"]) == (90, 90)
-    one, two = found["share:one"], found["share:two"]
+    one, two = found["share:A1"], found["share:A2"]
     assert one["combined"]["value"] + two["combined"]["value"] == pytest.approx(1)
     effective = f"{one['combined']['n_effective']:,.0f}"
     assert one["sentence"] == f"as precise as {effective} votes; 90 were cast"
@@ -207,7 +197,7 @@ def test_a_good_model_on_further_items_narrows_the_interval(large):
 def test_the_interval_that_one_may_look_at_every_day_is_of_items_in_the_order_of_votes(large):
     quantity = estimates(large, "best")["quantities"][0]
     items = large.items.filter(done=3).order_by("position")
-    one = {item: item.options.get(candidate__strategy="one").number for item in items}
+    one = {item: item.options.get(candidate__strategy="A1").number for item in items}
     last = {item: max(slot.judgments.latest("pk").submitted_at for slot in item.slots.all())
             for item in items}  # fmt: skip
     means = [item.counts.get(str(one[item]), 0) / 3 for item in sorted(items, key=last.get)]
@@ -232,7 +222,7 @@ def test_page_api_and_command_say_how_many_votes_three_points_need(large, cast, 
     words = "± 0.03 needs more than all items give votes, more than all items give without the"
     assert words in capsys.readouterr().out
     page = login(cast.person("Rui")).get("/studies/large/results/best/estimates/")
-    assert "more than these items give" in page.content.decode()
+    assert "more than these items give" in page.text
 
 
 def test_the_model_passes_the_test_of_an_alternative_annotator(large):
@@ -242,8 +232,8 @@ def test_the_model_passes_the_test_of_an_alternative_annotator(large):
 
 def test_readers_see_page_and_api_and_annotators_do_not(large, cast, login):
     page = login(cast.person("Rui")).get("/studies/large/results/best/estimates/")
-    text = page.content.decode()
-    assert "Strength of one" in text
+    text = page.text
+    assert "Strength of A1" in text
     assert "as good a rater as they are" in text
     api = login(cast.person("Rui")).get("/api/v1/studies/large/estimates/?task=best")
     assert api.json() == as_json(estimates(large, "best"))
@@ -251,17 +241,17 @@ def test_readers_see_page_and_api_and_annotators_do_not(large, cast, login):
     assert wrong.status_code == 400
     assert login(cast.person("Rui")).get("/studies/large/results/no/estimates/").status_code == 404
     other = login(cast.person("Rui")).get("/studies/large/results/best/estimates/?question=no")
-    assert "questions are" in other.content.decode()
+    assert "questions are" in other.text
 
 
 def test_without_verdicts_the_command_names_study_task_and_endpoint(cast, tea, login, settings):
     cast.open(tea, name="best")
     rui = login(cast.member("Rui", tea, "researcher"))
     settings.ENDPOINTS = []
-    page = rui.get("/studies/tea/results/best/estimates/").content.decode()
+    page = rui.get("/studies/tea/results/best/estimates/").text
     assert ("judge_items" in page, "NAME" in page) == (False, False)
     settings.ENDPOINTS = [{"name": "laptop", "base_url": "http://127.0.0.1:9/v1", "model": "m"}]
-    page = rui.get("/studies/tea/results/best/estimates/").content.decode()
+    page = rui.get("/studies/tea/results/best/estimates/").text
     assert "judge_items tea --task best --endpoint laptop" in page
 
 
@@ -319,7 +309,7 @@ def test_a_strategy_has_its_share_of_the_items_that_offer_it(tea, asked):
 
 def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login, capsys):
     browser = login(cast.member("Rea", tea, "researcher"))
-    text = browser.get(reverse("groups", args=["tea", "better"])).content.decode()
+    text = browser.get(reverse("groups", args=["tea", "better"])).text
     assert "Age? under 40" in text
     assert "Korean" not in text
     call_command("groups", "tea", task="better", json=True)
@@ -333,7 +323,7 @@ def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login, 
         call_command("groups", "tea", task="better")
     with pytest.raises(DomainError, match="no task"):
         groups(tea, "nowhere")
-    text = browser.get(reverse("groups", args=["tea", "better"])).content.decode()
+    text = browser.get(reverse("groups", args=["tea", "better"])).text
     assert "asks people nothing" in text
 
 
@@ -354,7 +344,7 @@ def test_groups_are_told_with_and_without_what_began_from_a_proposal(
         assert answer["results"][0]["votes"] == votes
         call_command("groups", "tea", task="better", without_proposals=left_out)
         assert f"3 judgments began from a proposal: they {words}" in capsys.readouterr().err
-        text = browser.get(page, {"without_proposals": 1} if left_out else {}).content.decode()
+        text = browser.get(page, {"without_proposals": 1} if left_out else {}).text
         assert "3 judgments began from" in text
         assert ("They are left out." in text) == left_out
     wrong = browser.get("/api/v1/studies/tea/groups/", {"task": "better", "without_proposals": "x"})

@@ -5,25 +5,23 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from hypothesis import given, strategies
 
 from annotation.evaluation import asking, choices, pairs
 from annotation.evaluation.models import Reply, Run
-from tests.evaluation.conftest import make_release, scripted, write_lines
+from tests.evaluation.conftest import make_release, printed, scripted, write_lines
 from tests.scripted_endpoint import GARBAGE, NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
 
 
-def evaluate(capsys, folder, *more, **options):
-    """What the command prints as JSON."""
-    call_command("evaluate", "--release", str(folder), *more, "--json", **options)
-    return json.loads(capsys.readouterr().out)
+def evaluate(folder, *more, **options):
+    return printed("evaluate", "--release", folder, *more, **options)
 
 
-def test_accuracies_are_those_computed_by_hand_in_both_orders(capsys, folder, server):
-    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
+def test_accuracies_are_those_computed_by_hand_in_both_orders(folder, server):
+    result = evaluate(folder, "--endpoint", "scripted", "--setting", "persona")
     values = {
         half: {tier: (cell["n"], cell["value"]) for tier, cell in tiers.items()}
         for half, tiers in result["accuracy"].items()
@@ -61,9 +59,9 @@ def alone(folder, persona):
     return folder
 
 
-def test_pairs_of_one_file_are_asked_with_the_personas_in_their_rows(capsys, tmp_path, server):
+def test_pairs_of_one_file_are_asked_with_the_personas_in_their_rows(tmp_path, server):
     folder = alone(tmp_path / "dpo", {"Name": "Ann", "Preference": "tea 1"})
-    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
+    result = evaluate(folder, "--endpoint", "scripted", "--setting", "persona")
     values = {tier: cell["value"] for tier, cell in result["accuracy"]["specific"].items()}
     assert values["majority"] == values["imported"] == 100
     assert (values["medium"], result["n"]) == (0, 3)
@@ -85,12 +83,12 @@ def test_pairs_in_parquet_are_those_of_the_same_release_in_json_lines(tmp_path):
         pairs.read_pairs(folder)
 
 
-def test_pairs_of_nobody_are_asked_without_a_persona_only(capsys, tmp_path, server):
+def test_pairs_of_nobody_are_asked_without_a_persona_only(tmp_path, server):
     folder = alone(tmp_path / "dpo", None)
-    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "none")
+    result = evaluate(folder, "--endpoint", "scripted", "--setting", "none")
     assert (result["n"], result["average"]["value"]) == (3, pytest.approx(200 / 3))
     with pytest.raises(CommandError, match="use the setting none"):
-        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "persona")
+        evaluate(folder, "--endpoint", "scripted", "--setting", "persona")
 
 
 @pytest.mark.parametrize(
@@ -99,9 +97,9 @@ def test_pairs_of_nobody_are_asked_without_a_persona_only(capsys, tmp_path, serv
      ("none", False, 0, 36)],
 )  # fmt: skip
 def test_each_setting_shows_what_it_may_and_counts_alike(
-    capsys, folder, server, setting, profile, memories, calls
+    folder, server, setting, profile, memories, calls
 ):
-    result = evaluate(capsys, folder, "--endpoint", "scripted", "--setting", setting)
+    result = evaluate(folder, "--endpoint", "scripted", "--setting", setting)
     assert result["average"]["value"] == pytest.approx(1200 / 18)
     assert server.calls == calls
     shown = [text for text in map(prompt_of, server.requests) if "Answer 1:" in text]
@@ -109,39 +107,38 @@ def test_each_setting_shows_what_it_may_and_counts_alike(
     assert {text.count("Note ") for text in shown} == {memories}
 
 
-def test_the_limit_draws_the_same_pairs_each_time(capsys, folder, server):
+def test_the_limit_draws_the_same_pairs_each_time(folder, server):
     asked = []
     for _ in range(2):
         begin = server.calls
-        assert evaluate(capsys, folder, "--endpoint", "scripted", limit=5)["n"] == 5
+        assert evaluate(folder, "--endpoint", "scripted", limit=5)["n"] == 5
         asked.append(sorted(map(prompt_of, server.requests[begin:])))
     assert asked[0] == asked[1]
     with pytest.raises(CommandError, match="from 1 on"):
-        evaluate(capsys, folder, "--endpoint", "scripted", limit=0)
+        evaluate(folder, "--endpoint", "scripted", limit=0)
 
 
-def test_the_cost_is_named_before_anything_is_asked(capsys, folder, server):
-    call_command("evaluate", release=folder, endpoint="scripted", estimate=True, json=True)
-    cost = json.loads(capsys.readouterr().out)
+def test_the_cost_is_named_before_anything_is_asked(folder, server):
+    cost = evaluate(folder, "--endpoint", "scripted", "--estimate")
     assert server.calls == 0
     assert cost["calls"] == 36
     assert cost["cost"] == pytest.approx((cost["tokens_in"] * 2 + cost["tokens_out"] * 8) / 1e6)
     assert Run.objects.count() == 0
 
 
-def test_answers_that_are_none_are_counted_by_their_cause(capsys, tmp_path, server, monkeypatch):
+def test_answers_that_are_none_are_counted_by_their_cause(tmp_path, server, monkeypatch):
     monkeypatch.setattr(asking, "PAUSE_SECONDS", 0)
     folder = make_release(tmp_path / "r", {("specific", "easy"): "rrrb"})
-    result = evaluate(capsys, folder, "--endpoint", "scripted")
+    result = evaluate(folder, "--endpoint", "scripted")
     assert result["accuracy"]["specific"]["easy"]["value"] == 75
     assert (result["unparsed"], result["failures"]) == (2, {"unparsable": 2})
     assert Reply.objects.filter(value__isnull=True).count() == 2
 
 
-def test_a_run_without_credit_stops_with_words_and_goes_on_where_it_was(capsys, folder, server):
+def test_a_run_without_credit_stops_with_words_and_goes_on_where_it_was(folder, server):
     server.answer = lambda request, n: NO_CREDIT if n > 9 else scripted(request, n)
     with pytest.raises(CommandError, match="no credit") as caught:
-        evaluate(capsys, folder, "--endpoint", "scripted")
+        evaluate(folder, "--endpoint", "scripted")
     run = Run.objects.get()
     assert (run.status, run.result) == ("failed", None)
     assert str(run.public_id) in str(caught.value)
@@ -149,61 +146,61 @@ def test_a_run_without_credit_stops_with_words_and_goes_on_where_it_was(capsys, 
     assert 0 < stored <= 10
     server.answer, before = scripted, server.calls
     resume = str(run.public_id)
-    result = evaluate(capsys, folder, "--endpoint", "scripted", resume=resume)
+    result = evaluate(folder, "--endpoint", "scripted", resume=resume)
     assert server.calls - before == 36 - stored
     assert result["average"]["value"] == pytest.approx(1200 / 18)
     # Resumed once more it asks nothing and says the same.
-    assert evaluate(capsys, folder, "--endpoint", "scripted", resume=resume) == result
+    assert evaluate(folder, "--endpoint", "scripted", resume=resume) == result
     assert server.calls - before == 36 - stored
 
 
-def test_a_server_that_sends_garbage_alone_stops_the_run(capsys, tmp_path, server, monkeypatch):
+def test_a_server_that_sends_garbage_alone_stops_the_run(tmp_path, server, monkeypatch):
     monkeypatch.setattr(asking, "PAUSE_SECONDS", 0)
     server.answer = lambda request, n: GARBAGE
     folder = make_release(tmp_path / "r", {("specific", "easy"): "r" * 40})
     with pytest.raises(CommandError, match="no chat completion"):
-        evaluate(capsys, folder, "--endpoint", "scripted")
+        evaluate(folder, "--endpoint", "scripted")
     server.answer = scripted
     run = Run.objects.get()
-    result = evaluate(capsys, folder, "--endpoint", "scripted", resume=str(run.public_id))
+    result = evaluate(folder, "--endpoint", "scripted", resume=str(run.public_id))
     assert (result["average"]["value"], result["failures"]) == (100, {})
 
 
-def test_a_run_resumes_only_on_its_own_release_and_setting(capsys, folder, tmp_path, server):
+def test_a_run_resumes_only_on_its_own_release_and_setting(folder, tmp_path, server):
     server.answer = lambda request, n: NO_CREDIT
     with pytest.raises(CommandError):
-        evaluate(capsys, folder, "--endpoint", "scripted")
+        evaluate(folder, "--endpoint", "scripted")
     resume = str(Run.objects.get().public_id)
     other = make_release(tmp_path / "other", {("specific", "easy"): "r"})
     with pytest.raises(CommandError, match="another release"):
-        evaluate(capsys, other, "--endpoint", "scripted", resume=resume)
+        evaluate(other, "--endpoint", "scripted", resume=resume)
     with pytest.raises(CommandError, match="setting persona, not none"):
-        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "none", resume=resume)
+        evaluate(folder, "--endpoint", "scripted", "--setting", "none", resume=resume)
     for wrong in ("x", "00000000-0000-0000-0000-000000000000"):
         with pytest.raises(CommandError, match="no run"):
-            evaluate(capsys, folder, "--endpoint", "scripted", resume=wrong)
+            evaluate(folder, "--endpoint", "scripted", resume=wrong)
 
 
-def test_a_killed_run_resumes_and_asks_nothing_twice(capsys, folder, server):
+def test_a_killed_run_resumes_and_asks_nothing_twice(folder, server):
     """As a kill leaves it: some replies, and a lease that has run out."""
-    evaluate(capsys, folder, "--endpoint", "scripted")
+    evaluate(folder, "--endpoint", "scripted")
     run = Run.objects.get()
     Reply.objects.filter(pk__in=run.replies.values("pk")[:20]).delete()
     Run.objects.update(status="running", result=None, lease_expires_at=run.created_at)
     resume = str(run.public_id)
-    result = evaluate(capsys, folder, "--endpoint", "scripted", resume=resume)
+    result = evaluate(folder, "--endpoint", "scripted", resume=resume)
     assert (server.calls, Reply.objects.count()) == (36 + 20, 36)
     assert result["average"]["value"] == pytest.approx(1200 / 18)
 
 
-def test_scores_of_a_reward_model_are_compared(capsys, tmp_path, server):
+def test_scores_of_a_reward_model_are_compared(tmp_path, server):
     folder = make_release(tmp_path / "r", {("specific", "easy"): "rrrr"})
     scores = tmp_path / "rm.csv"
     rows = [f"specific-easy-{n}-{side},{value}" for n, pair in
             enumerate(((2, 1), (1, 2), (3, 3), (5, -1e9))) for side, value in
             zip("cr", pair, strict=True)]  # fmt: skip
     scores.write_text("candidate,score\n" + "\n".join(rows[:-1]) + "\n")
-    result = evaluate(capsys, folder, "--scores", str(scores))
+    result = evaluate(folder, "--scores", str(scores))
     # Right, wrong, equal, and one without a score.
     assert (result["average"]["value"], result["unparsed"]) == (37.5, 1)
     assert (result["model"], result["position_consistency"]) == ("rm", None)
@@ -221,22 +218,20 @@ def test_scores_of_a_reward_model_are_compared(capsys, tmp_path, server):
         ("candidate,score\nnobody,1\n", "No pair has a score"),
     ],
 )
-def test_a_scores_file_that_is_none_is_refused_with_its_line(
-    capsys, tmp_path, folder, content, words
-):
+def test_a_scores_file_that_is_none_is_refused_with_its_line(tmp_path, folder, content, words):
     scores = tmp_path / "s.csv"
     scores.write_text(content)
     with pytest.raises(CommandError, match=words):
-        evaluate(capsys, folder, "--scores", str(scores))
+        evaluate(folder, "--scores", str(scores))
 
 
-def test_a_published_copy_is_read_with_numbers_for_ids(capsys, tmp_path, server):
+def test_a_published_copy_is_read_with_numbers_for_ids(tmp_path, server):
     folder = make_release(tmp_path / "r", ids=False, memories=False)
     (folder / "data/specific").rename(folder / "data/spedific")
-    result = evaluate(capsys, folder, "--endpoint", "scripted")
+    result = evaluate(folder, "--endpoint", "scripted")
     assert result["average"]["value"] == pytest.approx(1200 / 18)
     with pytest.raises(CommandError, match=r"needs persona/memories\.jsonl"):
-        evaluate(capsys, folder, "--endpoint", "scripted", "--setting", "rag")
+        evaluate(folder, "--endpoint", "scripted", "--setting", "rag")
 
 
 @pytest.mark.parametrize(
@@ -250,18 +245,18 @@ def test_a_published_copy_is_read_with_numbers_for_ids(capsys, tmp_path, server)
         ("persona/all_personas.jsonl", '{"Name": "One"}', "no persona 2"),
     ],
 )
-def test_a_broken_release_is_named_with_file_and_line(capsys, folder, server, path, content, words):
+def test_a_broken_release_is_named_with_file_and_line(folder, server, path, content, words):
     (folder / path).write_text(content + "\n")
     with pytest.raises(CommandError, match=words):
-        evaluate(capsys, folder, "--endpoint", "scripted")
+        evaluate(folder, "--endpoint", "scripted")
     assert server.calls == 0
 
 
-def test_a_changed_file_of_a_release_is_named(capsys, folder, server):
+def test_a_changed_file_of_a_release_is_named(folder, server):
     listed = [{"path": "data/specific/easy.jsonl", "rows": 4, "bytes": 1, "sha256": "0"}]
     (folder / "manifest.json").write_text(json.dumps({"files": listed}))
     with pytest.raises(CommandError, match=r"easy\.jsonl has changed"):
-        evaluate(capsys, folder, "--endpoint", "scripted")
+        evaluate(folder, "--endpoint", "scripted")
 
 
 @pytest.mark.parametrize(

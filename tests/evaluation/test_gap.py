@@ -151,7 +151,7 @@ def test_no_annotator_sees_a_models_verdict(mix, cast, tmp_path, login):
     cast.member("Dana", mix, "annotator")
     mix.items.exclude(batch__purpose="work").delete()
     mix.slots.filter(status="done").update(status="void")
-    page = login(cast.person("Dana")).get("/studies/mix/judge/").content.decode()
+    page = login(cast.person("Dana")).get("/studies/mix/judge/").text
     assert "m-canary" not in page
 
 

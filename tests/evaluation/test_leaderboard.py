@@ -21,17 +21,17 @@ pytestmark = pytest.mark.django_db
 def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server, login):
     browser = login(cast.person("Carol"))
     shown = ask(browser, release)
-    assert (shown.status_code, "36 calls" in shown.content.decode()) == (200, True)
+    assert (shown.status_code, "36 calls" in shown.text) == (200, True)
     assert (Run.objects.count(), server.calls) == (0, 0)
     assert ask(browser, release, confirmed="1").status_code == 302
     run = Run.objects.get()
     assert (run.status, run.background, run.created_by.name) == ("requested", True, "Carol")
-    assert "No worker is running" in browser.get(page(release)).content.decode()
+    assert "No worker is running" in browser.get(page(release)).text
     tasks.work(run.pk)
     assert run.benchmark.release == release
     run.refresh_from_db()
     assert run.result["average"]["value"] == pytest.approx(1200 / 18)
-    shown = browser.get(page(release)).content.decode()
+    shown = browser.get(page(release)).text
     assert "66.7" in shown
     # Six of the pairs have answers of nearly equal length.
     assert "cannot be told" in shown
@@ -45,7 +45,7 @@ def test_models_that_differ_by_chance_share_a_rank(cast, measured, login):
     ]  # fmt: skip
     assert rows[1].behind.value == pytest.approx(1200 / 18 - 100)
     assert rows[1].behind.high < 0
-    shown = login(cast.person("Rui")).get(page(measured)).content.decode()
+    shown = login(cast.person("Rui")).get(page(measured)).text
     assert "&lt;b&gt;oracle" in shown
     assert "<b>oracle" not in shown
     assert "Ask a model" not in shown
@@ -106,7 +106,7 @@ def test_runs_on_other_pairs_stand_apart_and_are_never_the_best(cast, partly, lo
     call_command("leaderboard", "--release", folder, "--format", "json")
     found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
     assert (found["more (persona)"]["rank"], found["more (persona)"]["pairs"]) == (None, "5 of 18")
-    shown = login(cast.person("Rui")).get(page(partly)).content.decode()
+    shown = login(cast.person("Rui")).get(page(partly)).text
     assert shown.count("Measured on others (5 of 18): not comparable with the rows above") == 3
     assert "more (persona), 5 of 18" in shown
 
@@ -145,24 +145,24 @@ def test_tables_leave_as_csv_latex_and_svg(cast, measured, login):
     def export(name, ending):
         return browser.get(reverse("models-export", args=["tea", 1, name, ending]))
 
-    rows = list(csv.reader(io.StringIO(export("accuracy", "csv").content.decode())))
+    rows = list(csv.reader(io.StringIO(export("accuracy", "csv").text)))
     assert rows[0][:6] == ["group", "name", "pairs", "n", "Specific Easy", "Specific Medium"]
     scripted_row = next(row for row in rows if row[1] == "scripted-1")
     assert scripted_row[2:4] == ["18 of 18", "18"]
     assert [float(v) for v in scripted_row[4:7]] == [100, 75, 37.5]
     assert len(rows) == 3
-    latex = export("accuracy", "tex").content.decode()
+    latex = export("accuracy", "tex").text
     assert "\\textbf{100.0}" in latex
     assert "co\\_1" in latex
     assert "\\& co" in latex
-    settings = list(csv.reader(io.StringIO(export("settings", "csv").content.decode())))
+    settings = list(csv.reader(io.StringIO(export("settings", "csv").text)))
     assert settings[0][2:] == ["pairs", "n", "Persona", "RAG", "RAG, filtered", "No Persona"]
     row = next(row for row in settings if row[1] == "scripted-1")
     assert (row[3], row[5], row[6], row[4] == row[7]) == ("18", "", "", True)
     picture = export("standings", "svg")
     assert picture["Content-Type"] == "image/svg+xml"
-    assert picture.content.decode().count("<circle") == 3
-    assert "<b>" not in picture.content.decode()
+    assert picture.text.count("<circle") == 3
+    assert "<b>" not in picture.text
     for name, ending in (("accuracy", "svg"), ("nothing", "csv"), ("accuracy", "exe")):
         assert export(name, ending).status_code == 404
 
@@ -216,7 +216,7 @@ def test_equal_scores_on_aspects_count_a_half_as_everywhere(capsys, tmp_path):
 def test_scores_of_a_studys_answers_on_aspects_stand_on_the_page(cast, release, login):
     """The scores that `import_scores` stored; a source of its own is a column of its own."""
     study, browser = release.study, login(cast.person("Rui"))
-    assert "aspects" not in browser.get(page(release)).content.decode()
+    assert "aspects" not in browser.get(page(release)).text
     query = cast.query(study)
     for side, value in (("c", 4.0), ("r", 2.0)):
         answer = study.candidates.create(
@@ -225,11 +225,11 @@ def test_scores_of_a_studys_answers_on_aspects_stand_on_the_page(cast, release, 
         answer.aspect_scores.create(aspect="helpfulness", score=value, source="one")
         answer.aspect_scores.create(aspect="helpfulness", score=-value, source="two")
         answer.aspect_scores.create(aspect="coherence", score=1.0)
-    text = browser.get(page(release)).content.decode()
+    text = browser.get(page(release)).text
     assert "Accuracy on aspects" in text
     assert "Pearson&#x27;s correlation of aspects and choice" in text
     address = reverse("models-export", args=["tea", release.version, "aspects", "csv"])
-    rows = list(csv.DictReader(io.StringIO(browser.get(address).content.decode())))
+    rows = list(csv.DictReader(io.StringIO(browser.get(address).text)))
     easy = next(row for row in rows if (row["group"], row["name"]) == ("specific", "easy"))
     assert easy == {
         "group": "specific", "name": "easy", "n coherence": "1", "coherence": "0.5",

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db.models import JSONField, Value
 
 from annotation.candidates import endpoints
@@ -17,6 +17,7 @@ from annotation.judging.models import Item, Judgment
 from annotation.questions.base import Measure
 from tests import everykind
 from tests.api.caller import Caller
+from tests.evaluation.conftest import printed
 from tests.scripted_endpoint import RATE_LIMIT, ScriptedEndpoint, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -56,17 +57,16 @@ def mix(cast, tmp_path, server):
     return study
 
 
-def judge(capsys, task, *options):
-    call_command("judge_items", "mix", "--task", task, "--endpoint", "scripted", *options, "--json")
-    return json.loads(capsys.readouterr().out)
+def judge(task, *options):
+    return printed("judge_items", "mix", "--task", task, "--endpoint", "scripted", *options)
 
 
 def label(study, item) -> str:
     return Verdict.objects.get(item=study.items.get(external_id=item)).label
 
 
-def test_a_model_sees_the_texts_that_people_see_and_is_no_vote(mix, server, says, capsys):
-    result = judge(capsys, "matter", "--name", "judge-1")
+def test_a_model_sees_the_texts_that_people_see_and_is_no_vote(mix, server, says):
+    result = judge("matter", "--name", "judge-1")
     assert (result["items"], result["verdicts"], result["unread"]) == (1, 1, 0)
     assert (label(mix, "i-m1"), Verdict.objects.get().model) == ("yes", "judge-1")
     assert not Judgment.objects.exists() and not Item.objects.filter(done__gt=0).exists()
@@ -78,18 +78,18 @@ def test_a_model_sees_the_texts_that_people_see_and_is_no_vote(mix, server, says
     assert "generic" not in text and "m-1" not in text
 
 
-def test_both_orders_are_asked_and_turned_to_the_canonical_one(mix, server, capsys):
-    result = judge(capsys, "rate")
+def test_both_orders_are_asked_and_turned_to_the_canonical_one(mix, server):
+    result = judge("rate")
     # The answer it prefers is the first candidate.
     assert (server.calls, label(mix, "i-rate"), result["same_in_both_orders"]) == (2, "1", 100)
 
 
-def test_a_model_that_takes_the_first_place_ends_in_the_middle(mix, server, says, capsys):
+def test_a_model_that_takes_the_first_place_ends_in_the_middle(mix, server, says):
     says.prefers = "FIRST"
-    result = judge(capsys, "rate")
+    result = judge("rate")
     assert (label(mix, "i-rate"), result["same_in_both_orders"]) == ("3", 0)
     # Of a choice there is no mean: a tie, where the task allows it.
-    assert judge(capsys, "better")["contradictory"] == 0
+    assert judge("better")["contradictory"] == 0
     assert label(mix, "i-better") == "tie"
 
 
@@ -108,43 +108,41 @@ def test_what_most_replies_say_is_the_verdict_and_their_share_the_confidence():
     assert raters.combined(measure, ["1"]) == ("1", None)
 
 
-def test_an_item_with_a_verdict_is_not_asked_about_again(mix, server, capsys):
-    judge(capsys, "matter")
+def test_an_item_with_a_verdict_is_not_asked_about_again(mix, server):
+    judge("matter")
     with pytest.raises(CommandError, match="has judged every item"):
-        judge(capsys, "matter")
+        judge("matter")
     assert server.calls == 1
-    assert judge(capsys, "matter", "--name", "again")["verdicts"] == 1
+    assert judge("matter", "--name", "again")["verdicts"] == 1
 
 
-def test_a_dry_run_says_what_it_would_take_and_asks_nothing(mix, server, capsys):
-    expected = judge(capsys, "rate", "--dry-run")
+def test_a_dry_run_says_what_it_would_take_and_asks_nothing(mix, server):
+    expected = judge("rate", "--dry-run")
     assert (expected["items"], expected["calls"]) == (1, 2)
     assert expected["cost"] == float((2 * expected["tokens_in"] + 8 * 40) / Decimal(10**6))
     assert (server.calls, Run.objects.count()) == (0, 0)
 
 
-def test_a_stopped_run_goes_on_with_what_is_missing(
-    mix, server, says, settings, capsys, monkeypatch
-):
+def test_a_stopped_run_goes_on_with_what_is_missing(mix, server, says, settings, monkeypatch):
     monkeypatch.setattr("annotation.evaluation.asking.PAUSE_SECONDS", 0)
     settings.ENDPOINTS = [server.config(concurrency=1)]
     server.answer = lambda request, n: RATE_LIMIT if 1 <= n <= 3 else says(request, n)
     with pytest.raises(CommandError, match="rate limit"):
-        judge(capsys, "rate")
+        judge("rate")
     run = Run.objects.get()
     assert (run.status, Reply.objects.count(), Verdict.objects.count()) == ("failed", 1, 0)
-    assert judge(capsys, "rate", "--resume", str(run.public_id))["verdicts"] == 1
+    assert judge("rate", "--resume", str(run.public_id))["verdicts"] == 1
     assert Reply.objects.count() == 2
 
 
-def test_a_budget_is_reserved_before_a_call_and_settled_after_it(mix, server, settings, capsys):
+def test_a_budget_is_reserved_before_a_call_and_settled_after_it(mix, server, settings):
     settings.ENDPOINTS = [server.config(max_tokens=50, price_in=2, price_out=8)]
     budget = Budget.objects.create(study=mix, tokens=10_000)
-    result = judge(capsys, "matter")
+    result = judge("matter")
     assert Spending.objects.get().tokens == result["tokens"]
     Budget.objects.filter(pk=budget.pk).update(tokens=result["tokens"] + 10)
     with pytest.raises(CommandError, match="budget is used up"):
-        judge(capsys, "traits")
+        judge("traits")
     assert server.calls == 1
 
 
@@ -152,11 +150,11 @@ def test_a_budget_is_reserved_before_a_call_and_settled_after_it(mix, server, se
     ("task", "words"),
     [("split", "are compared"), ("own", "anybody judges"), ("none", "no task “none”")],
 )
-def test_what_a_model_cannot_rate_is_refused_in_words(mix, cast, capsys, task, words):
+def test_what_a_model_cannot_rate_is_refused_in_words(mix, cast, task, words):
     mix.tasks.create(name="split", kind="claims", overlap=1, config={})
     mix.tasks.filter(name="own").update(config=Value({"owner_only": True}, JSONField()))
     with pytest.raises(CommandError, match=words):
-        judge(capsys, task)
+        judge(task)
 
 
 def test_a_question_of_an_owner_is_shown_to_no_model(mix, cast):
@@ -168,23 +166,23 @@ def test_the_page_shows_the_cost_first_and_workers_do_the_rest(mix, server, cast
     client = login(cast.person("Carol"))
     data = {"task": "matter", "endpoint": "scripted", "limit": ""}
     page = client.post("/studies/mix/gap/", data)
-    assert "1 calls" in page.content.decode() and server.calls == 0
+    assert "1 calls" in page.text and server.calls == 0
     assert client.post("/studies/mix/gap/", data | {"confirmed": "1"}).status_code == 302
     twice = client.post("/studies/mix/gap/", data | {"confirmed": "1", "limit": "1"})
-    assert "asked already" in twice.content.decode()
+    assert "asked already" in twice.text
     run = Run.objects.get()
     runs.carry_on(run.pk, 60)
     run.refresh_from_db()
     assert (run.status, run.result["verdicts"]) == ("done", 1)
-    text = client.get("/studies/mix/gap/").content.decode()
+    text = client.get("/studies/mix/gap/").text
     assert "1 verdict; 0 unread" in text and f"{run.result['tokens']} tokens, cost 0.00" in text
     again = client.post("/studies/mix/gap/", data)
-    assert "has judged every item" in again.content.decode()
+    assert "has judged every item" in again.text
     assert client.post("/studies/mix/gap/", data | {"task": "\u0000"}).status_code == 200
     client.logout()
     researcher = login(cast.person("Rui"))
     assert researcher.post("/studies/mix/gap/", data).status_code == 403
-    assert "Ask a model to judge" not in researcher.get("/studies/mix/gap/").content.decode()
+    assert "Ask a model to judge" not in researcher.get("/studies/mix/gap/").text
 
 
 def test_the_same_by_api_with_the_cost_first(mix, server, says, cast, client):
@@ -224,9 +222,9 @@ class Fills:
 
 
 @pytest.mark.parametrize("task", ["feel", "order"])
-def test_scores_and_places_of_each_answer_are_those_of_its_text(mix, server, capsys, task):
+def test_scores_and_places_of_each_answer_are_those_of_its_text(mix, server, task):
     server.answer = Fills()
-    result = judge(capsys, task)
+    result = judge(task)
     item = mix.items.get(batch__task__name=task)
     texts = dict(item.options.values_list("number", "candidate__text"))
     places = {number: str(1 + sorted(texts.values()).index(text))
@@ -239,15 +237,15 @@ def test_scores_and_places_of_each_answer_are_those_of_its_text(mix, server, cap
         assert {sure for *_rest, sure in stored} == {1.0}
 
 
-def test_several_replies_in_each_order_say_how_sure_the_model_is(mix, server, capsys):
+def test_several_replies_in_each_order_say_how_sure_the_model_is(mix, server):
     replies = iter(["yes", "no", "yes", "yes"])
     server.answer = lambda request, n: json.dumps({"label": next(replies)})
-    plan = judge(capsys, "matter", "--samples", "4", "--dry-run")
+    plan = judge("matter", "--samples", "4", "--dry-run")
     assert (plan["calls"], server.calls) == (4, 0)
-    judge(capsys, "matter", "--samples", "4")
+    judge("matter", "--samples", "4")
     assert Verdict.objects.get().confidence == 0.75
     with pytest.raises(CommandError, match="--samples"):
-        judge(capsys, "rate", "--samples", "0")
+        judge("rate", "--samples", "0")
 
 
 def test_a_server_that_tells_probabilities_says_how_sure_the_model_is():

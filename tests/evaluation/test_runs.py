@@ -22,7 +22,7 @@ def request(release):
 def test_a_run_that_workers_carry_out_is_not_asked_for_twice(cast, release, server, login):
     browser = login(cast.person("Carol"))
     ask(browser, release, confirmed="1")
-    assert "asked already" in ask(browser, release, confirmed="1").content.decode()
+    assert "asked already" in ask(browser, release, confirmed="1").text
     assert ask(browser, release, confirmed="1", setting="none").status_code == 302
     assert ask(browser, release, confirmed="1", limit="1").status_code == 302
     Run.objects.filter(setting="persona", limit=None).update(status="failed")
@@ -62,7 +62,7 @@ def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
     run = request(release)
     tasks.work(run.pk)
     browser = login(cast.person("Carol"))
-    assert "no credit" in browser.get(page(release)).content.decode()
+    assert "no credit" in browser.get(page(release)).text
     server.answer = scripted
     again = reverse("models-again", args=["tea", 1, run.public_id])
     assert browser.post(again).status_code == 302
@@ -71,4 +71,4 @@ def test_a_run_that_stopped_goes_on_from_the_page(cast, release, server, login):
     run.refresh_from_db()
     assert (run.status, run.result["n"]) == ("done", 18)
     browser.post(again)
-    assert "Only a run that stopped" in browser.get(page(release)).content.decode()
+    assert "Only a run that stopped" in browser.get(page(release)).text

@@ -16,7 +16,8 @@ from annotation.evaluation import pairs, training
 from annotation.evaluation.models import Run
 from annotation.evaluation.pairs import BenchmarkError
 from annotation.personas.models import Persona
-from tests.evaluation.conftest import write_lines
+from tests.commands import run
+from tests.evaluation.conftest import printed, write_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -70,17 +71,11 @@ def make_bench(folder, users=8, each=12):
 
 
 def train(kind, folder, out, *more):
-    stream = io.StringIO()
-    call_command("train", kind, "--release", str(folder), "--out", str(out), "--json", *more,
-                 stdout=stream, stderr=io.StringIO())  # fmt: skip
-    return json.loads(stream.getvalue())
+    return printed("train", kind, "--release", folder, "--out", out, *more)
 
 
 def evaluate(folder, model, *more):
-    stream = io.StringIO()
-    call_command("evaluate", "--release", str(folder), "--model", str(model), "--json", *more,
-                 stdout=stream)  # fmt: skip
-    return json.loads(stream.getvalue())
+    return printed("evaluate", "--release", folder, "--model", model, *more)
 
 
 def test_a_model_is_never_measured_on_personas_it_was_trained_on(tmp_path):
@@ -153,9 +148,7 @@ def test_a_release_of_another_layout_is_named(tmp_path):
 
 
 def pairs_of(slug):
-    stream = io.StringIO()
-    call_command("training_pairs", slug, stdout=stream, stderr=io.StringIO())
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+    return [json.loads(line) for line in run("training_pairs", slug).splitlines()]
 
 
 def test_only_training_personas_give_pairs_of_one_model(cast, tea):

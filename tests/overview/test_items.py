@@ -181,7 +181,7 @@ def test_items_are_assigned_to_all_of_a_crowd_link_or_a_language_by_turns(voted,
 
 
 def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
-    page = carol.get(PAGE, {"votes": "all", "sort": "split"}).content.decode()
+    page = carol.get(PAGE, {"votes": "all", "sort": "split"}).text
     assert voted[0] in page
     assert voted[2] not in page
     lines = b"".join(carol.get(PAGE, {"votes": "all", "format": "csv"}).streaming_content)
@@ -192,7 +192,7 @@ def test_the_page_shows_shares_and_exports_what_is_listed(voted, tea, carol):
     ]
     answer = carol.post(PAGE, {"act": "close", "item": voted[3], "query": "votes=none"})
     assert (answer.status_code, answer.url) == (302, f"{PAGE}?votes=none")
-    assert "held back" in carol.get(answer.url).content.decode()
+    assert "held back" in carol.get(answer.url).text
     assert carol.get(PAGE, {"batch": "x"}).status_code == 400
     assert carol.get(PAGE, {"after": "x"}, follow=True).status_code == 200
 
@@ -211,6 +211,6 @@ def test_an_item_of_one_vote_has_no_agreement(voted, tea, carol):
 def test_an_id_or_address_that_no_database_or_header_takes_is_refused(voted, carol):
     answer = carol.post(PAGE, {"act": "close", "item": "\0"})
     assert answer.status_code == 400
-    assert "Null characters are not allowed." in answer.content.decode()
+    assert "Null characters are not allowed." in answer.text
     answer = carol.post(PAGE, {"act": "close", "item": voted[3], "query": "q=a\r\nSet-Cookie: b=c"})
     assert (answer.status_code, answer.url) == (302, f"{PAGE}?q=a%0D%0ASet-Cookie%3A+b%3Dc")

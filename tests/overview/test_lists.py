@@ -78,7 +78,7 @@ def test_studies_are_listed_with_what_one_may_know_of_each(filled, cast, login, 
         ("tea", "administrator", "3"),
         ("dew", "annotator", ""),
     ]
-    shown = dora.get("/studies/").content.decode()
+    shown = dora.get("/studies/").text
     assert 'href="/studies/tea/overview/"' in shown and 'href="/studies/dew/judge/"' in shown
     for asked in ({"q": "DEW"}, {"role": "annotator"}, {"sort": "newest", "q": "dew"}):
         assert [row["study"] for row in listed(dora, **asked)] == ["dew"]

@@ -135,7 +135,7 @@ def test_a_closed_study_and_one_without_annotators_say_so(cast, tea):
 
 
 def test_a_researcher_sees_all_steps_and_is_led_only_where_the_role_reaches(cast, tea, login):
-    text = login(cast.person("Rui")).get("/studies/tea/overview/").content.decode()
+    text = login(cast.person("Rui")).get("/studies/tea/overview/").text
     steps = text[text.index('class="steps"') :]
     assert len(re.findall(r"<li data-state=", steps)) == 8
     assert re.findall(r'href="(/studies/[^"]+)"', steps) == [
@@ -145,7 +145,7 @@ def test_a_researcher_sees_all_steps_and_is_led_only_where_the_role_reaches(cast
 
 def test_the_navigation_shows_the_groups_open_to_the_reader(cast, tea, login):
     def groups(name, path):
-        text = login(cast.person(name)).get(path).content.decode()
+        text = login(cast.person(name)).get(path).text
         bars = re.findall(r'<nav class="tabs (?:groups|pages)"[^>]*>(.*?)</nav>', text, re.S)
         return [re.findall(r">([^<>\n]+)</a>", bar) for bar in bars]
 
@@ -160,11 +160,11 @@ def test_the_navigation_shows_the_groups_open_to_the_reader(cast, tea, login):
 
 def test_it_asks_for_itself_again_only_while_something_runs(cast, tea, login):
     client = login(cast.person("Carol"))
-    assert "hx-trigger" not in client.get("/studies/tea/overview/").content.decode()
+    assert "hx-trigger" not in client.get("/studies/tea/overview/").text
     cast.open(tea)
-    page = client.get("/studies/tea/overview/").content.decode()
+    page = client.get("/studies/tea/overview/").text
     assert 'hx-trigger="every 5s"' in page
-    part = client.get("/studies/tea/overview/", headers={"HX-Request": "true"}).content.decode()
+    part = client.get("/studies/tea/overview/", headers={"HX-Request": "true"}).text
     assert part.strip().startswith('<section id="steps"')
 
 

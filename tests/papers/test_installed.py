@@ -50,7 +50,7 @@ def podium(monkeypatch):
 def ranked(cast, login, podium):
     """The study "medals", made of the paper's recipe in the browser, whose item two people rank."""
     ada = login(cast.person("Ada", is_superuser=True))
-    assert "Three on a podium" in ada.get("/studies/new/").content.decode()
+    assert "Three on a podium" in ada.get("/studies/new/").text
     fields = {"title": "Medals", "languages": ["en", "ko"], "consent": "I take part."}
     assert ada.post("/studies/new/", fields | {"recipe": "podium"}).status_code == 302
     study = Study.objects.get(slug="medals")
@@ -107,7 +107,7 @@ def test_its_recipe_makes_a_study_with_its_guideline_and_the_consent_text_of_all
 def test_its_layout_is_offered_and_proposed_by_the_page_the_api_and_the_command(
     ranked, _data, client, tmp_path, capsys
 ):
-    page = client.get("/studies/medals/releases/").content.decode()
+    page = client.get("/studies/medals/releases/").text
     assert '<option value="podium" selected>podium: in the form of its paper</option>' in page
     assert "“podium”: JSON Lines" in page
     assert ReleaseBody(data={"layout": "podium"}).is_valid()

@@ -186,7 +186,7 @@ def walk(client, start: str) -> set[str]:
         if answer.status_code != 200:
             wrong.append((address, answer.status_code))
         elif answer.headers["content-type"].startswith("text/html"):
-            main = answer.content.decode().partition("<main")[2]
+            main = answer.text.partition("<main")[2]
             links = (
                 urljoin(address, unescape(link)) for link in re.findall(r'href="([^"]+)"', main)
             )

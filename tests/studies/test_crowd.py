@@ -106,7 +106,7 @@ def test_somebody_elses_participant_id_in_another_browser_opens_nothing(source):
     enter(source)
     client, response = enter(source, session="session-guessed")
     assert (response.status_code, who(client)) == (403, None)
-    assert "crowd-" not in response.content.decode()
+    assert "crowd-" not in response.text
     # Also where the browser is known for somebody else.
     client, _ = enter(source, pid=OTHER, session="session-other")
     mine = who(client)
@@ -157,7 +157,7 @@ def test_missing_and_odd_parameters_get_a_sentence(client, source, query):
     address = f"{reverse('crowd-enter', args=[crowd.token(source)])}?{query}"
     for response in (client.get(address), client.post(address)):
         assert response.status_code == 400
-        assert "missing or unreadable" in response.content.decode()
+        assert "missing or unreadable" in response.text
     assert not CrowdEntry.objects.exists()
 
 
@@ -321,7 +321,7 @@ def test_an_administrator_makes_a_source_and_gets_its_link(login, tea, dora):
     assert client.post(page, {**made, "places": "10", "quota": "20"}).status_code == 302
     source = tea.sources.get()
     assert (source.places, source.quota, source.created_by) == (10, 20, dora)
-    shown = client.get(page).content.decode()
+    shown = client.get(page).text
     assert f"/crowd/{crowd.token(source)}/?PROLIFIC_PID={{{{%PROLIFIC_PID%}}}}&amp;" in shown
     client.post(reverse("crowd-close", args=["tea", source.pk]))
     assert tea.sources.get().closed_at is not None

@@ -53,7 +53,7 @@ def test_a_code_outlives_a_change_of_the_secret_key(settings, code):
 def test_somebody_new_joins_by_a_code_alone(client, tea, code):
     assert client.post(JOIN, {"code": code[1]}).url == STUDY
     assert b"You are invited" in client.get(STUDY).content
-    page = client.get(f"/accounts/signup/?next={STUDY}").content.decode()
+    page = client.get(f"/accounts/signup/?next={STUDY}").text
     assert f"You are invited to “{tea}”" in page
     new = {"email": "new@example.org", "password1": "a long enough secret"}
     assert client.post(f"/accounts/signup/?next={STUDY}", new).url == STUDY
@@ -67,7 +67,7 @@ def test_a_link_fills_the_code_in_and_looks_nothing_up(client, code, django_asse
     with django_assert_num_queries(0):
         good = client.get(reverse("join-link", args=[code[1]]))
         bad = client.get(reverse("join-link", args=["WRNG-WRNG"]))
-    assert code[1] in good.content.decode()
+    assert code[1] in good.text
     assert (good.status_code, bad.status_code) == (200, 200)
 
 
@@ -143,8 +143,8 @@ def test_an_administrator_makes_shows_once_and_revokes_a_code(login, tea, dora):
     code = JoinCode.objects.get()
     signs = page.context["signs"]
     assert (code.uses, code.created_by, members.valid_code(signs)) == (30, dora, code)
-    assert signs in page.content.decode()
-    assert signs not in client.get(reverse("people", args=["tea"])).content.decode()
+    assert signs in page.text
+    assert signs not in client.get(reverse("people", args=["tea"])).text
     client.post(reverse("code-revoke", args=["tea", code.pk]))
     with pytest.raises(NotFound):
         members.valid_code(signs)
@@ -189,7 +189,7 @@ def test_with_a_mail_server_the_link_is_mailed_and_shown_to_nobody(
         True,
     )
     login(dora)
-    assert key not in client.get(PEOPLE).content.decode()
+    assert key not in client.get(PEOPLE).text
     client.logout()
     # Whoever has the mailed link reads that address's mail: no second proof is asked for.
     sign_up(client, key)
@@ -204,7 +204,7 @@ def test_with_a_mail_server_a_link_that_was_not_mailed_asks_for_a_confirmed_addr
     sign_up(client, key)
     refused = client.post(reverse("invitation", args=[key]))
     assert refused.status_code == 403
-    assert "Confirm your e-mail address" in refused.content.decode()
+    assert "Confirm your e-mail address" in refused.text
     assert not Membership.objects.filter(user__email=NEW["email"]).exists()
     EmailAddress.objects.filter(email=NEW["email"]).update(verified=True)
     assert client.post(reverse("invitation", args=[key])).status_code == 302
@@ -234,7 +234,7 @@ def test_an_invitation_for_anybody_is_still_shown_and_not_mailed(
     client, login, tea, dora, mail_server
 ):
     response = login(dora).post(PEOPLE, {"role": "annotator", "email": ""})
-    assert "/invitations/" in response.content.decode()
+    assert "/invitations/" in response.text
     assert mail.outbox == []
 
 
@@ -245,7 +245,7 @@ def test_a_mail_server_that_is_away_leaves_no_invitation_behind(
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", 1
     response = invited(client, dora, login)
     assert response.status_code == 400
-    assert "The mail could not be sent" in response.content.decode()
+    assert "The mail could not be sent" in response.text
     assert not Invitation.objects.exists()
 
 
@@ -253,9 +253,9 @@ def test_an_invitation_names_the_languages_and_the_login_page_leads_to_the_join_
     tea.languages = ["zh", "ko"]
     tea.save()
     _invitation, key = Invitation.issue(tea, "annotator")
-    page = client.get(reverse("invitation", args=[key])).content.decode()
+    page = client.get(reverse("invitation", args=[key])).text
     assert "<dd>中文, 한국어</dd>" in page
-    assert f'href="{reverse("join")}"' in client.get(reverse("account_login")).content.decode()
+    assert f'href="{reverse("join")}"' in client.get(reverse("account_login")).text
 
 
 def test_a_member_is_added_once(cast, tea, monkeypatch):

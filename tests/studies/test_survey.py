@@ -92,7 +92,7 @@ def test_an_annotator_is_asked_after_the_consent_answers_skips_and_takes_back(
     browser, page = login(ann), reverse("survey", args=["tea"])
     agreed = {"text": tea.consent_text.pk, "agree": "1"}
     assert browser.post(reverse("consent", args=["tea"]), agreed).url == page
-    assert "I agree to be counted." in browser.get(page).content.decode()
+    assert "I agree to be counted." in browser.get(page).text
     assert browser.post(page, {"decision": "skip", "q0": "over 60"}).url.endswith("/judge/")
     assert survey.answers_of(asked) == {}
     assert not Consent.objects.filter(user=ann, text=asked.consent_text).exists()
@@ -100,7 +100,7 @@ def test_an_annotator_is_asked_after_the_consent_answers_skips_and_takes_back(
     assert browser.post(page, {"decision": "answer", "q0": "over 60"}).status_code == 302
     assert survey.answers_of(asked) == {ann.pk: {AGE: "over 60"}}
     assert Consent.objects.filter(user=ann, text=asked.consent_text, withdrawn_at=None).exists()
-    assert 'value="over 60" selected' in browser.get(page).content.decode()
+    assert 'value="over 60" selected' in browser.get(page).text
     browser.post(page, {"decision": "withdraw"})
     assert survey.answers_of(asked) == {}
     assert not Consent.objects.filter(user=ann, text=asked.consent_text, withdrawn_at=None).exists()
@@ -122,7 +122,7 @@ def test_a_full_group_is_refused_kindly_and_its_people_part_without_a_trace(
     survey.answer(asked, cast.member("Ann", tea, "annotator"), {AGE: "over 60"})
     bo = cast.member("Bo", tea, "annotator")
     answer = login(bo).post(page, {"decision": "answer", "q0": "over 60"})
-    assert (answer.status_code, "Thank you for coming" in answer.content.decode()) == (409, True)
+    assert (answer.status_code, "Thank you for coming" in answer.text) == (409, True)
     assert tea.memberships.get(user=bo).left_at is not None
     assert list(survey.answers_of(asked)) == [cast.person("Ann").pk]
     cleo = cast.member("Cleo", tea, "annotator")
@@ -157,13 +157,13 @@ def test_an_administrator_enters_questions_and_sees_what_is_lost(cast, tea, logi
     browser = login(cast.member("Adam", tea, "administrator"))
     page = reverse("survey-questions", args=["tea"])
     wrong = browser.post(page, {"questions": "Age?", "consent": "I agree."})
-    assert (wrong.status_code, "needs 2 to 30" in wrong.content.decode()) == (400, True)
+    assert (wrong.status_code, "needs 2 to 30" in wrong.text) == (400, True)
     assert browser.post(page, {"questions": LINES, "consent": "I agree."}).status_code == 302
     asked = survey.current(tea)
     for number in range(9):
         age = "over 60" if number < 4 else "under 40"
         survey.answer(asked, cast.person(f"P{number}"), {AGE: age, TONGUE: "Korean"})
-    text = browser.get(page).content.decode()
+    text = browser.get(page).text
     assert "9 people have answered" in text
     # Four over 60 are not told, and five under 40 with them: else the four could be told apart.
     assert "Korean 9" in text

@@ -39,12 +39,12 @@ def test_an_administrator_enters_texts_and_readers_get_them(
     assert (newest.config, newest.kind, newest.overlap) == (task.config, "selection", 9)
     task.refresh_from_db()
     assert task.translations == {}
-    assert "동의합니다." in client.get(reverse("texts", args=PAGE)).content.decode()
+    assert "동의합니다." in client.get(reverse("texts", args=PAGE)).text
     login(cast.person("Ann"))
     korean = client.get(reverse("consent", args=["tea"]), headers={"Accept-Language": "ko"})
     english = client.get(reverse("consent", args=["tea"]), headers={"Accept-Language": "en"})
-    assert "동의합니다." in korean.content.decode()
-    assert "I take part in tea." in english.content.decode()
+    assert "동의합니다." in korean.text
+    assert "I take part in tea." in english.text
 
 
 def test_a_translated_consent_text_asks_everybody_again(login, cast, two_languages, dora):
@@ -52,7 +52,7 @@ def test_a_translated_consent_text_asks_everybody_again(login, cast, two_languag
     enter(client, title="", description="", consent="동의합니다.")
     ann = login(cast.person("Ann"))
     assert ann.get(reverse("judge", args=["tea"])).url == reverse("consent", args=["tea"])
-    shown = ann.get(reverse("consent", args=["tea"])).content.decode()
+    shown = ann.get(reverse("consent", args=["tea"])).text
     assert "The text has changed since you agreed to it" in shown
     text = Study.objects.get(pk=two_languages.pk).consent_text
     ann.post(reverse("consent", args=["tea"]), {"text": text.pk, "agree": "1"})
@@ -134,4 +134,4 @@ def test_a_changed_consent_text_warns_of_its_translations(login, two_languages, 
     client = login(dora)
     enter(client, title="", description="", consent="동의합니다.")
     page = client.post(reverse("settings", args=["tea"]), SETTINGS, follow=True)
-    assert "was kept as it is: check it" in page.content.decode()
+    assert "was kept as it is: check it" in page.text

@@ -136,9 +136,9 @@ def read(folder: Path) -> Judged:
                 try:
                     _take(queries, name, row)
                 except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-                    raise BenchmarkError(
-                        f"{name}/{path.name}, row {number}: {_why(error)}"
-                    ) from error
+                    missing = f"{error} is missing." if isinstance(error, KeyError) else ""
+                    why = missing or "the value is not what the layout asks for."
+                    raise BenchmarkError(f"{name}/{path.name}, row {number}: {why}") from error
     tested = [query for query in queries.values() if query.tests]
     if not tested:
         raise BenchmarkError(f"{folder} holds no response to test.")
@@ -149,12 +149,6 @@ def read(folder: Path) -> Judged:
 def _files(folder: Path, name: str) -> list[Path]:
     inside = folder / name
     return sorted([*inside.glob("*.parquet"), *inside.glob("*.jsonl")])
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, KeyError):
-        return f"{error} is missing."
-    return "the value is not what the layout asks for."
 
 
 def _take(queries: dict, name: str, row: dict) -> None:
@@ -324,9 +318,8 @@ def row(criteria: dict[str, float | None], recall: float | None) -> dict:
 
 def summary(asked: list[tuple[Query, Response]], replies: dict[str, tuple]) -> dict:
     """The paper's row and the agreement with the persons, of {unit: (value, text)}."""
-    agreed = agreement(asked, _judgments(asked, replies))
     return scored(None, asked, replies) | {
-        "agreement": agreed,
+        "agreement": agreement(asked, _judgments(asked, replies)),
         "feedback": _feedback_accuracy(asked, replies),
     }
 
@@ -336,19 +329,13 @@ def _feedback_accuracy(asked: list[tuple[Query, Response]], replies: dict[str, t
 
     ``n`` are feedbacks that both wrote, ``unparsed`` responses whose comparison cannot be read.
     """
-    users: list[str] = []
-    matches: list[bool] = []
+    matches: list[tuple[str, bool]] = []
     unread = 0
     for query, response in asked:
         value = replies.get(f"{response.place}:{FEEDBACK}", ({}, ""))[0]
         unread += value is None
-        users += [query.user] * len(value or {})
-        matches += (value or {}).values()
-    if not users:
-        return {"value": None, "low": None, "high": None, "n": 0, "unparsed": unread}
-    shares = 100 * np.array(matches, dtype=np.float64)
-    cell = metrics.over_people(shares[:, None], users)[0]
-    return cell.as_json() | {"unparsed": unread}
+        matches += [(query.user, same) for same in (value or {}).values()]
+    return metrics.mean_over_people(matches, 100).as_json() | {"unparsed": unread}
 
 
 def scored(
@@ -582,8 +569,7 @@ def _row(group: str, name: str, result: dict, measured_on: str) -> Row:
 
 
 def _cells(result: dict) -> list[float | None]:
-    criteria = [result["criteria"][name] for name in CRITERIA]
-    return [*criteria, result["recall"], result["average"]]
+    return [*(result["criteria"][name] for name in CRITERIA), result["recall"], result["average"]]
 
 
 def _intervals(result: dict) -> dict[str, tuple[float, float]]:

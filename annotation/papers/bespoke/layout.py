@@ -30,12 +30,9 @@ RULES = {
 }
 _ROW = {"user": "text", "query-id": "text", "id": "text"}
 COLUMNS = {
-    "queries/query_table": {
-        "user": "text",
-        "query-id": "text",
-        "query": "text",
-        "gold_information_need": "text",
-    },
+    "queries/query_table": dict.fromkeys(
+        ("user", "query-id", "query", "gold_information_need"), "text"
+    ),
     "chat_history/chat_history": {"user": "text", "id": "text", "history": "text"},
     "search_history/search_history": {"user": "text", "id": "text", "history": "text"},
     "gold_information/gold_information": _ROW | {"gold_information_value": "text"},
@@ -76,15 +73,8 @@ def _owner(owner: Owner) -> TableRows:
         row = {"user": owner.user, "id": session.id, "history": session.text}
         yield f"{kind}/{kind}", row
     for query in owner.queries:
-        yield (
-            "queries/query_table",
-            {
-                "user": owner.user,
-                "query-id": query.id,
-                "query": query.text,
-                "gold_information_need": query.need,
-            },
-        )
+        row = {"user": owner.user, "query-id": query.id, "query": query.text}
+        yield "queries/query_table", row | {"gold_information_need": query.need}
         yield from _of_query(owner, query)
 
 
@@ -93,7 +83,7 @@ def _of_query(owner: Owner, query: OwnQuery) -> TableRows:
     # for none, the tables hold what there is.
     tests, shots = _tests(query), [response for response in query.responses if response.shot]
     if query.information or tests:
-        value = _json({"gold_information": list(query.information)})
+        value = json.dumps({"gold_information": list(query.information)}, ensure_ascii=False)
         yield _file(owner, query, "gold_information", value, "json")
         if query.information:
             yield _row(owner, query, "gold_information", "gold_information", value)
@@ -106,7 +96,7 @@ def _of_query(owner: Owner, query: OwnQuery) -> TableRows:
         ("meta_test", "meta_test_set", tests),
     ):
         if responses:
-            value = _json(judgment(query, responses))
+            value = json.dumps(judgment(query, responses), ensure_ascii=False)
             yield _file(owner, query, folder, value, "json")
             yield _row(owner, query, folder, name, value)
 
@@ -139,10 +129,6 @@ def _row(owner: Owner, query: OwnQuery, folder: str, name: str, value: str) -> t
 def _file(owner: Owner, query: OwnQuery, folder: str, text: str, ending: str) -> tuple[str, dict]:
     path = f"{UNPACKED}/{folder}/{owner.user}/query-id_{query.id}.{ending}"
     return UNPACKED, {"path": path, "text": text}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 ROWS = {"owners": _owner}

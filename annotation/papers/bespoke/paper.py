@@ -63,23 +63,13 @@ def _strategies() -> Iterator[tuple[str, Strategy]]:
     places = count(11)
     for name, (write, newest, nearest) in ARMS.items():
         for suffix, words in (("", newest), ("-selected", nearest)):
-            yield (
-                f"{name}{suffix}",
-                Strategy(
-                    write,
-                    words=words,
-                    place=next(places),
-                    asks_twice=write is not _searched_raw,
-                    searches=True,
-                    history=True,
-                    selects=bool(suffix),
-                ),
-            )
+            shown = {"searches": True, "history": True, "selects": bool(suffix)}
+            twice = write is not _searched_raw
+            strategy = Strategy(write, words=words, place=next(places), asks_twice=twice, **shown)
+            yield f"{name}{suffix}", strategy
     words = _("oracle: the model is shown the need")
-    yield (
-        "search-oracle",
-        Strategy(from_sources, words=words, place=next(places), searches=True, oracle=True),
-    )
+    oracle = Strategy(from_sources, words=words, place=next(places), searches=True, oracle=True)
+    yield "search-oracle", oracle
 
 
 RECIPE = Recipe(

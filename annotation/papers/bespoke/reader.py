@@ -59,16 +59,12 @@ class _Import:
     def __init__(self, study: Study, release: layout.BespokeRelease) -> None:
         self.study, self.release = study, release
         self.shots: dict[tuple, list[str]] = defaultdict(list)
-        self.tasks = {
-            name: TaskDefinition.objects.create(
-                study=study,
-                name=name,
-                kind=kind,
-                overlap=1,
-                config=kind_of(kind).check_config({"owner_only": True}),
-            )
-            for name, kind in TASKS.items()
-        }
+        self.tasks = {}
+        for name, kind in TASKS.items():
+            config = kind_of(kind).check_config({"owner_only": True})
+            task = TaskDefinition(study=study, name=name, kind=kind, overlap=1, config=config)
+            task.save()
+            self.tasks[name] = task
 
     def store(self) -> dict:
         """Store everything, in order; the counts."""
@@ -96,17 +92,13 @@ class _Import:
         return people
 
     def _queries(self) -> dict[tuple, Query]:
-        return {
-            key: Query.objects.create(
-                study=self.study,
-                external_id="-".join(key),
-                owner=self.people[key[0]],
-                text=text,
-                need=need,
-                guide={"want": need},
+        queries = {}
+        for key, (text, need) in self.release.queries.items():
+            written = {"text": text, "need": need, "guide": {"want": need}}
+            queries[key] = Query.objects.create(
+                study=self.study, external_id="-".join(key), owner=self.people[key[0]], **written
             )
-            for key, (text, need) in self.release.queries.items()
-        }
+        return queries
 
     def _judge(self, key: tuple) -> int:
         """One item and judgment for every response to the query; how many."""
@@ -174,16 +166,9 @@ class _Import:
 
 def _store_session(owner: User, upload: Upload, kind: str, name: str, text: str) -> None:
     session = Session.objects.create(
-        owner=owner,
-        upload=upload,
-        kind=kind,
-        provider="release",
-        external_id=name,
-        state=Session.State.RETAINED,
-        marked_at=timezone.now(),
-        length=1,
-        characters=len(text),
-    )
+        owner=owner, upload=upload, kind=kind, provider="release", external_id=name,
+        state=Session.State.RETAINED, marked_at=timezone.now(), length=1, characters=len(text),
+    )  # fmt: skip
     turns = _turns(text) if kind == "chat" else [("user", text)]
     Message.objects.bulk_create(
         Message(session=session, position=position, role=role, text=text)

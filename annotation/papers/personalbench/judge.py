@@ -226,9 +226,9 @@ def summary(asked: list[dict], replies: dict[str, tuple]) -> dict:
     rated, unread = _rated(asked, replies)
     of_people = [(row, row.get("mean")) for row in asked]
     machines = {"system": np.array([value for _row, value in rated], dtype=float)}
-    agreement = _beside_people("response", others.spearman, others.mean,
-                               [row for row, _value in rated], "ratings", "rating", None,
-                               machines)  # fmt: skip
+    rows = [row for row, _value in rated]
+    votes = others.votes(rows, "ratings", "rating")
+    agreement = _beside_people("response", others.spearman, others.mean, votes, rows, machines)
     return _size(asked) | {
         "response": _response(asked, rated),
         "by_mention": {
@@ -318,11 +318,7 @@ def _response(rows: list[dict], rated: Rated) -> dict:
 
 
 def _cell(values: Values, times: float = 1) -> dict:
-    """The mean with its interval over persons; nothing of no values."""
-    if not values:
-        return metrics.Accuracy(0).as_json()
-    users, numbers = zip(*values, strict=True)
-    return metrics.over_people(times * np.array(numbers)[:, None], list(users))[0].as_json()
+    return metrics.mean_over_people(values, times).as_json()
 
 
 def extraction(judged: Judged, replies: dict[str, tuple]) -> dict:
@@ -367,33 +363,33 @@ def relevance(rows: list[dict], replies: dict[str, tuple]) -> dict:
     values = [replies[_selects(n)][0] for n in places]
     chosen = np.array([value is True for value in values], dtype=float)
     selected = list(zip([row["user"] for row in shown], chosen.tolist(), strict=True))
-    votes = [(row["user"], float(vote.get("vote") == "yes")) for row in shown
-             for vote in row.get("votes") or ()]  # fmt: skip
+    said = [(row["user"], float(vote.get("vote") == "yes")) for row in shown
+            for vote in row.get("votes") or ()]  # fmt: skip
+    votes = others.votes(shown, "votes", "vote", others.VOTES)
+    machines = {"system": chosen}
     return {
         "n": len(shown),
         "unparsed": values.count(None),
         "selected": _cell(selected, 100),
-        "people_selected": _cell(votes, 100),
-        "f1": _beside_people("relevance", others.f1, others.majority, shown, "votes", "vote",
-                             others.VOTES, {"system": chosen}),
-    }  # fmt: skip
+        "people_selected": _cell(said, 100),
+        "f1": _beside_people("relevance", others.f1, others.majority, votes, shown, machines),
+    }
 
 
 def _beside_people(
     stage: str,
     metric: others.Metric,
     slots: Callable,
+    votes: Iterator[tuple],
     rows: list[dict],
-    key: str,
-    name: str,
-    codes: dict | None,
     machines: dict,
 ) -> dict:
-    """{"system", "people": value, interval, n} on the votes of people; the reason where none is."""
+    """{"system", "people": value, interval, n} on the votes of people on ``rows``; the reason where
+    none is.
+    """
+    person = codes_of([row["user"] for row in rows])
     try:
-        person = codes_of([row["user"] for row in rows])
-        made = others.rows({"stage": stage}, metric, slots(others.votes(rows, key, name, codes)),
-                           machines, person)  # fmt: skip
+        made = others.rows({"stage": stage}, metric, slots(votes), machines, person)
     except ModelError as refusal:
         return {"reason": refusal.sentence}
     return {row["row"]: {k: row[k] for k in ("n", "value", "low", "high")} for row in made}

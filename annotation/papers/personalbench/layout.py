@@ -150,20 +150,13 @@ def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
     attribute = cast(Attribute, item.attribute)
     counts = dict(zip(item.labels, verdict.counts, strict=True))
     problematic = counts["uncertain"] + counts["rejected"]
+    verdicts = [_vote(vote, "verdict", vote.label) | {"cause": vote.detail} for vote in item.votes]
     return "attributes", {
         "attribute_id": attribute.id,
         "user": attribute.user_id,
         "text": attribute.text,
         "confidence": attribute.confidence,
-        "verdicts": [
-            {
-                "worker": vote.worker,
-                "verdict": vote.label,
-                "reason": vote.reason,
-                "cause": vote.detail,
-            }
-            for vote in item.votes
-        ],
+        "verdicts": verdicts,
         "label": _most({"accepted": counts["accepted"], "problematic": problematic}),
         "counts": [{"verdict": name, "n": n} for name, n in counts.items()],
         **_common(item),
@@ -174,20 +167,16 @@ def _attribute(item: Item, verdict: Verdict) -> tuple[str, dict]:
     }
 
 
+def _vote(vote: Vote, name: str, value: object) -> dict:
+    return {"worker": vote.worker, name: value, "reason": vote.reason}
+
+
 def _conversations(attribute: Attribute) -> TableRows:
     """Every conversation that an attribute rests on, as judges see it."""
     rows = zip(attribute.conversations, attribute.sources, strict=True)
     for number, (messages, source) in enumerate(rows, start=1):
-        yield (
-            "conversations",
-            {
-                "attribute_id": attribute.id,
-                "user": attribute.user_id,
-                "number": number,
-                "source": source,
-                "messages": messages,
-            },
-        )
+        row = {"attribute_id": attribute.id, "user": attribute.user_id, "number": number}
+        yield "conversations", row | {"source": source, "messages": messages}
 
 
 def _relevance(item: Item, verdict: Verdict) -> tuple[str, dict]:
@@ -196,10 +185,7 @@ def _relevance(item: Item, verdict: Verdict) -> tuple[str, dict]:
         "attribute_id": attribute.id,
         "prompt_id": item.query_id,
         "prompt": item.question,
-        "votes": [
-            {"worker": vote.worker, "vote": vote.label, "reason": vote.reason}
-            for vote in item.votes
-        ],
+        "votes": [_vote(vote, "vote", vote.label) for vote in item.votes],
         "label": verdict.winner,
         "attribute": attribute.text,
         "user": item.user_id,
@@ -215,15 +201,16 @@ def _response(item: Item, verdict: Verdict) -> tuple[str, dict] | None:
         return None
     generic, personalised, generic_first = answers
     points = len(item.labels)
-    ratings = [_rating(vote, points, generic_first) for vote in item.votes]
-    values = [rating["rating"] for rating in ratings]
+    given = [int(cast(str, vote.label)) for vote in item.votes]
+    values = [value if generic_first else points + 1 - value for value in given]
+    ratings = zip(item.votes, values, strict=True)
     about = item.attribute
     share = mentioned(about.text, personalised.text, item.question) if about else None
     return "responses", {
         "unit_id": item.id,
         "generic": generic.text,
         "personalised": personalised.text,
-        "ratings": ratings,
+        "ratings": [_vote(vote, "rating", value) for vote, value in ratings],
         "mean": sum(values) / len(values) if values else None,
         "points": points,
         "attribute_id": about and about.id,
@@ -240,12 +227,6 @@ def _response(item: Item, verdict: Verdict) -> tuple[str, dict] | None:
         **_common(item),
         "asked_on": item.asked_on,
     }
-
-
-def _rating(vote: Vote, points: int, generic_first: bool) -> dict:
-    value = int(cast(str, vote.label))
-    rating = value if generic_first else points + 1 - value
-    return {"worker": vote.worker, "rating": rating, "reason": vote.reason}
 
 
 def _common(item: Item) -> dict:

@@ -1,7 +1,7 @@
 """The gap between people and models in a study, task by task, and the items behind its numbers."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,9 +95,8 @@ def _report(study: Study, task: TaskDefinition) -> dict:
 def _causes(study: Study, task: TaskDefinition) -> list[dict]:
     """What is wrong with attributes found problematic: judgments, and per cent of them."""
     counted = Counter(with_causes(study, task).values_list("cause", flat=True))
-    names = CAUSES
     return [
-        {"cause": cause, "words": names[cause], "n": n, "share": 100 * n / counted.total()}
+        {"cause": cause, "words": CAUSES[cause], "n": n, "share": 100 * n / counted.total()}
         for cause, n in counted.most_common()
     ]
 
@@ -274,8 +273,7 @@ def _ratings(people: _People, verdicts: dict, labels: Sequence[str]) -> dict:
         "pairs": gap.mean_kappa(gap.pairs(sides), sides, gap.NO_PAIR),
         "between_models": _between_models(people, verdicts, labels, side),
         "models": [
-            _rating_model(model, people.of_model(label_of, labels), v, k)
-            | {"kappa": _side_kappa(people.of_model(label_of, labels), side, sides)}
+            _rating_model(model, people.of_model(label_of, labels), v, side, sides)
             for model, label_of in sorted(verdicts.items())
         ],
     }
@@ -292,22 +290,21 @@ def _means(ratings: np.ndarray, k: int) -> dict:
     return {"no_better": no_better, "mean_rating": float(ratings.mean() + 1)}
 
 
-def _side_kappa(codes: np.ndarray, side: np.ndarray, sides: gap.CodedVotes) -> Coefficient:
-    """The mean Cohen's kappa of a model's side with that of a person."""
-    _, single = gap.beside(gap.pairs(sides), np.where(codes >= 0, side[codes], -1))
-    return gap.mean_kappa(single, sides, gap.NO_SHARED)
-
-
-def _rating_model(model: str, codes: np.ndarray, votes: gap.CodedVotes, k: int) -> dict:
-    rated, said = codes[codes >= 0], codes[votes.item]
+def _rating_model(
+    model: str, codes: np.ndarray, votes: gap.CodedVotes, side: np.ndarray, sides: gap.CodedVotes
+) -> dict:
+    """``side`` is what kappas tell apart of each rating, ``sides`` are the votes so."""
+    k, said = len(side), codes[votes.item]
     _, single = gap.beside(gap.pairs(votes), codes)
+    _, of_sides = gap.beside(gap.pairs(sides), np.where(codes >= 0, side[codes], -1))
     return {
         "model": model,
-        "n": len(rated),
+        "n": int((codes >= 0).sum()),
         "shares": _distribution(said[said >= 0], k),
         **_means(said[said >= 0], k),
         "mean": gap.spearman_with_mean(votes, codes),
         "single": gap.mean_spearman(single, k, gap.NO_SHARED),
+        "kappa": gap.mean_kappa(of_sides, sides, gap.NO_SHARED),
     }
 
 
@@ -404,41 +401,21 @@ def units(study: Study, task: TaskDefinition, wanted: Wanted) -> list[dict]:
     label)]}`` in their order. Ratings count towards the personalised answer, as in the report.
     """
     people, verdicts, labels = material(study, task)
-    named, every = _named(study, task, wanted), _all(study, task, people, verdicts, labels)
-    shown = [
-        unit
-        for unit in every
-        if (named is None or unit["name"] in named) and _fits(unit, wanted, labels, task.kind)
-    ]
-    for unit in shown:
-        unit["people"] = sorted(unit["people"].items(), key=lambda pair: labels.index(pair[0]))
-        unit["models"] = sorted(unit["models"].items())
-    return shown
-
-
-def _all(
-    study: Study,
-    task: TaskDefinition,
-    people: "_People",
-    verdicts: dict,
-    labels: Sequence[str],
-) -> list[dict]:
-    """Every item that people judged: votes {label: number}, and models' {model: label}."""
-    votes: dict[str, dict[str, int]] = {name: {} for name in people.names}
+    named = _named(study, task, wanted)
+    votes: dict[str, Counter[str]] = {name: Counter() for name in people.names}
     for item, code in zip(people.votes.item, people.votes.code, strict=True):
-        counted = votes[people.names[item]]
-        counted[labels[code]] = counted.get(labels[code], 0) + 1
+        votes[people.names[item]][labels[code]] += 1
     rows = Item.objects.filter(study=study, batch__task__name=task.name).order_by("position")
-    return [
-        {
-            "pk": pk,
-            "name": name,
-            "people": votes[name],
-            "models": {model: of[name] for model, of in verdicts.items() if name in of},
-        }
-        for pk, name in rows.values_list("pk", "external_id")
-        if name in votes
-    ]
+    shown = []
+    for pk, name in rows.values_list("pk", "external_id"):
+        said = {model: label_of[name] for model, label_of in verdicts.items() if name in label_of}
+        if name not in votes or (named is not None and name not in named):
+            continue
+        if _fits(votes[name].keys(), said, wanted, labels, task.kind):
+            by_label = sorted(votes[name].items(), key=lambda pair: labels.index(pair[0]))
+            unit = {"pk": pk, "name": name, "people": by_label, "models": sorted(said.items())}
+            shown.append(unit)
+    return shown
 
 
 def _named(study: Study, task: TaskDefinition, wanted: Wanted) -> set[str] | None:
@@ -452,29 +429,30 @@ def _named(study: Study, task: TaskDefinition, wanted: Wanted) -> set[str] | Non
     return None
 
 
-def _fits(unit: dict, wanted: Wanted, labels: Sequence[str], kind: str) -> bool:
-    ratings = kind == "preference"
+def _fits(
+    people: Collection[str],
+    models: dict[str, str],
+    wanted: Wanted,
+    labels: Sequence[str],
+    kind: str,
+) -> bool:
+    """Whether an item is wanted, by the labels of people and of each model."""
+    ratings, who = kind == "preference", wanted.who
     if wanted.show == DIFFER:
         told = sides_of(len(labels)) if ratings else classes(labels)
-        return _differ(unit, wanted.who, dict(zip(labels, told.tolist(), strict=True)))
+        return _differ(people, models, who, dict(zip(labels, told.tolist(), strict=True)))
+    said = people if who in ("", PEOPLE) else {models[who]} if who in models else set()
     if wanted.show == NO_BETTER:
-        return ratings and _no_better(unit, wanted.who, labels)
-    if wanted.who in ("", PEOPLE):
-        return wanted.label in unit["people"] or not wanted.label
-    return unit["models"].get(wanted.who) in ((wanted.label,) if wanted.label else labels)
+        # In the middle of the scale, or towards the generic answer.
+        return ratings and any(2 * labels.index(label) <= len(labels) - 1 for label in said)
+    return wanted.label in said if wanted.label else bool(said)
 
 
-def _differ(unit: dict, who: str, class_of: dict[str, int]) -> bool:
-    people = {class_of[label] for label in unit["people"]}
-    models = {model: class_of[label] for model, label in unit["models"].items()}
+def _differ(
+    people: Collection[str], models: dict[str, str], who: str, class_of: dict[str, int]
+) -> bool:
+    of_people = {class_of[label] for label in people}
+    of_models = {model: class_of[label] for model, label in models.items()}
     if who in (PEOPLE, MODELS):
-        return len(people if who == PEOPLE else set(models.values())) > 1
-    return who in models and people != {models[who]}
-
-
-def _no_better(unit: dict, who: str, labels: Sequence[str]) -> bool:
-    """Whether a rating is in the middle of the scale or towards the generic answer."""
-    ratings = set(unit["people"])
-    if who not in ("", PEOPLE):
-        ratings = {label for model, label in unit["models"].items() if model == who}
-    return any(2 * labels.index(label) <= len(labels) - 1 for label in ratings)
+        return len(of_people if who == PEOPLE else set(of_models.values())) > 1
+    return who in of_models and of_people != {of_models[who]}

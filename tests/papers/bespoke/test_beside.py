@@ -28,8 +28,8 @@ def shown(cast, bespoke, fake, login, ann):
         person = cast.person(name)
         slot = queue.claim(bespoke, person)
         page = login(person)
-        assert f"/judge/beside/{slot}/" in page.get("/studies/tea/judge/").content.decode()
-        return page.get(f"/studies/tea/judge/beside/{slot}/").content.decode()
+        assert f"/judge/beside/{slot}/" in page.get("/studies/tea/judge/").text
+        return page.get(f"/studies/tea/judge/beside/{slot}/").text
 
     return of
 

@@ -87,7 +87,7 @@ def test_the_page_and_the_desk_show_the_same_step_and_never_that_nothing_waits(b
     page = login(ann)
     assert page.get(f"/studies/{bespoke.slug}/judge/").url == f"/studies/{bespoke.slug}/steps/"
     for address in ("/", f"/studies/{bespoke.slug}/steps/"):
-        text = page.get(address).content.decode()
+        text = page.get(address).text
         assert "Step 4 of 9" in text
         assert "Write questions of your own" in text
         assert "Nothing is waiting for you" not in text
@@ -97,11 +97,11 @@ def test_htmx_gets_the_steps_alone_and_asks_again_only_while_something_is_awaite
     bespoke, ann, login
 ):
     page, address = login(ann), f"/studies/{bespoke.slug}/steps/"
-    answer = page.get(address, headers={"HX-Request": "true"}).content.decode()
+    answer = page.get(address, headers={"HX-Request": "true"}).text
     assert answer.lstrip().startswith('<div id="steps"')
     assert "hx-get" not in answer
     ask(bespoke, ann)
-    assert "hx-get" in page.get(address, headers={"HX-Request": "true"}).content.decode()
+    assert "hx-get" in page.get(address, headers={"HX-Request": "true"}).text
 
 
 def test_a_study_in_which_nobody_asks_has_no_steps(tea, cast, login):
@@ -126,17 +126,17 @@ def test_a_notice_is_in_the_readers_language_and_goes_with_the_last_of_its_items
     answered(bespoke, fake, "A profile.", "The first.", "The second.")
     open_batch(bespoke, bespoke.tasks.get(name="score"))
     page, waits = login(ann), "2 items made from your own queries are ready."
-    assert waits in page.get("/").content.decode()
+    assert waits in page.get("/").text
     korean = {"headers": {"accept-language": "ko"}}
     with translation.override("ko"):
         words = items_opened(2)
-    assert words in page.get("/", **korean).content.decode()
-    assert words in page.get(f"/studies/{bespoke.slug}/messages/", **korean).content.decode()
+    assert words in page.get("/", **korean).text
+    assert words in page.get(f"/studies/{bespoke.slug}/messages/", **korean).text
     for score in (2, 5):
         slot = queue.claim(bespoke, ann)
-        assert waits in page.get("/").content.decode()
+        assert waits in page.get("/").text
         submit.submit(bespoke, slot, ann, scores(slot, score), key=f"s{score}")
-    assert waits not in page.get("/").content.decode()
+    assert waits not in page.get("/").text
 
 
 def test_the_mail_says_the_same_as_the_message(bespoke, cast, ann, fake):
@@ -151,7 +151,7 @@ def test_the_mail_says_the_same_as_the_message(bespoke, cast, ann, fake):
 
 
 def test_the_end_of_the_work_leads_to_the_next_step(judged, bespoke, ann, login):
-    page = login(ann).get(f"/studies/{bespoke.slug}/judge/").content.decode()
+    page = login(ann).get(f"/studies/{bespoke.slug}/judge/").text
     assert "You have judged all that is open" in page
     assert f"/studies/{bespoke.slug}/steps/" in page
 
@@ -204,7 +204,7 @@ def test_the_bar_says_step_minutes_and_next_on_pages_of_the_way(bespoke, ann, lo
     Study.objects.filter(pk=bespoke.pk).update(status="open")
     page = login(ann)
     for address in ("/history/", "/history/consent/", f"/studies/{bespoke.slug}/consent/"):
-        text = page.get(address).content.decode()
+        text = page.get(address).text
         assert "Step 4 of 9" in text, address
         assert "minutes left for all of it" in text
         assert f'href="/studies/{bespoke.slug}/my-queries/"' in text

@@ -46,7 +46,7 @@ def test_emptying_the_collection_asks_first(cast, tea, login):
     documents.add_documents(tea, "x.md", b"# Tea")
     page = login(cast.person("Carol"))
     asked = page.post("/studies/tea/sources/clear/")
-    assert "Delete 1 document?" in asked.content.decode()
+    assert "Delete 1 document?" in asked.text
     assert tea.documents.count() == 1
     assert page.post("/studies/tea/sources/clear/", {"sure": "1"}).status_code == 302
     assert tea.documents.count() == 0
@@ -135,23 +135,23 @@ def test_a_page_keeps_the_file_and_a_worker_reads_it(tea, carol):
     row = DocumentFile.objects.get()
     assert (row.status, row.name, row.file.size) == ("requested", "tea.md", 16)
     assert tea.documents.count() == 0
-    assert "tea.md" in carol.get("/studies/tea/sources/").content.decode()
+    assert "tea.md" in carol.get("/studies/tea/sources/").text
     path = Path(row.file.path)
     documents.read_file(row.pk)
     row.refresh_from_db()
     assert (row.status, row.added, row.done, row.total, bool(row.file)) == ("done", 1, 1, 1, False)
     assert tea.documents.get().title == "Tea"
     assert not path.exists()
-    assert "1 document was added" in carol.get("/studies/tea/sources/").content.decode()
+    assert "1 document was added" in carol.get("/studies/tea/sources/").text
 
 
 def test_the_list_of_files_is_fetched_alone_while_one_is_read(tea, carol):
     send(carol, b"# Tea")
-    part = carol.get("/studies/tea/sources/", headers={"HX-Request": "true"}).content.decode()
+    part = carol.get("/studies/tea/sources/", headers={"HX-Request": "true"}).text
     assert part.strip().startswith("<section")
     assert 'hx-trigger="every 2s"' in part
     documents.read_file(DocumentFile.objects.get().pk)
-    part = carol.get("/studies/tea/sources/", headers={"HX-Request": "true"}).content.decode()
+    part = carol.get("/studies/tea/sources/", headers={"HX-Request": "true"}).text
     assert "hx-trigger" not in part
 
 
@@ -159,7 +159,7 @@ def test_a_file_too_large_is_refused_with_a_sentence(tea, carol, monkeypatch):
     monkeypatch.setattr(documents, "FILE_LIMIT", 10)
     answer = send(carol, b"x" * 11)
     assert (answer.status_code, DocumentFile.objects.count()) == (400, 0)
-    assert "A file may have 0 MB." in answer.content.decode()
+    assert "A file may have 0 MB." in answer.text
 
 
 def test_a_file_without_text_ends_with_its_sentence(tea, carol):
@@ -168,7 +168,7 @@ def test_a_file_without_text_ends_with_its_sentence(tea, carol):
     documents.read_file(row.pk)
     row.refresh_from_db()
     assert (row.status, row.error) == ("failed", "The file is neither PDF nor text in UTF-8.")
-    assert row.error in carol.get("/studies/tea/sources/").content.decode()
+    assert row.error in carol.get("/studies/tea/sources/").text
 
 
 def test_a_file_whose_worker_dies_each_time_is_closed_in_words(tea, carol):

@@ -19,7 +19,7 @@ def test_what_is_typed_is_saved_without_being_ready(bespoke, ann, login):
     page = login(ann)
     data = {"text": "Which train?", "want": "One that I can sleep in.", "form": "A list."}
     answer = page.post(url(bespoke, query.external_id), data, headers={"HX-Request": "true"})
-    assert "Saved." in answer.content.decode()
+    assert "Saved." in answer.text
     stored = owner_queries.of(bespoke, ann).get(external_id=query.external_id)
     assert (stored.text, stored.ready) == ("Which train?", False)
     assert stored.need == "One that I can sleep in.\n\nForm wanted: A list."
@@ -69,7 +69,7 @@ def test_a_ready_query_stays_ready_until_its_words_change(bespoke, ann):
 def test_what_is_picked_and_not_saved_yet_stays_picked_while_searching(bespoke, ann, login):
     query, mine = owner_queries.begin(bespoke, ann), keep(ann, "Sleepers", "In a sleeper")
     asked = {"find": "night trains", "grounds": str(mine.pk)}
-    found = login(ann).get(url(bespoke, query.external_id, "sessions/"), asked).content.decode()
+    found = login(ann).get(url(bespoke, query.external_id, "sessions/"), asked).text
     assert f'value="{mine.pk}" checked' in found
     assert found.count('name="grounds"') == 2
 
@@ -79,7 +79,7 @@ def test_searches_without_a_title_are_offered_too(bespoke, ann, login):
     Session.objects.filter(pk=mine.pk).update(kind="search")
     answer = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "tea house"})
     assert answer.status_code == 200
-    assert "Searches" in answer.content.decode()
+    assert "Searches" in answer.text
 
 
 def test_without_scripts_looking_for_sessions_finishes_nothing(bespoke, ann, login):
@@ -90,15 +90,15 @@ def test_without_scripts_looking_for_sessions_finishes_nothing(bespoke, ann, log
     assert answer.url == f"{place}?find=night+trains#find"
     query.refresh_from_db()
     assert (query.text, query.ready) == ("Which train?", False)
-    assert "Trains" in page.get(answer.url).content.decode()
+    assert "Trains" in page.get(answer.url).text
 
 
 def test_owners_are_told_where_models_may_be_shown_the_need(bespoke, ann, login):
     page, place = login(ann), url(bespoke)
-    assert "never the need" in page.get(place).content.decode()
+    assert "never the need" in page.get(place).text
     Retrieval.objects.update(oracle=True)
-    assert "are shown the need, too" in page.get(place).content.decode()
-    text = page.get(url(bespoke, owner_queries.begin(bespoke, ann).external_id)).content.decode()
+    assert "are shown the need, too" in page.get(place).text
+    text = page.get(url(bespoke, owner_queries.begin(bespoke, ann).external_id)).text
     assert "are shown the need below, too" in text
 
 
@@ -106,7 +106,7 @@ def test_a_refused_query_is_shown_as_it_was_typed(bespoke, ann, login):
     query = owner_queries.begin(bespoke, ann)
     data = {"text": "x" * 2_001, "want": "Calm.", "scenario": "Travel", "language": "en"}
     answer = login(ann).post(url(bespoke, query.external_id), data)
-    page = answer.content.decode()
+    page = answer.text
     assert answer.status_code == 400
     assert all(words in page for words in ("x" * 2_001, "Calm.", 'value="Travel"'))
     assert 'value="en" selected' in page
@@ -150,9 +150,9 @@ def test_grounds_are_sessions_that_the_owner_keeps(bespoke, ann, cast):
 def test_search_offers_only_what_the_owner_keeps(bespoke, ann, login):
     query = owner_queries.begin(bespoke, ann)
     found = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "sea boats"})
-    assert "BO-CANARY" not in found.content.decode()
+    assert "BO-CANARY" not in found.text
     found = login(ann).get(url(bespoke, query.external_id, "sessions/"), {"find": "night trains"})
-    assert "Trains" in found.content.decode()
+    assert "Trains" in found.text
 
 
 def test_somebody_elses_query_is_not_found(bespoke, ann, cast, login):
@@ -162,7 +162,7 @@ def test_somebody_elses_query_is_not_found(bespoke, ann, cast, login):
     assert bo.post(url(bespoke, query.external_id), {"text": "mine"}).status_code == 404
     assert bo.post(url(bespoke, query.external_id, "change/")).status_code == 404
     assert not owner_queries.of(bespoke, cast.person("Bo")).exists()
-    assert "NEED-CANARY" not in bo.get(url(bespoke)).content.decode()
+    assert "NEED-CANARY" not in bo.get(url(bespoke)).text
 
 
 def test_a_curator_cannot_rewrite_an_owners_query(bespoke, ann, cast):

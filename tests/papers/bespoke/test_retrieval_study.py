@@ -12,6 +12,7 @@ from annotation.histories.models import Session
 from annotation.papers.bespoke.retrieval_study import ndcg
 from annotation.queries import owner_queries
 from tests.candidates.conftest import fake, model, script  # noqa: F401 - fixtures
+from tests.evaluation.conftest import printed
 from tests.papers.bespoke.conftest import bespoke, keep  # noqa: F401 - a fixture
 from tests.scripted_endpoint import BAD_KEY, prompt_of
 
@@ -52,13 +53,12 @@ def asked(cast, bespoke, script, model):  # noqa: F811
     return bespoke
 
 
-def study(capsys, *words):
-    call_command("retrieval_study", "tea", "--json", *words)
-    return json.loads(capsys.readouterr().out)
+def study(*words):
+    return printed("retrieval_study", "tea", *words)
 
 
 def test_each_way_is_measured_on_the_same_questions_of_the_same_people(asked, capsys, model):  # noqa: F811
-    result = study(capsys)
+    result = study()
     assert (result["questions"], result["people"], result["left_out"]) == (2, 2, 0)
     values = {row["way"]: row["ndcg"]["value"] for row in result["rows"]}
     assert values == {"question": 0.5, "reasoning": 1.0, "pseudo-history": 1.0}
@@ -72,7 +72,7 @@ def test_each_way_is_measured_on_the_same_questions_of_the_same_people(asked, ca
     assert "CANARY" not in sent
     assert "rye bread" not in sent
     calls = model.calls
-    assert study(capsys) == result
+    assert study() == result
     assert model.calls == calls  # what was written is kept
 
 
@@ -81,7 +81,7 @@ def test_a_question_whose_expansion_failed_is_left_out_of_every_way(asked, capsy
         lambda request: BAD_KEY if "morning" in prompt_of(request) else "boats and sea"
     ]
     Candidate.every.all().delete()
-    result = study(capsys, "--way", "question", "--way", "reasoning")
+    result = study("--way", "question", "--way", "reasoning")
     assert (result["questions"], result["people"], result["left_out"]) == (1, 1, 1)
     assert [row["ndcg"]["value"] for row in result["rows"]] == [1.0, 1.0]
     call_command("retrieval_study", "tea", way=["question"])

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -11,12 +10,12 @@ from django.urls import reverse
 
 from annotation.core.errors import DomainError
 from annotation.datasets import folders
-from annotation.evaluation import runs, systems, tables, tasks
-from annotation.evaluation.models import Run
+from annotation.evaluation import runs, systems, tasks
+from annotation.evaluation.models import Reply, Run
 from annotation.papers.bespoke import judge as bespoke
 from tests.api.caller import Caller
 from tests.evaluation.conftest import write_manifest
-from tests.papers.bespoke.test_judge import lines_of, write
+from tests.papers.bespoke.test_judge import judge, lines_of, write
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -46,19 +45,15 @@ def file_of(folder, answers, ending="jsonl"):
     return path
 
 
-def score(capsys, folder, file, *more):
-    named = ["--release", str(folder), "--endpoint", "scripted", "--responses", str(file)]
-    call_command("judge", *named, "--json", *more)
-    return json.loads(capsys.readouterr().out)
+def score(folder, file, *more):
+    return judge(folder, "--responses", file, *more)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
-def test_a_systems_answers_have_the_papers_row_worked_by_hand(
-    capsys, tmp_path, release, server, ending
-):
+def test_a_systems_answers_have_the_papers_row_worked_by_hand(tmp_path, release, server, ending):
     server.answer = verdict
     file = file_of(tmp_path, [CALM, FAST], ending)
-    result = score(capsys, release, file, "--context", "the profile")
+    result = score(release, file, "--context", "the profile")
     assert (result["system"], result["context"], result["n"], result["persons"]) == (
         "mine", "the profile", 2, 2,
     )  # fmt: skip
@@ -74,24 +69,22 @@ def test_a_systems_answers_have_the_papers_row_worked_by_hand(
     assert (result["without_claims"], server.calls) == (1, 2 + 3)
 
 
-def test_people_scored_the_releases_answers_to_the_same_queries(capsys, tmp_path, release, server):
+def test_people_scored_the_releases_answers_to_the_same_queries(tmp_path, release, server):
     server.answer = verdict
-    result = score(capsys, release, file_of(tmp_path, [CALM]))
-    people = result["people"]
+    result = score(release, file_of(tmp_path, [CALM]))
     # user1 gave r1 5, 4, 3, 2 and r2 1, 2, 3, 4; nobody asked people about claims.
-    assert (people["n"], people["persons"]) == (2, 1)
-    assert people["criteria"] == dict.fromkeys(bespoke.CRITERIA, 60)
-    assert (people["recall"], people["average"], people["intervals"]) == (None, None, {})
-    assert result["left_out"]["queries"] == 1
-    assert "intervals" in result
-    assert result["intervals"] == {}
+    assert result["people"] == {
+        "n": 2, "persons": 1, "criteria": dict.fromkeys(bespoke.CRITERIA, 60), "recall": None,
+        "average": None, "intervals": {},
+    }  # fmt: skip
+    assert (result["left_out"]["queries"], result["intervals"]) == (1, {})
 
 
 def test_a_judge_sees_the_persons_shots_and_rubric_with_the_systems_answer(
-    capsys, tmp_path, release, server
+    tmp_path, release, server
 ):
     server.answer = verdict
-    score(capsys, release, file_of(tmp_path, [CALM]))
+    score(release, file_of(tmp_path, [CALM]))
     (asked,) = [t for t in map(prompt_of, server.requests) if "Response to judge" in t]
     assert "RUBRIC: calm first." in asked
     assert "SHOT-FEEDBACK" in asked
@@ -99,28 +92,26 @@ def test_a_judge_sees_the_persons_shots_and_rubric_with_the_systems_answer(
 
 
 def test_an_answer_is_to_a_query_by_its_text_too_and_strangers_are_counted(
-    capsys, tmp_path, release, server
+    tmp_path, release, server
 ):
     server.answer = verdict
     by_text = ["user1", "Which  train, 1?", "A calm train."]
     strangers = [["user1", "2", "x"], ["user9", "1", "x"]]
-    result = score(capsys, release, file_of(tmp_path, [by_text, *strangers]))
+    result = score(release, file_of(tmp_path, [by_text, *strangers]))
     assert result["n"] == 1
     assert result["left_out"] == {"answers": 2, "queries": 1, "examples": 0}
 
 
-def test_an_answer_that_the_judge_is_shown_with_its_scores_is_left_out(
-    capsys, tmp_path, release, server
-):
+def test_an_answer_that_the_judge_is_shown_with_its_scores_is_left_out(tmp_path, release, server):
     server.answer = verdict
     file = file_of(tmp_path, [["user1", "1", SHOT], FAST])
-    result = score(capsys, release, file)
+    result = score(release, file)
     assert (result["n"], result["left_out"]["examples"], result["people"]["n"]) == (1, 1, 2)
     # Without shots it has seen none.
-    result = score(capsys, release, file, "--shots", "rubric")
+    result = score(release, file, "--shots", "rubric")
     assert (result["n"], result["left_out"]["examples"]) == (2, 0)
     with pytest.raises(CommandError, match="Every answer is an example"):
-        score(capsys, release, file_of(tmp_path, [["user1", "1", SHOT]]))
+        score(release, file_of(tmp_path, [["user1", "1", SHOT]]))
 
 
 @pytest.mark.parametrize(
@@ -137,37 +128,38 @@ def test_an_answer_that_the_judge_is_shown_with_its_scores_is_left_out(
     ],
 )
 def test_a_file_that_is_none_is_refused_and_nothing_is_stored(
-    capsys, tmp_path, release, server, content, words
+    tmp_path, release, server, content, words
 ):
     (tmp_path / "mine.txt").write_text(content)
     with pytest.raises(CommandError, match=words):
-        score(capsys, release, tmp_path / "mine.txt")
+        score(release, tmp_path / "mine.txt")
     assert (Run.objects.count(), server.calls) == (0, 0)
 
 
-def test_a_run_goes_on_with_the_same_answers_only(capsys, tmp_path, release, server):
+def test_a_run_goes_on_with_the_same_answers_only(tmp_path, release, server):
     server.answer = lambda request, n: NO_CREDIT if n > 2 else verdict(request, n)
     file = file_of(tmp_path, [CALM, FAST])
     with pytest.raises(CommandError, match="no credit"):
-        score(capsys, release, file)
+        score(release, file)
+    stored, before = Reply.objects.count(), server.calls
     server.answer = verdict
     again = ["--resume", str(Run.objects.get().public_id)]
     with pytest.raises(CommandError, match="about other answers"):
-        score(capsys, release, file_of(tmp_path, [CALM]), *again)
+        score(release, file_of(tmp_path, [CALM]), *again)
     with pytest.raises(CommandError, match="has system mine, not ours"):
-        score(capsys, release, file_of(tmp_path, [CALM, FAST]), *again, "--system", "ours")
-    assert score(capsys, release, file, *again)["n"] == 2
+        score(release, file_of(tmp_path, [CALM, FAST]), *again, "--system", "ours")
+    assert score(release, file, *again)["n"] == 2
+    assert server.calls - before == 5 - stored
 
 
 def test_systems_stand_beside_people_and_only_like_is_compared(capsys, tmp_path, release, server):
     server.answer = verdict
-    score(capsys, release, file_of(tmp_path, [CALM, FAST]), "--system", "a", "--context", "none")
-    score(capsys, release, file_of(tmp_path, [["user1", "1", "A calm, slow train."], FAST]),
+    score(release, file_of(tmp_path, [CALM, FAST]), "--system", "a", "--context", "none")
+    score(release, file_of(tmp_path, [["user1", "1", "A calm, slow train."], FAST]),
           "--system", "b")  # fmt: skip
     # The best of all, on one query: it is never bold beside those on two.
-    score(capsys, release, file_of(tmp_path, [CALM]), "--system", "few")
-    call_command("judge", "--release", str(release), "--endpoint", "scripted")
-    capsys.readouterr()
+    score(release, file_of(tmp_path, [CALM]), "--system", "few")
+    judge(release)
 
     def table(form):
         call_command("leaderboard", "--release", str(release), "--table", "systems",
@@ -199,25 +191,22 @@ def test_a_curator_scores_a_system_on_the_releases_page(cast, published, server,
     server.answer = verdict
     browser = login(cast.person("Carol"))
     address, back = (reverse(name, args=["tea", 1]) for name in ("models-system", "models"))
-    assert address in browser.get(back).content.decode()
+    assert address in browser.get(back).text
     wanted = {"endpoint": "scripted", "setting": "feedback", "system": "<b>mine</b>"}
-    assert "Choose a file of answers" in browser.post(address, wanted).content.decode()
+    assert "Choose a file of answers" in browser.post(address, wanted).text
     broken = SimpleUploadedFile("a.csv", b"user,query\nu,1\n")
-    assert (
-        "there is no column text"
-        in browser.post(address, wanted | {"file": broken}).content.decode()
-    )
+    assert "there is no column text" in browser.post(address, wanted | {"file": broken}).text
     sent = SimpleUploadedFile("a.jsonl", systems.as_text([CALM, FAST]).encode())
-    shown = browser.post(address, wanted | {"file": sent}).content.decode()
+    shown = browser.post(address, wanted | {"file": sent}).text
     assert "5 calls" in shown
     assert (Run.objects.count(), server.calls) == (0, 0)
     confirmed = wanted | {"confirmed": "1", "answers": systems.as_text([CALM, FAST])}
     assert browser.post(address, confirmed).status_code == 302
     run = Run.objects.get()
     assert (run.kind, run.system, run.answers) == ("system", "<b>mine</b>", [CALM, FAST])
-    assert "&lt;b&gt;mine&lt;/b&gt;" in browser.get(back).content.decode()
+    assert "&lt;b&gt;mine&lt;/b&gt;" in browser.get(back).text
     tasks.work(run.pk)
-    text = browser.get(back).content.decode()
+    text = browser.get(back).text
     assert "[20.00, 100.00]" in text
     assert "their own scores" in text
 
@@ -282,12 +271,10 @@ def with_history(release, published):
     ],
 )
 def test_an_endpoint_writes_the_answers_from_the_release_alone(
-    capsys, with_history, server, arm, calls, need, shown
+    with_history, server, arm, calls, need, shown
 ):
     server.answer = writes
-    call_command("judge", "--release", str(with_history), "--endpoint", "scripted", "--generate",
-                 arm, "--json")  # fmt: skip
-    result = json.loads(capsys.readouterr().out)
+    result = judge(with_history, "--generate", arm)
     assert (result["system"], result["context"], result["n"]) == ("scripted-1", arm, 2)
     assert result["criteria"]["Need Alignment"] == 20 * sum(need) / 2
     asked = [text for text in map(prompt_of, server.requests) if "Response to judge" not in text
@@ -301,7 +288,7 @@ def test_an_endpoint_writes_the_answers_from_the_release_alone(
     assert result["people"]["criteria"]["Content Depth"] == 55
 
 
-def test_a_query_whose_answer_does_not_come_is_counted(capsys, with_history, server):
+def test_a_query_whose_answer_does_not_come_is_counted(with_history, server):
     def silent(request, number):
         text = prompt_of(request)
         if "Which train, 1?" in text and "to judge" not in text and "Claim" not in text:
@@ -309,12 +296,10 @@ def test_a_query_whose_answer_does_not_come_is_counted(capsys, with_history, ser
         return writes(request, number)
 
     server.answer = silent
-    asked = ["--release", str(with_history), "--endpoint", "scripted", "--generate"]
-    call_command("judge", *asked, "none", "--json")
-    result = json.loads(capsys.readouterr().out)
+    result = judge(with_history, "--generate", "none")
     assert (result["n"], result["left_out"]["queries"]) == (1, 1)
     with pytest.raises(CommandError, match="written from one of: none, history"):
-        call_command("judge", *asked, "persona")
+        judge(with_history, "--generate", "persona")
 
 
 @pytest.mark.parametrize("by", ["page", "api"])
@@ -329,7 +314,7 @@ def test_workers_have_the_answers_written_for_who_asks_on_the_page_or_by_api(
     if by == "page":
         browser, address = login(cast.person("Carol")), reverse("models-system", args=["tea", 1])
         # Two profiles, two answers, two judgments and three claims.
-        assert "9 calls" in browser.post(address, wanted).content.decode()
+        assert "9 calls" in browser.post(address, wanted).text
         assert browser.post(address, wanted | {"confirmed": "1"}).status_code == 302
     else:
         carol = Caller(client, cast.person("Carol"))
@@ -349,8 +334,3 @@ def test_a_release_of_pairs_scores_no_system(published, server):
     asked = systems.Measurement("scripted", "persona", system="mine")
     with pytest.raises(DomainError):
         runs.of_release(published, asked, [CALM])
-
-
-def test_names_of_what_was_measured_differ():
-    measured = [("x", "1 of 2"), ("y", "1 of 2"), ("x", "1 of 2"), ("z", "2 of 2")]
-    assert tables.names_of(measured) == ["1 of 2", "1 of 2 (2)", "1 of 2", "2 of 2"]

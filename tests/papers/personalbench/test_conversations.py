@@ -120,10 +120,10 @@ def test_people_are_taken_once_and_later_conversations_join_them(bench):
 def test_the_page_counts_and_takes(bench, cast, login):
     client = login(cast.member("Carol", bench, "curator"))
     page = client.get("/studies/bench/conversations/?conversations=3&turns=18&people=2")
-    assert "Who is left after each filter" in page.content.decode()
+    assert "Who is left after each filter" in page.text
     nobody = {"conversations": 99, "turns": 1, "people": ""}
     refused = client.post("/studies/bench/conversations/", nobody)
-    assert (refused.status_code, "Nobody is left" in refused.content.decode()) == (400, True)
+    assert (refused.status_code, "Nobody is left" in refused.text) == (400, True)
     assert (
         client.post("/studies/bench/conversations/", nobody | {"turns": "\u0000"}).status_code
         == 400

@@ -106,28 +106,17 @@ def test_a_quote_is_sought_in_its_turn_then_in_the_others(turn, quote, expected)
 def chat(persona, number, *said):
     turns = [{"role": "user", "text": text} for text in said]
     return Conversation.objects.create(
-        study=persona.study,
-        persona=persona,
-        provider="wildchat",
-        external_id=f"w{number}",
-        speaker="ada",
-        messages=turns,
-        turns=len(said),
-        embedding=[1] + [0] * 255,
-    )
+        study=persona.study, persona=persona, provider="wildchat", external_id=f"w{number}",
+        speaker="ada", messages=turns, turns=len(said), embedding=[1] + [0] * 255,
+    )  # fmt: skip
 
 
 def says(*statements):
-    return {
-        "attributes": [
-            {
-                "text": text,
-                "confidence": confidence,
-                "evidence": [{"turn": turn, "quote": quote} for turn, quote in evidence],
-            }
-            for text, confidence, *evidence in statements
-        ]
-    }
+    attributes = []
+    for text, confidence, *evidence in statements:
+        found = [{"turn": turn, "quote": quote} for turn, quote in evidence]
+        attributes.append({"text": text, "confidence": confidence, "evidence": found})
+    return {"attributes": attributes}
 
 
 def by_text(**values):
@@ -203,10 +192,8 @@ def test_low_confidence_is_dropped_and_one_meaning_is_one_attribute(extracted, a
     counts = attributes.make(extracted, Thresholds(0.4, 0.7))
     assert counts == {"statements": 2, "attributes": 1, "people": 1, "left": 0}
     attribute = Attribute.objects.get()
-    assert (attribute.text, attribute.model) == (
-        "Bakes rye bread at home every week.",
-        "scripted-1",
-    )
+    assert attribute.text == "Bakes rye bread at home every week."
+    assert attribute.model == "scripted-1"
     both = [evidence.messages for evidence in attribute.evidence.all()]
     assert [turn.get("spans") for turn in both[0]] == [[[2, 16]], None]
     assert both[1][0]["spans"] == [[2, 20]]
@@ -216,18 +203,17 @@ def test_low_confidence_is_dropped_and_one_meaning_is_one_attribute(extracted, a
         attributes.make(extracted, Thresholds(0.95, 0.7))
 
 
-def test_attributes_that_people_judge_stay(extracted, cast):
+@pytest.mark.parametrize("judged", ["attribute", "answer written from it"])
+def test_attributes_stay_while_people_judge_them_or_answers_written_from_them(
+    extracted, cast, judged
+):
     attributes.make(extracted, Thresholds())
-    task = extracted.tasks.create(name="traits", kind="attribute", overlap=3, config={})
-    open_batch(extracted, task)
-    assert attributes.make(extracted, Thresholds(0.1, 1.0))["left"] == 1
-    assert Attribute.objects.count() == 1
-
-
-def test_attributes_stay_while_people_judge_answers_written_from_them(extracted, cast):
-    attributes.make(extracted, Thresholds())
-    cast.open(extracted)
-    Candidate.objects.filter(external_id="best-q1-0").update(attribute=Attribute.objects.get())
+    if judged == "attribute":
+        task = extracted.tasks.create(name="traits", kind="attribute", overlap=3, config={})
+        open_batch(extracted, task)
+    else:
+        cast.open(extracted)
+        Candidate.objects.filter(external_id="best-q1-0").update(attribute=Attribute.objects.get())
     assert attributes.make(extracted, Thresholds(0.1, 1.0))["left"] == 1
     assert Attribute.objects.count() == 1
 
@@ -265,7 +251,7 @@ def test_where_the_study_reviews_answers_statements_wait_for_a_curator(ada, tea,
 def test_the_page_previews_thresholds_and_makes_attributes(extracted, cast, login):
     client = login(cast.member("Carol", extracted, "curator"))
     page = client.get("/studies/tea/generation/clusters/?confidence=0.2&similarity=0.9")
-    assert "<dd>3" in page.content.decode()
+    assert "<dd>3" in page.text
     assert client.get("/studies/tea/generation/clusters/?confidence=x").status_code == 200
     data = {"confidence": "0.4", "similarity": "0.7"}
     assert client.post("/studies/tea/generation/clusters/", data).status_code == 302
@@ -307,26 +293,14 @@ def taken(tea, cast):
         text = chat.messages[0]["text"]
         asked = {"prompt": [{"role": "user", "content": text}]}
         proposal = Proposal.objects.create(
-            run=run,
-            study=tea,
-            step="attribute",
-            persona=persona,
-            number=number,
-            status="done",
-            text=text,
-            input={"chats": [chat.pk]},
-            parameters={"attribute": asked},
-        )
+            run=run, study=tea, step="attribute", persona=persona, number=number, status="done",
+            text=text, input={"chats": [chat.pk]}, parameters={"attribute": asked},
+        )  # fmt: skip
         span = {"conversation": chat.pk, "turn": 0, "start": 0, "end": len(text)}
         Extraction.objects.create(
-            proposal=proposal,
-            persona=persona,
-            number=1,
-            text=f"Says: {text}",
-            confidence=0.9,
-            evidence=[span],
-            embedding=[number % 2, number // 2] + [0] * 254,
-        )
+            proposal=proposal, persona=persona, number=1, text=f"Says: {text}", confidence=0.9,
+            evidence=[span], embedding=[number % 2, number // 2] + [0] * 254,
+        )  # fmt: skip
     assert make(tea, Thresholds())["attributes"] == 2
     config = kind_of("attribute").check_config({})
     open_batch(tea, tea.tasks.create(name="holds", kind="attribute", overlap=3, config=config))

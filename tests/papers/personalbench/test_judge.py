@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -13,7 +12,7 @@ from annotation.evaluation import runs, tasks
 from annotation.evaluation.models import Run
 from annotation.papers.personalbench import judge as stages
 from tests.evaluation.conftest import server, write_lines, write_manifest  # noqa: F401 - a fixture
-from tests.papers.bespoke.test_judge import row_of
+from tests.papers.bespoke.test_judge import judge, row_of
 from tests.scripted_endpoint import prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -72,14 +71,9 @@ def answers(request, number):
     return f"Rating: {(1 if better == 1 else 5) if likes else 3}"
 
 
-def judge(capsys, folder, *more):
-    call_command("judge", "--release", str(folder), "--endpoint", "scripted", "--json", *more)
-    return json.loads(capsys.readouterr().out)
-
-
-def test_a_system_has_its_three_stages_beside_people(capsys, tmp_path, server):  # noqa: F811
+def test_a_system_has_its_three_stages_beside_people(tmp_path, server):  # noqa: F811
     server.answer = answers
-    result = judge(capsys, make(tmp_path), "--generate", "attribute")
+    result = judge(make(tmp_path), "--generate", "attribute")
     # Extraction: three statements; two match an attribute each, one of them accepted; of the two
     # accepted attributes one is extracted.
     extraction = result["extraction"]
@@ -109,9 +103,9 @@ def test_a_system_has_its_three_stages_beside_people(capsys, tmp_path, server): 
     assert result["calls"] == 2 + 3 + 3 + 6
 
 
-def test_without_the_attribute_the_prompt_alone_is_answered(capsys, tmp_path, server):  # noqa: F811
+def test_without_the_attribute_the_prompt_alone_is_answered(tmp_path, server):  # noqa: F811
     server.answer = answers
-    result = judge(capsys, make(tmp_path), "--generate", "none", "--shots", "none")
+    result = judge(make(tmp_path), "--generate", "none", "--shots", "none")
     assert (result["context"], result["response"]["rating"]["value"]) == ("none", 3)
     asked = [t for t in map(prompt_of, server.requests) if "First response" in t]
     assert not any("Known of the person" in text for text in asked)
@@ -124,14 +118,14 @@ def test_a_judge_is_compared_with_people_on_the_same_answers(capsys, tmp_path, s
         return f"Rating: {rating if text.index('GENERIC') < text.index('Second') else 6 - rating}"
 
     server.answer = by_place
-    result = judge(capsys, make(tmp_path))
+    result = judge(make(tmp_path))
     assert result["agreement"]["system"]["value"] == pytest.approx(1)
     assert result["agreement"]["people"]["value"] == pytest.approx(1)
     assert result["response"]["rating"]["value"] == 3
     assert result["by_mention"]["yes"]["people"]["value"] == pytest.approx(3.5)
     assert result["by_mention"]["no"]["judge"]["value"] == 1
     server.answer = answers
-    judge(capsys, tmp_path, "--generate", "attribute", "--limit", "1")
+    judge(tmp_path, "--generate", "attribute", "--limit", "1")
     for name, heads in (("judges", "Spearman"), ("systems", "Relevance F1")):
         call_command("leaderboard", "--release", str(tmp_path), "--table", name)
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -145,7 +139,7 @@ def test_what_cannot_be_read_is_counted_and_has_no_rating(capsys, tmp_path, serv
         return "Perhaps." if "First response" in text or "should change" in text else "- A kite."
 
     server.answer = mumbles
-    result = judge(capsys, make(tmp_path), "--generate", "attribute")
+    result = judge(make(tmp_path), "--generate", "attribute")
     assert (result["unparsed"], result["relevance"]["unparsed"]) == (3, 3)
     assert result["response"]["rating"] == {"n": 0, "value": None, "low": None, "high": None}
     assert result["relevance"]["f1"]["system"]["value"] == 0
@@ -156,17 +150,16 @@ def test_what_cannot_be_read_is_counted_and_has_no_rating(capsys, tmp_path, serv
 
 
 def test_a_folder_without_the_tables_or_another_arm_is_refused(tmp_path, server):  # noqa: F811
-    named = ["--release", str(tmp_path), "--endpoint", "scripted"]
     with pytest.raises(CommandError, match="nothing to judge"):
-        call_command("judge", *named)
+        judge(tmp_path)
     make(tmp_path)
     with pytest.raises(CommandError, match="written from one of: attribute, none"):
-        call_command("judge", *named, "--generate", "history")
+        judge(tmp_path, "--generate", "history")
     with pytest.raises(CommandError, match="shown one of: attribute, none"):
-        call_command("judge", *named, "--shots", "feedback")
+        judge(tmp_path, "--shots", "feedback")
     write_lines(tmp_path / "conversations.jsonl", [{"user": "u1", "messages": [{"role": "x"}]}])
     with pytest.raises(CommandError, match="no list of role and text"):
-        call_command("judge", *named)
+        judge(tmp_path)
 
 
 def test_workers_run_the_stages_and_the_page_shows_the_table(
@@ -179,13 +172,13 @@ def test_workers_run_the_stages_and_the_page_shows_the_table(
     write_manifest(make(folders.folder_of(release)), release)
     server.answer = answers
     browser, page = login(cast.person("Carol")), reverse("models", args=["tea", 1])
-    assert "extracts, selects and personalises" in browser.get(page).content.decode()
+    assert "extracts, selects and personalises" in browser.get(page).text
     wanted = {"endpoint": "scripted", "setting": "attribute", "generate": "attribute"}
     address = reverse("models-system", args=["tea", 1])
-    assert "14 calls" in browser.post(address, wanted).content.decode()
+    assert "14 calls" in browser.post(address, wanted).text
     assert browser.post(address, wanted | {"confirmed": "1"}).status_code == 302
     tasks.work(Run.objects.get().pk)
     assert Run.objects.get().status == runs.DONE
-    text = browser.get(page).content.decode()
+    text = browser.get(page).text
     assert "their own judgments" in text
     assert "Relevance F1" in text

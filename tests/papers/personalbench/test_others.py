@@ -1,6 +1,5 @@
 """People and machines on the same target: a machine that clones a rater ties with that rater."""
 
-import io
 import json
 import random
 
@@ -11,7 +10,7 @@ from django.core.management import CommandError, call_command
 from annotation.core.learned import ModelError
 from annotation.papers.personalbench import others
 from annotation.papers.personalbench.layout import explicit, mentioned
-from tests.evaluation.conftest import write_lines
+from tests.evaluation.conftest import printed, write_lines
 from tests.evaluation.test_training import LIKES, make_bench
 
 SEEDS = 200
@@ -184,9 +183,8 @@ def test_the_table_of_interventions_stands_beside_people(tmp_path):
              "ratings": [{"rating": r} for r in ratings], "mean": sum(ratings) / 3}
         )  # fmt: skip
     write_lines(folder / "responses.jsonl", responses)
-    stream = io.StringIO()
-    call_command("interventions", "--release", str(folder), "--json", stdout=stream)
-    values = {(row["stage"], row["row"]): row for row in json.loads(stream.getvalue())}
+    table = printed("interventions", "--release", folder)
+    values = {(row["stage"], row["row"]): row for row in table}
     extracted = values["extraction", "as extracted"]
     assert extracted["value"] == pytest.approx(100 * 64 / 95)
     assert values["extraction", "verifier"]["value"] > extracted["value"]
@@ -223,11 +221,10 @@ def test_a_machine_that_says_what_a_rater_says_ties_with_that_rater(tmp_path, ca
         )  # fmt: skip
     write_lines(tmp_path / "relevance.jsonl", relevance)
     write_lines(tmp_path / "responses.jsonl", responses)
-    call_command("interventions", "--release", str(tmp_path), "--json")
-    printed = capsys.readouterr()
-    assert "Left out: " in printed.err
-    assert "attributes is there neither" in printed.err
-    values = {(row["stage"], row["row"]): row for row in json.loads(printed.out)}
+    table = printed("interventions", "--release", tmp_path)
+    reason = capsys.readouterr().err
+    assert "Left out: " in reason and "attributes is there neither" in reason
+    values = {(row["stage"], row["row"]): row for row in table}
     for stage in ("relevance", "response"):
         machine, people = values[stage, "verbosity"], values[stage, "people"]
         assert machine["raters"]["Ann"] == people["raters"]["Ann"]

@@ -10,7 +10,6 @@ import json
 
 import pytest
 
-from annotation.candidates.models import Candidate
 from annotation.evaluation import gap
 from annotation.evaluation.models import Verdict
 from annotation.judging import ordering
@@ -36,17 +35,11 @@ def bench(tea, cast):
     cast.member("Rui", tea, "researcher")
     persona = cast.persona(tea)
     query = cast.query(tea, persona=persona, text="What should I do?")
-    traits = [
-        Attribute.objects.create(
-            persona=persona,
-            external_id=f"a{n}",
-            text=f"Grows ferns number{n}",
-            # Four changed.
-            since="2026-01-01" if n <= 2 else None,
-            until="2026-02-01" if n in (2, 9, 20) else None,
-        )
-        for n in UNITS
-    ]
+    traits = [persona.attributes.create(external_id=f"a{n}", text=f"Grows ferns number{n}")
+              for n in UNITS]  # fmt: skip
+    # Four changed.
+    Attribute.objects.filter(external_id__in=("a1", "a2")).update(since="2026-01-01")
+    Attribute.objects.filter(external_id__in=("a2", "a9", "a20")).update(until="2026-02-01")
     for kind in LABELS:
         config = kind_of(kind).check_config({})
         task = tea.tasks.create(name=kind, kind=kind, overlap=2, config=config)
@@ -68,12 +61,8 @@ def row(study, query, kind, n, trait) -> dict:
         # Five answers name the ferns.
         texts = ("Take a walk.", f"Repot the ferns, number{n}." if n <= 5 else "Go to the lake.")
         made["candidates"] = [
-            Candidate.objects.create(
-                study=study,
-                query=query,
-                external_id=f"c{n}-{strategy}",
-                text=text,
-                strategy=strategy,
+            study.candidates.create(
+                query=query, external_id=f"c{n}-{strategy}", text=text, strategy=strategy
             ).pk
             for strategy, text in zip(("A3", "attributes"), texts, strict=True)
         ]
@@ -152,29 +141,20 @@ def test_a_number_of_the_report_leads_to_its_items(bench, cast, login):
         ("attribute/units/?cause=overgeneralised", 12, "Attribute: overgeneralised"),
         ("attribute/units/?cause=none", 0, "No item fits"),
         ("relevance/units/?who=nobody&show=differ", 0, "No item fits"),
+        ("relevance/units/?who=people&label=yes", 11, "m-1: yes"),
+        ("relevance/units/?who=m-1&label=yes", 14, "m-1: yes"),
+        ("relevance/units/?who=nobody&label=yes", 0, "No item fits"),
     ):
-        page = client.get(f"/studies/tea/gap/{address}").content.decode()
+        page = client.get(f"/studies/tea/gap/{address}").text
         assert (f"{items} items" in page, words in page) == (True, True), address
 
 
-def test_every_number_leads_to_its_units_and_comes_as_a_file(bench, cast, login):
+def test_every_number_stands_on_the_page_and_comes_as_a_file(bench, cast, login):
     client = login(cast.person("Rui"))
-    page = client.get("/studies/tea/gap/").content.decode()
+    page = client.get("/studies/tea/gap/").text
     for words in ("Two models", "0.490", "1.65", "With a mention", "overgeneralised", "Changed"):
         assert words in page
-    units = client.get("/studies/tea/gap/relevance/units/?who=people&label=yes").content.decode()
-    assert "11 items" in units and "m-1: yes" in units
-    assert (
-        "14 items"
-        in client.get("/studies/tea/gap/relevance/units/?who=m-1&label=yes").content.decode()
-    )
-    assert (
-        "No item fits"
-        in client.get("/studies/tea/gap/relevance/units/?who=nobody&label=yes").content.decode()
-    )
-    rows = list(
-        csv.DictReader(io.StringIO(client.get("/studies/tea/gap/relevance.csv").content.decode()))
-    )
+    rows = list(csv.DictReader(io.StringIO(client.get("/studies/tea/gap/relevance.csv").text)))
     assert float(rows[0]["value"]) == pytest.approx(PEOPLE)
     assert client.get("/studies/tea/gap/relevance.svg").content.count(b"<svg") > 1
     assert client.get("/studies/tea/gap/relevance.exe").status_code == 404

@@ -44,12 +44,18 @@ def test_raters_see_the_evidence_and_may_unfold_the_rest(tea, cast, login):
     attribute = Attribute.objects.create(persona=persona, external_id="a", text="Bakes bread.")
     Evidence.objects.create(attribute=attribute, messages=turns(8, 4))
     open_batch(tea, tea.tasks.create(name="traits", kind="attribute", overlap=3, config={}))
-    page = login(cast.member("Ann", tea, "annotator")).get("/studies/tea/judge/").content.decode()
+    page = login(cast.member("Ann", tea, "annotator")).get("/studies/tea/judge/").text
     assert page.count("<mark") == 1
     assert "3 more turns" in page and "2 more turns" in page
 
 
 JUDGE = "/studies/tea/judge/"
+
+
+@pytest.fixture
+def judging(login, ann):
+    """Ann's browser."""
+    return login(ann)
 
 
 @pytest.fixture
@@ -68,7 +74,7 @@ def matter(tea, cast):
 
 def opened(client) -> dict:
     """{field: attribute} of the screen, and the fields of its form."""
-    page = client.get(JUDGE).content.decode()
+    page = client.get(JUDGE).text
     rows = re.findall(
         r'<legend dir="auto">(.*?)</legend>.*?name="(answer-relevant-[^"]+)"', page, re.S
     )
@@ -81,12 +87,11 @@ def answers(screen, says="yes", **more):
     return fields | {"slot": screen["slot"], "key": f"page-{screen['slot']}"} | more
 
 
-def test_one_screen_stores_a_judgment_an_attribute(matter, cast, login):
-    client = login(cast.person("Ann"))
-    screen = opened(client)
+def test_one_screen_stores_a_judgment_an_attribute(matter, judging):
+    screen = opened(judging)
     assert sorted(screen["rows"].values()) == ["Likes a.", "Likes b.", "Likes c."]
     first = next(iter(screen["rows"]))
-    done = client.post(JUDGE, answers(screen, **{first: "no", "seconds": "30", "reason": "Hm."}))
+    done = judging.post(JUDGE, answers(screen, **{first: "no", "seconds": "30", "reason": "Hm."}))
     assert done.status_code == 302
     rows = Judgment.objects.select_related("slot__item")
     assert sorted(row.answers.get().label for row in rows) == ["no", "yes", "yes"]
@@ -95,9 +100,9 @@ def test_one_screen_stores_a_judgment_an_attribute(matter, cast, login):
     assert list(matter.items.values_list("done", flat=True)) == [1, 1, 1]
     assert Desk.objects.get().done == 3
     # The same submit again, and the next visit: nothing new.
-    assert client.post(JUDGE, answers(screen, **{first: "no", "reason": "Hm."})).status_code == 302
+    assert judging.post(JUDGE, answers(screen, **{first: "no", "reason": "Hm."})).status_code == 302
     assert Judgment.objects.count() == 3
-    assert opened(client)["slot"] is None
+    assert opened(judging)["slot"] is None
 
 
 def test_two_people_at_once_get_all_and_a_third_gets_none(matter, cast, login):
@@ -108,45 +113,41 @@ def test_two_people_at_once_get_all_and_a_third_gets_none(matter, cast, login):
     assert list(matter.items.values_list("done", flat=True)) == [2, 2, 2]
 
 
-def test_a_missing_vote_stores_nothing_and_keeps_what_was_chosen(matter, cast, login):
-    client = login(cast.person("Ann"))
-    screen = opened(client)
+def test_a_missing_vote_stores_nothing_and_keeps_what_was_chosen(matter, judging):
+    screen = opened(judging)
     data = answers(screen)
     del data[next(iter(screen["rows"]))]
-    refused = client.post(JUDGE, data)
-    page = refused.content.decode()
+    refused = judging.post(JUDGE, data)
+    page = refused.text
     assert (refused.status_code, Judgment.objects.count()) == (400, 0)
     chosen = re.findall(r'name="answer-relevant-[^>]* checked', page)
     assert "Choose yes or no first." in page and len(chosen) == 2
 
 
-def test_what_is_typed_comes_back_and_the_lease_is_renewed_for_all(matter, cast, login):
-    client = login(cast.person("Ann"))
-    screen = opened(client)
+def test_what_is_typed_comes_back_and_the_lease_is_renewed_for_all(matter, judging):
+    screen = opened(judging)
     Slot.objects.filter(status="held").update(lease_expires_at=timezone.now())
     field = next(iter(screen["rows"]))
     draft = {"slot": screen["slot"], field: "no"}
-    assert client.post(f"{JUDGE}draft/", draft).status_code == 204
+    assert judging.post(f"{JUDGE}draft/", draft).status_code == 204
     assert queue.expire() == 0
-    assert re.search(rf'name="{field}" value="no"[^>]* checked', opened(client)["page"])
+    assert re.search(rf'name="{field}" value="no"[^>]* checked', opened(judging)["page"])
 
 
-def test_skipping_hands_all_of_the_screen_back_and_offers_none_again(matter, cast, login):
-    client = login(cast.person("Ann"))
-    client.post(f"{JUDGE}skip/", {"slot": opened(client)["slot"]})
-    assert opened(client)["slot"] is None
+def test_skipping_hands_all_of_the_screen_back_and_offers_none_again(matter, cast, login, judging):
+    judging.post(f"{JUDGE}skip/", {"slot": opened(judging)["slot"]})
+    assert opened(judging)["slot"] is None
     assert not Slot.objects.exclude(status="open").exists()
     assert len(opened(login(cast.person("Bo")))["rows"]) == 3
 
 
-def test_votes_that_others_gave_meanwhile_are_left_out(matter, cast, login):
-    client = login(cast.person("Ann"))
-    screen = opened(client)
+def test_votes_that_others_gave_meanwhile_are_left_out(matter, cast, judging):
+    screen = opened(judging)
     Slot.objects.filter(status="held").update(lease_expires_at=timezone.now() - timedelta(hours=1))
     assert queue.expire() == 3
     item = matter.items.exclude(slots__pk=screen["slot"]).first()
     _taken(item, cast)
-    assert client.post(JUDGE, answers(screen)).status_code == 302
+    assert judging.post(JUDGE, answers(screen)).status_code == 302
     assert Judgment.objects.filter(annotator=cast.person("Ann")).count() == 2
 
 
@@ -164,14 +165,11 @@ def test_a_program_that_judges_one_slot_gives_the_others_back(matter, tea, login
     assert len(opened(login(ann))["rows"]) == 2
 
 
-def test_foreign_slots_in_a_form_change_nothing(matter, cast, login):
-    client, other = login(cast.person("Ann")), cast.person("Bo")
-    screen = opened(client)
-    foreign = queue.claim(matter.study, other)
-    data = answers(
-        screen, **{f"answer-relevant-{foreign}": "yes", "answer-relevant-nonsense": "yes"}
-    )
-    assert client.post(JUDGE, data).status_code == 302
+def test_foreign_slots_in_a_form_change_nothing(matter, cast, judging):
+    screen = opened(judging)
+    foreign = queue.claim(matter.study, cast.person("Bo"))
+    more = {f"answer-relevant-{foreign}": "yes", "answer-relevant-nonsense": "yes"}
+    assert judging.post(JUDGE, answers(screen, **more)).status_code == 302
     assert set(Judgment.objects.values_list("annotator", flat=True)) == {cast.person("Ann").pk}
 
 

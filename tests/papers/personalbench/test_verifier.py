@@ -100,16 +100,13 @@ def test_a_verifier_of_other_features_is_refused(extracted):
 
 def test_the_page_takes_the_file_and_leads_to_the_clusters(extracted, trained, cast, login):
     client = login(cast.person("Carol"))
-    assert "4 statements are" in client.get(PAGE).content.decode()
+    assert "4 statements are" in client.get(PAGE).text
     sent = {"model": SimpleUploadedFile("v.npz", trained.read_bytes()), "flagged": "drop"}
     answer = client.post(PAGE, sent)
     assert (answer.status_code, answer["Location"]) == (302, "/studies/tea/generation/clusters/")
-    assert (
-        "Statements that pass: 2 of 4; that do not: 2."
-        in client.get(answer["Location"]).content.decode()
-    )
-    assert "Let a model extract attributes" in client.get(PAGE).content.decode()
-    step = client.get("/studies/tea/generation/verify/").content.decode()
+    assert "Statements that pass: 2 of 4; that do not: 2." in client.get(answer["Location"]).text
+    assert "Let a model extract attributes" in client.get(PAGE).text
+    step = client.get("/studies/tea/generation/verify/").text
     assert f'href="{PAGE}"' in step
 
 
@@ -137,6 +134,6 @@ def test_a_file_that_is_no_verifier_is_refused_with_a_sentence(extracted, cast, 
     sent = {"model": SimpleUploadedFile("v.npz", content), "flagged": "drop"}
     answer = client.post(PAGE, sent)
     assert answer.status_code == 400
-    page = answer.content.decode()
+    page = answer.text
     assert "The file is no model that `train` made." in page
     assert set(verdicts().values()) == {""}

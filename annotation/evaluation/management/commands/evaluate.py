@@ -51,13 +51,15 @@ class Command(RunCommand):
                 plan = training.rated(benchmark, source, setting, limit)
             run = runs.of_scores(release, plan, benchmark, **about)
         else:
-            wanted = runs.measured(release, options["endpoint"], setting, limit, **fields)
+            resume = None if options["estimate"] else options["resume"]
+            asked = (release, options["endpoint"], setting, limit)
+            wanted = runs.measured(*asked, resume=resume, **fields)
             if options["estimate"]:
                 self.stderr.write(wanted.words)
                 cost = f"{wanted.expected['cost']:.4f}"
                 self.stdout.write(json.dumps(wanted.expected) if options["json"] else cost)
                 return
-            run = self.carry_out(wanted, options["resume"])
+            run = self.carry_out(wanted)
         self.report(run, _words(run.result), options["json"])
 
 

@@ -62,6 +62,7 @@ class Command(RunCommand):
         asked = built(Measurement, taken(Measurement, options) | named)
         system = systems.of_measurement(asked, systems.of_file(file) if file else [])
         single = (asked.endpoint, asked.setting, asked.limit)
-        wanted = runs.measured(options["release"], *single, judge=judge, system=system)
-        run = self.carry_out(wanted, options["resume"])
+        wanted = runs.measured(options["release"], *single, judge=judge, system=system,
+                               resume=options["resume"])  # fmt: skip
+        run = self.carry_out(wanted)
         self.report(run, judge.words(run.result), options["json"])

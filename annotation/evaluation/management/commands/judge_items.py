@@ -32,7 +32,7 @@ class Command(RunCommand, StudyCommand):
             self.stderr.write(wanted.words)
             self.stdout.write(json.dumps(wanted.expected))
             return
-        run = self.carry_out(wanted, resume)
+        run = self.carry_out(wanted)
         words = (
             "{model}: {verdicts:,} verdicts on {items:,} items, {unread:,} unread, "
             "{contradictory:,} contradictory"

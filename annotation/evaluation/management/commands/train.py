@@ -98,7 +98,7 @@ class Command(RunCommand):
         measured = []
         if options["endpoint"]:
             wanted = runs.measured(test, options["endpoint"], "persona")
-            base = self.carry_out(wanted, None)
+            base = self.carry_out(wanted)
             measured.append(tables.Measured("base", base.result, ""))
         for name, benchmark in {"pairs": other, "pairs-personalised": joined}.items():
             self.stderr.write(f"Training on {len(benchmark.pairs):,} pairs")

@@ -15,23 +15,19 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.models import Answer, Item, Judgment
 from annotation.judging.work import queue, submit
 from annotation.queries import author
-from annotation.queries.models import GoldClaim, Query, Rubric
-from annotation.studies.models import Study
+from annotation.queries.models import GoldClaim, Rubric
 from tests.candidates.conftest import Reply
-from tests.conftest import kept
-from tests.papers.bespoke.conftest import judged_once
-
-once = kept(judged_once)
 
 
 @pytest.fixture
-def bespoke(once, db, fake):
-    return Study.objects.get(slug="tea")
+def gold(judged):
+    """The address of the query's gold responses."""
+    return f"/studies/tea/my-queries/{judged.external_id}/gold/"
 
 
 @pytest.fixture
-def judged(bespoke):
-    return Query.objects.get()
+def page(login, ann):
+    return login(ann)
 
 
 def test_only_the_owner_is_handed_the_answers(cast, bespoke, judged):
@@ -66,29 +62,25 @@ def test_claims_are_split_reviewed_and_become_the_gold_information(bespoke, judg
     assert work.pull() == 0
 
 
-def test_a_model_refines_a_gold_response_in_rounds_that_are_all_kept(
-    bespoke, judged, fake, login, ann
-):
-    address = f"/studies/{bespoke.slug}/my-queries/{judged.external_id}/gold/"
-    page = login(ann)
-    assert "Save a gold response first" in page.post(address, {"wish": "x"}, follow=True).text
+def test_a_model_refines_a_gold_response_in_rounds_that_are_all_kept(judged, fake, page, gold, ann):
+    assert "Save a gold response first" in page.post(gold, {"wish": "x"}, follow=True).text
     author.save_response(judged, ann, "Take the night train.")
     for number, (wish, text) in enumerate(
         (("Say when.", "Take it at ten."), ("Why?", "Cheap.")), 1
     ):
-        page.post(address, {"wish": wish, "endpoint": "fake"})
-        assert "A model is refining your response" in page.get(address).text
+        page.post(gold, {"wish": wish, "endpoint": "fake"})
+        assert "A model is refining your response" in page.get(gold).text
         row = Candidate.every.get(purpose="refine", taken_at=None)
         fake.replies = [Reply(text)]
         writing.write_one(row.pk)
         assert wish in row.prompt[-1]["content"] and work.pull() == 1
         newest = author.newest(judged)
         assert (newest.version, newest.text, newest.source) == (number + 1, text, row.pk)
-    assert "What the model changed" in page.get(address).text
+    assert "What the model changed" in page.get(gold).text
     texts = judged.gold_responses.order_by("version").values_list("text", flat=True)
     assert list(texts) == ["Take the night train.", "Take it at ten.", "Cheap."]
     body = {"wish": "Shorter.", "endpoint": "fake"}
-    api = f"/api/v1/studies/{bespoke.slug}/own-queries/{judged.external_id}/gold/"
+    api = f"/api/v1/studies/tea/own-queries/{judged.external_id}/gold/"
     answer = page.post(api, body, content_type="application/json")
     assert (answer.status_code, answer.json()["job"]["status"]) == (202, "requested")
 
@@ -106,11 +98,11 @@ def test_nobody_asks_for_more_texts_a_day_than_one_person_may(bespoke, judged, f
 
 
 @pytest.fixture
-def split(cast, bespoke, judged, fake):
+def split(bespoke, judged, fake, ann):
     """A function that has the newest gold response split into these claims."""
 
     def go(*claims, again=False):
-        ann, response = cast.person("Ann"), author.newest(judged)
+        response = author.newest(judged)
         ask = work.split_again if again else work.request_claims
         row = ask(response, ann, endpoint="fake") if again else ask(response, endpoint="fake")
         fake.replies = [Reply("\n".join(claims))]
@@ -118,7 +110,7 @@ def split(cast, bespoke, judged, fake):
         assert work.pull() == 1
         return author.newest(judged)
 
-    author.save_response(judged, cast.person("Ann"), "Take the night train at ten. It has beds.")
+    author.save_response(judged, ann, "Take the night train at ten. It has beds.")
     return go
 
 
@@ -161,48 +153,41 @@ def test_a_review_that_was_begun_is_not_taken_away(bespoke, judged, split, ann):
     assert work.information(work.reviewed(judged, ann)) == ["One.", "Two."]
 
 
-def test_a_split_that_cannot_be_asked_for_makes_no_version(cast, judged, split):
+def test_a_split_that_cannot_be_asked_for_makes_no_version(judged, split, ann):
     response = split("All in one.")
     with pytest.raises(submit.DomainError):
-        work.split_again(response, cast.person("Ann"), endpoint="nobody")
+        work.split_again(response, ann, endpoint="nobody")
     assert author.newest(judged) == response
 
 
-def test_one_claim_for_many_sentences_is_split_by_sentences(cast, bespoke, judged, split):
-    author.save_response(
-        judged, cast.person("Ann"), "It leaves at ten. It has beds. 床が三つある。安い。"
-    )
+def test_one_claim_for_many_sentences_is_split_by_sentences(judged, split, ann):
+    author.save_response(judged, ann, "It leaves at ten. It has beds. 床が三つある。安い。")
     claims = split("It leaves at ten and has three beds.").claims
-    assert [claim.text for claim in claims.all()] == [
-        *("It leaves at ten.", "It has beds.", "床が三つある。", "安い。")
+    assert list(claims.values_list("text", "model")) == [
+        (text, "sentences")
+        for text in ("It leaves at ten.", "It has beds.", "床が三つある。", "安い。")
     ]
-    assert {claim.model for claim in claims.all()} == {"sentences"}
 
 
-def test_the_field_starts_empty_where_that_is_asked_for(cast, judged, login):
-    page, url = login(cast.person("Ann")), f"/studies/tea/my-queries/{judged.external_id}/gold/"
-    assert page.get(url).context["text"]
-    assert page.get(f"{url}?empty=1").context["text"] == ""
-    page.post(f"{url}?empty=1", {"text": "My own."})
+def test_the_field_starts_empty_where_that_is_asked_for(judged, page, gold):
+    assert page.get(gold).context["text"]
+    assert page.get(f"{gold}?empty=1").context["text"] == ""
+    page.post(f"{gold}?empty=1", {"text": "My own."})
     assert author.newest(judged).source is None
 
 
-def test_the_page_splits_again(cast, bespoke, judged, split, login):
+def test_the_page_splits_again(judged, split, page, gold):
     split("All in one.")
-    page = login(cast.person("Ann"))
-    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
-    assert "All in one." in page.get(url).content.decode()
-    page.post(f"{url}claims/", {"endpoint": "fake", "again": "1"})
+    assert "All in one." in page.get(gold).text
+    page.post(f"{gold}claims/", {"endpoint": "fake", "again": "1"})
     assert author.newest(judged).version == 2
-    assert "A model is splitting your response" in page.get(url).content.decode()
+    assert "A model is splitting your response" in page.get(gold).text
 
 
-def test_the_page_is_there_while_the_endpoints_are_configured_wrongly(
-    judged, cast, login, settings
-):
+def test_the_page_is_there_while_the_endpoints_are_configured_wrongly(page, gold, settings):
     settings.ENDPOINTS = {"name": "no list"}
-    page = login(cast.person("Ann")).get(f"/studies/tea/my-queries/{judged.external_id}/gold/")
-    assert (page.status_code, page.context["servers"]) == (200, [])
+    answer = page.get(gold)
+    assert (answer.status_code, answer.context["servers"]) == (200, [])
 
 
 def test_a_claim_without_a_verdict_is_named(bespoke, judged, ann):
@@ -282,72 +267,60 @@ def test_asked_twice_it_is_one_request(judged, ann):
     assert work.request_rubric(judged, ann, endpoint="fake") == first
 
 
-def test_the_page_shows_versions_and_what_changed(cast, bespoke, judged, login, ann):
-    page = login(ann)
-    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
-    best = work.scored(judged, ann)[0]["candidate"].text
-    assert best in page.get(url).content.decode()
-    page.post(url, {"text": f"{best} But better."})
-    text = page.get(url).content.decode()
-    assert "<ins>" in text
-    assert author.newest(judged).text == f"{best} But better."
-    assert author.newest(judged).source == work.scored(judged, ann)[0]["candidate"].pk
-    assert login(cast.person("Bo")).get(url).status_code == 404
+def test_the_page_shows_versions_and_what_changed(cast, judged, page, gold, login, ann):
+    best = work.scored(judged, ann)[0]["candidate"]
+    assert best.text in page.get(gold).text
+    page.post(gold, {"text": f"{best.text} But better."})
+    assert "<ins>" in page.get(gold).text
+    newest = author.newest(judged)
+    assert (newest.text, newest.source) == (f"{best.text} But better.", best.pk)
+    assert login(cast.person("Bo")).get(gold).status_code == 404
 
 
-def test_an_empty_gold_response_is_refused_with_the_page(cast, bespoke, judged, login):
-    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
-    answer = login(cast.person("Ann")).post(url, {"text": "  "})
-    assert answer.status_code == 400
-    assert "There is no text to save." in answer.content.decode()
+def test_an_empty_gold_response_is_refused_with_the_page(page, gold):
+    answer = page.post(gold, {"text": "  "})
+    assert (answer.status_code, "There is no text to save." in answer.text) == (400, True)
 
 
-def test_an_owner_writes_claims_by_hand_and_decides_on_them(bespoke, judged, login, ann):
+def test_an_owner_writes_claims_by_hand_and_decides_on_them(judged, page, gold, ann):
     author.save_response(judged, ann, "Take the night train.")
-    page = login(ann)
-    url = f"/studies/tea/my-queries/{judged.external_id}/gold/"
-    page.post(
-        f"{url}claims/", {"by_hand": "1", "claims": "It is a train.\x00\n- It goes by night."}
-    )
-    response = author.newest(judged)
-    assert [claim.text for claim in response.claims.all()] == [
-        *("It is a train.", "It goes by night.")
-    ]
-    assert {claim.model for claim in response.claims.all()} == {""}
-    held = page.get("/studies/tea/judge/").content.decode()
-    assert "It goes by night." in held
-    page.post(f"{url}claims/", {"by_hand": "1", "claims": "It is a train."})
-    assert (author.newest(judged).version, author.newest(judged).claims.count()) == (2, 1)
+    claims = f"{gold}claims/"
+    page.post(claims, {"by_hand": "1", "claims": "It is a train.\x00\n- It goes by night."})
+    assert list(author.newest(judged).claims.values_list("text", "model")) == [
+        ("It is a train.", ""), ("It goes by night.", ""),
+    ]  # fmt: skip
+    assert "It goes by night." in page.get("/studies/tea/judge/").text
+    page.post(claims, {"by_hand": "1", "claims": "It is a train."})
+    newest = author.newest(judged)
+    assert (newest.version, newest.claims.count()) == (2, 1)
+    answer = page.post(claims, {"by_hand": "1", "claims": " \n"}, follow=True)
+    assert "Write at least one claim" in answer.text
+    assert author.newest(judged) == newest
 
 
-def test_claims_by_hand_need_a_line(bespoke, judged, login, ann):
-    author.save_response(judged, ann, "Take the night train.")
-    url = f"/studies/tea/my-queries/{judged.external_id}/gold/claims/"
-    answer = login(ann).post(url, {"by_hand": "1", "claims": " \n"}, follow=True)
-    assert "Write at least one claim" in answer.content.decode()
-    assert not author.newest(judged).claims.exists()
-
-
-def test_words_that_are_not_in_the_response_are_marked(bespoke, judged, login, ann):
+@pytest.fixture
+def restaurant(bespoke, judged, ann):
+    """Two claims to decide on, of which one has a word that the gold response has not."""
     response = author.save_response(judged, ann, "Take the night train.")
     author.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
     open_batch(bespoke, bespoke.tasks.get(name="claims"))
-    text = login(ann).get("/studies/tea/judge/").content.decode()
+
+
+def test_words_that_are_not_in_the_response_are_marked(restaurant, page):
+    text = page.get("/studies/tea/judge/").text
     assert text.count("Not in the right answer:") == 1
     assert "<strong>restaurant</strong>" in text
     assert "1 claim has words that are not in the right answer." in text
 
 
-def test_claims_with_other_words_are_dropped_at_once_without_a_script(bespoke, judged, login, ann):
-    response = author.save_response(judged, ann, "Take the night train.")
-    author.set_claims(response, ["It is a night train.", "It has a restaurant."], model="m")
-    open_batch(bespoke, bespoke.tasks.get(name="claims"))
-    page = login(ann)
+def test_claims_with_other_words_are_dropped_at_once_without_a_script(
+    bespoke, restaurant, page, ann
+):
     page.get("/studies/tea/judge/")
     slot = bespoke.slots.get(status="held", annotator=ann)
     typed = {"slot": slot.pk, "answer-claims/1": "edit", "answer-edited/1": "By night."}
     filled = page.post("/studies/tea/judge/", {**typed, "fill": "drop"})
-    text = " ".join(filled.content.decode().split())
+    text = " ".join(filled.text.split())
     assert 'name="answer-claims/2" value="drop" data-key="3" required checked' in text
     assert 'name="answer-claims/1" value="edit" data-key="2" required checked' in text
     assert ">By night.</textarea>" in text
@@ -357,5 +330,5 @@ def test_claims_with_other_words_are_dropped_at_once_without_a_script(bespoke, j
     assert list(verdicts.values_list("label", flat=True)) == ["edit", "drop"]
     again = page.post(f"/studies/tea/judged/{slot.pk}/", {**typed, "fill": "drop"})
     assert again.status_code == 200
-    assert 'value="drop" data-key="3" required checked' in " ".join(again.content.decode().split())
+    assert 'value="drop" data-key="3" required checked' in " ".join(again.text.split())
     assert Judgment.objects.filter(slot=slot).count() == 1

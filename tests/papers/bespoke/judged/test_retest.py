@@ -14,25 +14,10 @@ from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
 from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
 from annotation.judging.work import hidden_checks, queue, submit
-from annotation.queries.models import Query
-from annotation.studies.models import Study
-from tests.conftest import kept
 from tests.judging.test_queue import judge
-from tests.papers.bespoke.conftest import judged_once, scores
+from tests.papers.bespoke.conftest import scores
 
 REPEAT = Batch.Purpose.REPEAT
-
-once = kept(judged_once)
-
-
-@pytest.fixture
-def bespoke(once, db, fake):
-    return Study.objects.get(slug="tea")
-
-
-@pytest.fixture
-def judged(bespoke):
-    return Query.objects.get()
 
 
 def board_of(study, name):
@@ -149,10 +134,10 @@ def test_the_results_show_how_far_both_judgments_agree(bespoke, judged, ann, cas
     ]
     assert {row[5] for row in figure.rows} == {2}
     client = login(cast.person("Rui"))
-    page = client.get("/studies/tea/results/score/").content.decode()
+    page = client.get("/studies/tea/results/score/").text
     assert 'id="retest-title"' in page
     address = "/studies/tea/results/score/figures/retest"
-    lines = client.get(f"{address}.csv").content.decode().splitlines()
+    lines = client.get(f"{address}.csv").text.splitlines()
     assert lines[1] == "What was judged,Measure,Value,Low,High,Pairs,Note"
     assert [line.split(",")[0] for line in lines[2:]] == [row[0] for row in figure.rows]
     assert client.get(f"{address}.svg").content.startswith(b"<svg")

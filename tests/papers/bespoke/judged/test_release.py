@@ -21,21 +21,19 @@ from annotation.papers.bespoke import judge as evaluated
 from annotation.queries import author, owner_queries
 from annotation.queries.models import GoldClaim, GoldResponse, Query, Rubric
 from annotation.studies.models import Study
-from tests.conftest import kept
 from tests.datasets.test_opening import load, read_everywhere
-from tests.papers.bespoke.conftest import SHOTS, judged_once, lines, text_of
-
-once = kept(judged_once)
+from tests.papers.bespoke.conftest import SHOTS, lines, text_of
 
 
-@pytest.fixture
-def bespoke(once, db, fake):
-    return Study.objects.get(slug="tea")
-
-
-@pytest.fixture
-def judged(bespoke):
-    return Query.objects.get()
+def keep_claims(study, query, *texts):
+    """The owner's gold information: these claims of a response, all kept; and a rubric."""
+    response = author.save_response(query, query.owner, "Take it.")
+    author.set_claims(response, texts)
+    open_batch(study, study.tasks.get(name="claims"))
+    slot = queue.claim(study, query.owner)
+    said = {str(claim.pk): "keep" for claim in response.claims.all()}
+    submit.submit(study, slot, query.owner, {"claims": said}, key="c")
+    author.save_rubric(query, "Calm.", author=query.owner)
 
 
 @pytest.mark.parametrize("format", ["jsonl", "parquet"])
@@ -58,19 +56,14 @@ def test_mlcroissant_reads_every_table_that_has_rows(bespoke, judged, released):
     assert all(read.values())
 
 
-def test_every_published_table_and_column_is_there(bespoke, judged, released, ann):
-    response = author.save_response(judged, ann, "Take it.")
-    author.set_claims(response, ["It leaves at ten."])
-    open_batch(bespoke, bespoke.tasks.get(name="claims"))
-    slot = queue.claim(bespoke, ann)
-    said = {str(response.claims.get().pk): "keep"}
-    submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
-    author.save_rubric(judged, "Calm.", author=ann)
+def test_every_published_table_and_column_is_there(bespoke, judged, released):
+    keep_claims(bespoke, judged, "It leaves at ten.")
     folder = released()
-    query = {"user": "user1", "query-id": "1"}
-    assert lines(folder, "queries/query_table") == [
-        query | {"query": judged.text, "gold_information_need": "NEED-CANARY"}
-    ]
+    (query,) = lines(folder, "queries/query_table")
+    assert list(query.items()) == [
+        ("user", "user1"), ("query-id", "1"), ("query", judged.text),
+        ("gold_information_need", "NEED-CANARY"),
+    ]  # fmt: skip
     (information,) = lines(folder, "gold_information/gold_information")
     assert list(information) == ["user", "query-id", "id", "gold_information_value"]
     assert json.loads(information["gold_information_value"]) == {
@@ -89,13 +82,6 @@ def test_every_published_table_and_column_is_there(bespoke, judged, released, an
         '{"gold_information": ["It leaves at ten."]}\n'
     )
     assert (folder / "unpacked/personalized_rubric/user1/query-id_1.txt").read_text() == "Calm.\n"
-
-
-def test_parquet_has_the_same_tables(bespoke, judged, released):
-    folder = released("parquet")
-    table = pq.read_table(folder / "queries/query_table.parquet")
-    assert table.column_names == ["user", "query-id", "query", "gold_information_need"]
-    assert check_release(folder) == []
 
 
 def test_a_history_is_published_with_consent_alone(cast, bespoke, judged, released):
@@ -176,29 +162,15 @@ def test_a_release_imported_and_released_again_says_the_same(
     bespoke, judged, released, tmp_path, ann
 ):
     consent.grant(ann, bespoke, "publish")
-    response = author.save_response(judged, ann, "Take it.")
-    author.set_claims(response, ["It leaves at ten.", "It has beds."])
-    open_batch(bespoke, bespoke.tasks.get(name="claims"))
-    slot = queue.claim(bespoke, ann)
-    said = {str(claim.pk): "keep" for claim in response.claims.all()}
-    submit.submit(bespoke, slot, ann, {"claims": said}, key="c")
-    author.save_rubric(judged, "Calm.", author=ann)
+    keep_claims(bespoke, judged, "It leaves at ten.", "It has beds.")
     first = released("parquet")
-    counts = import_release(first, "again")
+    assert check_release(first) == []
     expected = {
-        "users": 1,
-        "queries": 1,
-        "judgments": 2,
-        "claims": 2,
-        "rubrics": 1,
-        "sessions": 1,
-        "rejected": [],
-        "left_out": {},
-    }
-    assert {name: counts[name] for name in expected} == expected
-    report = import_release(first, "more")
-    names = ("items", "votes", "scores", "workers")
-    assert [report[name] for name in names] == [3, 3, 8, 1]
+        "users": 1, "queries": 1, "judgments": 2, "claims": 2, "rubrics": 1, "sessions": 1,
+        "items": 3, "votes": 3, "scores": 8, "workers": 1, "rejected": [], "left_out": {},
+    }  # fmt: skip
+    report = import_release(first, "again")
+    assert {name: report[name] for name in expected} == expected
     again = freeze.request_release(Study.objects.get(slug="again"), "bespoke", "parquet", None)
     second = tmp_path / "again"
     second.mkdir()
@@ -244,16 +216,19 @@ def test_what_is_not_whole_is_listed_with_file_and_row_and_the_rest_comes_in(
 
 def test_several_rows_of_a_query_are_merged(bespoke, judged, released):
     folder = released()
-    for name in (SHOTS, "personalized_rubric/personalized_rubric"):
-        path = folder / f"{name}.jsonl"
-        row = {"user": "user1", "query-id": "1", "id": "another"}
-        if name == SHOTS:
-            value = json.loads(json.loads(path.read_text())["evaluation_shot_value"])
-            value["response_list"][0]["contents"] = "Take a third one."
-            rows = [row | {"evaluation_shot_value": json.dumps(value)}]
-        else:
-            rows = [row | {"personalized_rubric_value": text} for text in ("Calm.", "Kind.")]
-        path.write_text(path.read_text() + "".join(f"{json.dumps(one)}\n" for one in rows))
+    value = json.loads(lines(folder, SHOTS)[0]["evaluation_shot_value"])
+    value["response_list"][0]["contents"] = "Take a third one."
+    added = {
+        SHOTS: [{"evaluation_shot_value": json.dumps(value)}],
+        "personalized_rubric/personalized_rubric": [
+            {"personalized_rubric_value": text} for text in ("Calm.", "Kind.")
+        ],
+    }
+    for name, rows in added.items():
+        with (folder / f"{name}.jsonl").open("a") as file:
+            for row in rows:
+                another = row | {"user": "user1", "query-id": "1", "id": "another"}
+                file.write(f"{json.dumps(another)}\n")
     counts = import_release(folder, "again")
     assert (counts["judgments"], counts["rubrics"], counts["rejected"]) == (3, 1, [])
     assert counts["left_out"] == {"responses that stand in an earlier row of their query, too": 1}
