@@ -86,15 +86,9 @@ class _Readable(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["credential"] = Credential()
 
-    def _clean_fields(self) -> None:
+    def full_clean(self) -> None:
         try:
-            super()._clean_fields()  # type: ignore[misc]
-        except SHAPE:
-            self.add_error("credential", _("This passkey cannot be read."))
-
-    def _clean_form(self) -> None:
-        try:
-            super()._clean_form()  # type: ignore[misc]
+            super().full_clean()
         except SHAPE:
             self.add_error("credential", _("This passkey cannot be read."))
 

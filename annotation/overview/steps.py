@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 from django.db import connection
 from django.urls import reverse
@@ -15,43 +16,10 @@ from annotation.queries.scenarios import FEWEST, SHOTS
 from annotation.studies.access import member_of, opens
 from annotation.studies.models import Study
 
+# Numbers of rows, by the names of the statement's columns.
+Figures = SimpleNamespace
 
-@dataclass(frozen=True)
-class Figures:
-    """Numbers of rows; ``judgments`` and ``wanted`` count those of work, not of checks."""
-
-    personas: int
-    queries: int
-    # Current queries without a written answer.
-    unanswered: int
-    answers: int
-    writing: int
-    failed: int
-    tasks: int
-    # Tasks whose items only the owner of a query judges.
-    owned: int
-    # Of those the ones whose scores a release splits into shots and tests of a judge.
-    split: int
-    # Ready queries of owners; those with answers, but fewer than FEWEST; those of which a release
-    # has tests: FEWEST judged answers at least, and not all of one text.
-    own: int
-    short: int
-    testable: int
-    annotators: int
-    # Invitations and join codes that can still be used.
-    ways_in: int
-    items: int
-    judgments: int
-    wanted: int
-    held: int
-    releases: int
-    freezing: int
-    # Results computed while items still waited for votes.
-    outdated: int
-    # Strategies that are chosen for answers, and none of them reads a persona.
-    impersonal: bool
-
-
+# ``judgments`` and ``wanted`` count those of work, not of checks.
 _STATEMENT = """
 WITH current AS (
     SELECT q.id FROM queries_query q LEFT JOIN personas_persona p ON p.id = q.persona_id
@@ -78,38 +46,49 @@ WITH current AS (
     WHERE study_id = %(study)s ORDER BY name, version DESC
 )
 SELECT
-    (SELECT count(*) FROM personas_persona WHERE study_id = %(study)s AND dropped_at IS NULL),
-    (SELECT count(*) FROM current),
+    (SELECT count(*) FROM personas_persona
+        WHERE study_id = %(study)s AND dropped_at IS NULL) AS personas,
+    (SELECT count(*) FROM current) AS queries,
+    -- Current queries without a written answer.
     (SELECT count(*) FROM current WHERE NOT EXISTS (
-        SELECT 1 FROM answers WHERE query_id = current.id AND status = 'done')),
-    (SELECT count(*) FROM answers WHERE status = 'done'),
-    (SELECT count(*) FROM answers WHERE status IN ('requested', 'running')),
-    (SELECT count(*) FROM answers WHERE status = 'failed'),
-    (SELECT count(*) FROM tasks),
-    (SELECT count(*) FROM tasks WHERE config @> '{"owner_only": true}'),
+        SELECT 1 FROM answers WHERE query_id = current.id AND status = 'done')) AS unanswered,
+    (SELECT count(*) FROM answers WHERE status = 'done') AS answers,
+    (SELECT count(*) FROM answers WHERE status IN ('requested', 'running')) AS writing,
+    (SELECT count(*) FROM answers WHERE status = 'failed') AS failed,
+    (SELECT count(*) FROM tasks) AS tasks,
+    -- Tasks whose items only the owner of a query judges.
+    (SELECT count(*) FROM tasks WHERE config @> '{"owner_only": true}') AS owned,
+    -- Of those the ones whose scores a release splits into shots and tests of a judge.
     (SELECT count(*) FROM tasks
-        WHERE config @> '{"owner_only": true}' AND kind = ANY(%(split)s)),
-    (SELECT count(*) FROM own),
+        WHERE config @> '{"owner_only": true}' AND kind = ANY(%(split)s)) AS split,
+    -- Ready queries of owners; those with answers, but too few; those of which a release has tests:
+    -- as many judged answers at least, and not all of one text.
+    (SELECT count(*) FROM own) AS own,
     (SELECT count(*) FROM (
         SELECT 1 FROM own JOIN answers ON answers.query_id = own.id
         WHERE answers.status NOT IN ('failed', 'cancelled')
-        GROUP BY own.id HAVING count(*) < %(fewest)s) AS few),
-    (SELECT count(*) FROM scored WHERE answers >= %(fewest)s AND texts > 1),
+        GROUP BY own.id HAVING count(*) < %(fewest)s) AS few) AS short,
+    (SELECT count(*) FROM scored WHERE answers >= %(fewest)s AND texts > 1) AS testable,
     (SELECT count(*) FROM studies_membership
-        WHERE study_id = %(study)s AND role = 'annotator' AND left_at IS NULL),
+        WHERE study_id = %(study)s AND role = 'annotator' AND left_at IS NULL) AS annotators,
+    -- Invitations and join codes that can still be used.
     (SELECT count(*) FROM studies_invitation WHERE study_id = %(study)s AND role = 'annotator'
         AND accepted_at IS NULL AND revoked_at IS NULL AND expires_at > now())
     + (SELECT count(*) FROM studies_joincode WHERE study_id = %(study)s
-        AND used < uses AND revoked_at IS NULL AND expires_at > now()),
-    (SELECT count(*) FROM work),
-    (SELECT coalesce(sum(done), 0) FROM work),
-    (SELECT coalesce(sum(overlap), 0) FROM work),
-    (SELECT count(*) FROM judging_slot WHERE study_id = %(study)s AND status = 'held'),
-    (SELECT count(*) FROM datasets_release WHERE study_id = %(study)s AND status = 'done'),
+        AND used < uses AND revoked_at IS NULL AND expires_at > now()) AS ways_in,
+    (SELECT count(*) FROM work) AS items,
+    (SELECT coalesce(sum(done), 0) FROM work) AS judgments,
+    (SELECT coalesce(sum(overlap), 0) FROM work) AS wanted,
+    (SELECT count(*) FROM judging_slot
+        WHERE study_id = %(study)s AND status = 'held') AS held,
     (SELECT count(*) FROM datasets_release
-        WHERE study_id = %(study)s AND status IN ('requested', 'running')),
-    (SELECT count(*) FROM agreement_agreementresult WHERE study_id = %(study)s AND NOT closed),
-    (SELECT strategies FROM candidates_retrieval WHERE study_id = %(study)s)"""
+        WHERE study_id = %(study)s AND status = 'done') AS releases,
+    (SELECT count(*) FROM datasets_release
+        WHERE study_id = %(study)s AND status IN ('requested', 'running')) AS freezing,
+    -- Results computed while items still waited for votes.
+    (SELECT count(*) FROM agreement_agreementresult
+        WHERE study_id = %(study)s AND NOT closed) AS outdated,
+    (SELECT strategies FROM candidates_retrieval WHERE study_id = %(study)s) AS strategies"""
 
 
 def figures_of(study: Study) -> Figures:
@@ -118,12 +97,13 @@ def figures_of(study: Study) -> Figures:
         with_shots = (paper for paper in papers.registered().values() if paper.shots)
         split = [kind for paper in with_shots for kind in paper.kinds]
         cursor.execute(_STATEMENT, {"study": study.pk, "split": split, "fewest": FEWEST})
-        *counts, strategies = cursor.fetchone()
-    names = json.loads(strategies or "[]")
-    known = by_name()
+        columns = [column.name for column in cursor.description]
+        figures = Figures(**dict(zip(columns, cursor.fetchone(), strict=True)))
+    names, known = json.loads(figures.strategies or "[]"), by_name()
     personal = any(name in known and known[name].needs_persona for name in names)
-    row = [*counts, bool(names) and not personal]
-    return Figures(*row)
+    # Strategies are chosen for answers, and none of them reads a persona.
+    figures.impersonal = bool(names) and not personal
+    return figures
 
 
 @dataclass(frozen=True)

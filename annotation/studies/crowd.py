@@ -114,14 +114,10 @@ def _first(study: Study, source: CrowdSource, arrival: Arrival) -> CrowdEntry:
     user.set_unusable_password()
     user.save()
     Membership.objects.create(study=study, user=user, role=Role.ANNOTATOR)
-    entry = CrowdEntry.objects.create(
-        study=study,
-        source=source,
-        user=user,
-        participant=arrival.participant,
-        submission_study=arrival.study,
-        session=arrival.digest,
-    )
+    entry = source.entries.create(
+        study=study, user=user, participant=arrival.participant,
+        submission_study=arrival.study, session=arrival.digest,
+    )  # fmt: skip
     audit.record(user, "crowd.enter", entry, source=source.pk)
     return entry
 

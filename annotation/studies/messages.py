@@ -88,12 +88,9 @@ def send_message(study: Study, sender: User, body: str, recipient: User | None =
         audience = Audience.PERSON if recipient else Audience.ANNOTATORS
         if recipient and not recipients(study).filter(user=recipient).exists():
             raise NotFound(_("There is no such annotator in this study."))
+    recipient = recipient if audience == Audience.PERSON else None
     message = Message.objects.create(
-        study=study,
-        sender=sender,
-        audience=audience,
-        recipient=recipient if audience == Audience.PERSON else None,
-        body=body,
+        study=study, sender=sender, audience=audience, recipient=recipient, body=body
     )
     audit.record(sender, "message.write", message, audience=audience)
     return message
@@ -101,10 +98,7 @@ def send_message(study: Study, sender: User, body: str, recipient: User | None =
 
 def mark_read(user: User, study: Study, up_to: int) -> None:
     """Note that ``user`` has read everything up to the message ``up_to``; twice is once."""
+    rows = unread(user, study).filter(pk__lte=up_to)
     MessageRead.objects.bulk_create(
-        [
-            MessageRead(message=message, user=user)
-            for message in unread(user, study).filter(pk__lte=up_to)
-        ],
-        ignore_conflicts=True,
+        (MessageRead(message=message, user=user) for message in rows), ignore_conflicts=True
     )

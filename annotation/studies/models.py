@@ -196,11 +196,10 @@ class Provenance(models.Model):
 
     def as_json(self) -> dict:
         """What is known; dates in ISO 8601."""
-        known = {name: getattr(self, name) for name in self.ASKED}
-        days = {
-            name: known[name] and str(known[name]) for name in ("collected_from", "collected_to")
-        }
-        return {"file": self.file} | known | days
+        known = {name: getattr(self, name) for name in ("file", *self.ASKED)}
+        for name in ("collected_from", "collected_to"):
+            known[name] = known[name] and str(known[name])
+        return known
 
 
 class Survey(models.Model):

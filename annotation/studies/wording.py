@@ -1,6 +1,6 @@
 """A study's texts in further languages: what an administrator enters, language by language."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +12,8 @@ from annotation.core import audit
 from annotation.studies.models import Study, TaskDefinition
 
 OF_A_TASK = ("guideline", "question")
+# What a version of a task with other texts takes over.
+COPIED = ("study", "name", "kind", "overlap", "guideline", "config")
 
 
 def newest_tasks(study: Study) -> list[TaskDefinition]:
@@ -59,16 +61,8 @@ def _save_task(task: TaskDefinition, language: str, wording: dict[str, str]) -> 
     fields = {field: wording[name] for field, name in names.items() if name in wording}
     translations = changed(task.translations, language, fields)
     if translations != task.translations:
-        TaskDefinition.objects.create(
-            study=task.study,
-            name=task.name,
-            version=task.version + 1,
-            kind=task.kind,
-            overlap=task.overlap,
-            guideline=task.guideline,
-            config=task.config,
-            translations=translations,
-        )
+        copied = {name: getattr(task, name) for name in COPIED}
+        TaskDefinition.objects.create(**copied, version=task.version + 1, translations=translations)
 
 
 def localized(thing: Any, field: str, language: str | None = None) -> str:
@@ -79,24 +73,16 @@ def localized(thing: Any, field: str, language: str | None = None) -> str:
     the study's own text is returned.
     """
     wanted = (language or get_language() or "").lower()
-    for matches in (wanted.__eq__, _of_the_language(wanted)):
-        for code, translation in thing.translations.items():
-            text = translation if isinstance(translation, str) else translation.get(field)
-            if text and matches(code.lower()):
-                return text
-    return _original(thing, field)
-
-
-def _of_the_language(wanted: str) -> Callable[[str], bool]:
-    primary = wanted.partition("-")[0]
-    return lambda code: code.partition("-")[0] == primary
-
-
-def _original(thing: Any, field: str) -> str:
-    if hasattr(thing, field):
-        return getattr(thing, field)
+    same_language = ""
+    for code, translation in thing.translations.items():
+        text = translation if isinstance(translation, str) else translation.get(field)
+        if text and code.lower() == wanted:
+            return text
+        if text and code.lower().partition("-")[0] == wanted.partition("-")[0]:
+            same_language = same_language or text
     # What a kind of task asks is among its settings.
-    return thing.config.get(field, "")
+    own = getattr(thing, field) if hasattr(thing, field) else thing.config.get(field, "")
+    return same_language or own
 
 
 def changed(translations: dict, language: str, texts: dict[str, str]) -> dict:
