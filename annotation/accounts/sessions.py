@@ -58,7 +58,6 @@ def active(user: User) -> list[UserSession]:
 
 @transaction.atomic
 def end(user: User, rows: list[UserSession]) -> int:
-    """End these sessions of ``user``; how many."""
     for row in rows:
         row.end()
     if rows:
@@ -68,7 +67,6 @@ def end(user: User, rows: list[UserSession]) -> int:
 
 @transaction.atomic
 def revoke_tokens(user: User) -> int:
-    """Revoke all API tokens of ``user``; how many."""
     count = user.tokens.filter(revoked_at=None).update(revoked_at=timezone.now())
     audit.record(user, "token.revoke", user, revoked=count)
     return count

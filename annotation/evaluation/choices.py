@@ -98,7 +98,6 @@ class Choices:
         return [*self._filters(), *self._verdicts()]
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
-        """Accuracies, and a score for each pair."""
         values = dict(run.replies.values_list("unit", "value"))
         first, second = verdicts([pair.place for pair in self.asked], values)
         more = {
@@ -153,11 +152,9 @@ class Scored:
     prompt: str = ""
 
     def phases(self, values: Callable[[], dict]) -> Iterator[tuple[str, list[Question]]]:
-        """Nothing is asked."""
         return iter(())
 
     def result(self, run: Run) -> tuple[dict, dict | None]:
-        """Accuracies, and a score for each pair."""
         missing = int((np.isnan(self.chosen) | np.isnan(self.reject)).sum())
         more = {"unparsed": missing, "position_consistency": None} | self.more
         return figures(run, self.asked, of_scores(self.chosen, self.reject), more)

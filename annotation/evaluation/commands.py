@@ -34,7 +34,6 @@ class RunCommand(RefusingCommand):
         return run
 
     def report(self, run: Run, words: str, as_json: bool) -> None:
-        """Print the result as ``words`` or JSON."""
         self.stdout.write(json.dumps(run.result, ensure_ascii=False) if as_json else words)
 
 

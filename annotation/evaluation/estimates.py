@@ -297,7 +297,6 @@ def material_of(
 
 
 def _quantities(material: Material, judge: str) -> Iterator[Quantity]:
-    """Every quantity of one question with the verdicts of one model."""
     one = material.asked
     if one.chooses or one.scale:
         strategies = {each[0] for shown in material.origins.values() for each in shown.values()}
@@ -504,7 +503,6 @@ def _agreements(material: Material, judge: str) -> Iterator[Agreement]:
 
 
 def _alternative(material: Material, judge: str) -> Alternative:
-    """The alternative annotator test of one model on the units of a question."""
     labels = {label: place for place, label in enumerate(material.asked.measure.labels)}
     code = {unit: place for place, unit in enumerate(material.units)}
     votes = [(code[unit], who, labels[said]) for unit, who, said in material.votes

@@ -35,8 +35,6 @@ class EvaluationForm(
     ModelForm,
     form_of(systems.Measurement, "endpoint", "setting", "limit"),  # type: ignore[misc]
 ):
-    """A model measured on a release, and what it sees."""
-
     def __init__(self, *args: Any, layout: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         judge = judges.of_layout(layout)
@@ -97,8 +95,6 @@ class RaterForm(
     ModelForm,
     form_of(raters.Rating, "task", "endpoint", "limit", "samples"),  # type: ignore[misc]
 ):
-    """A model that judges the items of a task."""
-
     def __init__(self, *args: Any, tasks: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.offer("task", [(name, titled(name)) for name in tasks])

@@ -41,7 +41,6 @@ def units_of(kind: str) -> Any:
 
 
 def as_json(study: Study) -> str:
-    """The stages as one JSON document."""
     document = {"study": study.slug, "stages": of_study(study)}
     return json.dumps(document, default=_plain, ensure_ascii=False)
 
@@ -124,7 +123,6 @@ def _parts(result: Any) -> tuple:
 
 
 def as_csv(stage: dict) -> str:
-    """``measures`` as CSV, a line each."""
     head = ("task", "measure", "who", "value", "low", "high", "note")
     rows = ((stage["task"].name, *row) for row in measures(stage))
     return "".join(downloads.csv_lines([head, *rows]))

@@ -576,7 +576,8 @@ def _held_out(
               "baselines": {}}  # fmt: skip
     if not unseen.any():
         return result
-    asked, texts, names = (list(compress(rows, unseen)) for rows in (pairs, about, persons))
+    asked, texts = list(compress(pairs, unseen)), list(compress(about, unseen))
+    names = list(compress(persons, unseen))
     score = of_scores(*rate(asked, texts))
     value, low, high = accuracy_of(score, codes_of(names))
     lengths = [np.array([len(text) for text in answers]) for answers in answers_of(asked)]

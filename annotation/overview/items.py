@@ -239,8 +239,6 @@ LIST = Listing(
 
 
 class ActForm(forms.Form):
-    """What is done to chosen items."""
-
     act = forms.ChoiceField(
         label=gettext_lazy("With the chosen items"),
         choices=[

@@ -92,7 +92,6 @@ SELECT
 
 
 def figures_of(study: Study) -> Figures:
-    """The figures of ``study`` as they stand now."""
     with connection.cursor() as cursor:
         with_shots = (paper for paper in papers.registered().values() if paper.shots)
         split = [kind for paper in with_shots for kind in paper.kinds]

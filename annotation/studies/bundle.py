@@ -56,7 +56,6 @@ class Report:
             self.warnings.setdefault((name, key), words)
 
     def finish(self) -> None:
-        """Raise BundleError where there was a fault."""
         if self.faults:
             raise BundleError(self.faults)
 
@@ -251,9 +250,8 @@ def _read_task(
     def here(key: str) -> str:
         return place(named if isinstance(named, str) else "tasks")
 
-    common = {
-        key: value for key, value in definition.items() if key in bundle_rows.Task.model_fields
-    }
+    fields = bundle_rows.Task.model_fields
+    common = {key: value for key, value in definition.items() if key in fields}
     task = _record(common, bundle_rows.Task, "study.json", here, report)
     if task is None:
         return
@@ -262,9 +260,7 @@ def _read_task(
         report.fault(where, "the name may have letters, digits, hyphens and underscores")
     elif task["name"] in tasks:
         report.fault(where, "the name is used twice")
-    config = {
-        key: value for key, value in definition.items() if key not in bundle_rows.Task.model_fields
-    }
+    config = {key: value for key, value in definition.items() if key not in fields}
     translations = _task_texts(task, config, guideline, languages, where, report)
     checked = _asked(check_task, task["kind"], config, place=where, report=report)
     tasks[task["name"]] = Task(**task, config=checked or {}, translations=translations)
@@ -360,8 +356,7 @@ def _check_persona(row: dict, place: str, personas: dict, report: Report) -> Non
     asks = personas["queries"].get(row["query"])
     has = personas["attributes"].get(row["attribute"])
     if asks and has and asks != has:
-        words = f"the attribute is of {shown(has)}, and the query of {shown(asks)}"
-        report.fault(place, words)
+        report.fault(place, f"the attribute is of {shown(has)}, and the query of {shown(asks)}")
 
 
 def _check_dates(row: dict, line: int, dated: dict[int, tuple], report: Report) -> None:
@@ -439,17 +434,16 @@ def _once(key: str, line: int, seen: dict[str, int], file: str, report: Report) 
 
 def _check_reference(
     key: str | None, ids: Collection[str], what: str, place: str, report: Report
-) -> bool:
+) -> None:
     if key is None or key in ids or not getattr(ids, "complete", True):
-        return True
+        return
     if isinstance(ids, _Ids) and ids.missing:
         # Reported once, not for every further reference.
         ids.complete = False
         article = "an" if what[0] in "aeiou" else "a"
         report.fault(ids.missing, f"there is no such file, and {place} names {article} {what}")
-        return False
-    report.fault(place, f"there is no {what} {shown(key)}")
-    return False
+    else:
+        report.fault(place, f"there is no {what} {shown(key)}")
 
 
 @contextmanager

@@ -79,8 +79,6 @@ class NewStudyForm(StudyForm, _NewStudy):
 
 
 class SettingsForm(StudyForm, _Settings):
-    """What can be changed while the study runs."""
-
     GROUPS = (
         (gettext_lazy("Texts"), ("title", "description", "consent")),
         (gettext_lazy("Languages"), ("languages", "match_languages")),
@@ -162,8 +160,6 @@ class TextsForm(forms.Form):
 
 
 class SurveyForm(forms.Form):
-    """What a study asks people about themselves."""
-
     questions = forms.CharField(
         label=gettext_lazy("Questions"),
         help_text=gettext_lazy("One a line: question | choice | choice. None ends the survey."),

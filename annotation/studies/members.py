@@ -22,7 +22,6 @@ LENGTH = 40
 
 @transaction.atomic
 def create_study(form_data: dict, by: User) -> Study:
-    """Create a study from checked fields and make its creator its administrator."""
     study = Study.objects.create(**form_data)
     Membership.objects.create(study=study, user=by, role=Role.ADMINISTRATOR)
     audit.record(by, "study.create", study)

@@ -32,23 +32,11 @@ from annotation.core import audit, refusals
 from annotation.core.errors import Conflict, DomainError
 from annotation.core.languages import endonym
 from annotation.core.pages import Listing, done, show, words_in
-from annotation.studies import crowd, members, wording
+from annotation.studies import crowd, forms, members, wording
 from annotation.studies import messages as study_messages
 from annotation.studies import survey as surveys
 from annotation.studies.access import member_of, study_page
 from annotation.studies.adapter import INVITED, admit
-from annotation.studies.forms import (
-    AnswersForm,
-    CodeForm,
-    CuratorsMessageForm,
-    InvitationForm,
-    JoinForm,
-    MessageForm,
-    SettingsForm,
-    SourceForm,
-    SurveyForm,
-    TextsForm,
-)
 from annotation.studies.models import (
     CrowdEntry,
     CrowdSource,
@@ -79,7 +67,7 @@ BROWSER_DAYS = 60
 @study_page(policies.study.may_administer, "GET", "POST")
 @transaction.atomic
 def settings(request: UserRequest, study: Study) -> HttpResponse:
-    form = SettingsForm(study, request.POST or None)
+    form = forms.SettingsForm(study, request.POST or None)
     if request.method == "POST" and form.is_valid():
         before = study.consent_text
         text = consents.publish(study.slug, form.cleaned_data["consent"])
@@ -102,12 +90,11 @@ def settings(request: UserRequest, study: Study) -> HttpResponse:
 
 @study_page(policies.study.may_administer, "GET", "POST")
 def texts(request: UserRequest, study: Study, language: str) -> HttpResponse:
-    """Enter the study's texts in one of its languages."""
     if language not in study.languages:
         raise Http404
     tasks = wording.newest_tasks(study)
     shown = wording.stored(study, tasks, language)
-    form = TextsForm(request.POST or None, tasks=tasks, language=language, initial=shown)
+    form = forms.TextsForm(request.POST or None, tasks=tasks, language=language, initial=shown)
     if request.method == "POST" and form.is_valid():
         wording.save_wording(study, language, form.cleaned_data, request.user)
         return done(request, _("The texts are saved."), "settings", study.slug)
@@ -117,7 +104,6 @@ def texts(request: UserRequest, study: Study, language: str) -> HttpResponse:
 
 @study_page(policies.study.may_administer, "POST")
 def status(request: UserRequest, study: Study) -> HttpResponse:
-    """Open, close or reopen the study."""
     wanted = request.POST.get("status", "")
     if wanted in Study.Status.values:
         members.change_status(study, wanted, request.user)
@@ -170,7 +156,7 @@ def survey(request: UserRequest, study: Study) -> HttpResponse:
         return done(request, _("What you said about yourself is deleted."), "survey", study.slug)
     if not asked:
         return render(request, "studies/survey.html", {"study": study})
-    form = AnswersForm(asked, request.POST or None, stored=stored.answers if stored else {})
+    form = forms.AnswersForm(asked, request.POST or None, stored=stored.answers if stored else {})
     if request.method == "POST" and form.is_valid():
         surveys.answer(asked, request.user, {} if decision == "skip" else form.answers())
         return redirect("judge", study.slug)
@@ -182,7 +168,7 @@ def survey(request: UserRequest, study: Study) -> HttpResponse:
 def survey_questions(request: UserRequest, study: Study) -> HttpResponse:
     """Enter what people are asked about themselves; below it what a release would tell of them."""
     asked = surveys.current(study)
-    form = SurveyForm(request.POST or None, initial=surveys.as_form(asked))
+    form = forms.SurveyForm(request.POST or None, initial=surveys.as_form(asked))
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             questions = surveys.read_questions(form.cleaned_data["questions"])
@@ -199,7 +185,9 @@ def messages_(request: UserRequest, study: Study) -> HttpResponse:
     """What the curators and the annotators of a study write to each other."""
     writes_to_all = policies.message.may_write_to_all(member_of(request.user, study))
     data = request.POST or None
-    form = CuratorsMessageForm(data, study=study) if writes_to_all else MessageForm(data)
+    form = (
+        forms.CuratorsMessageForm(data, study=study) if writes_to_all else forms.MessageForm(data)
+    )
     if request.method == "POST" and form.is_valid():
         with refusals.in_form(form):
             study_messages.send_message(study, request.user, **form.cleaned_data)
@@ -233,7 +221,7 @@ def messages_read(request: UserRequest, study: Study) -> HttpResponse:
 @transaction.atomic
 def people(request: UserRequest, study: Study) -> HttpResponseBase:
     """Members and invitations; a new invitation's link is shown this once, or mailed."""
-    form = InvitationForm(request.POST or None)
+    form = forms.InvitationForm(request.POST or None)
     if request.method != "POST" or not form.is_valid():
         return _people(request, study, invite=form)
     try:
@@ -283,7 +271,7 @@ def _people(
     code_form: BaseForm | None = None,
     **shown: Any,
 ) -> HttpResponseBase:
-    invite, code_form = invite or InvitationForm(), code_form or CodeForm()
+    invite, code_form = invite or forms.InvitationForm(), code_form or forms.CodeForm()
     context = {
         **shown,
         "form": invite,
@@ -299,7 +287,6 @@ def _people(
 
 @study_page(policies.member.may_manage, "POST")
 def member(request: UserRequest, study: Study, pk: int) -> HttpResponse:
-    """Change one member's role, or end the membership."""
     membership = get_object_or_404(Membership, study=study, pk=pk, left_at=None)
     back = "crowd" if request.POST.get("back") == "crowd" else "people"
     role = request.POST.get("role", "")
@@ -321,7 +308,7 @@ def revoke(request: UserRequest, study: Study, pk: int) -> HttpResponse:
 @transaction.atomic
 def code_make(request: UserRequest, study: Study) -> HttpResponseBase:
     """Make a join code; it is shown this once."""
-    form = CodeForm(request.POST)
+    form = forms.CodeForm(request.POST)
     if not form.is_valid():
         return _people(request, study, code_form=form)
     code, signs = JoinCode.issue(study, by=request.user, **form.cleaned_data)
@@ -347,7 +334,7 @@ def code_revoke(request: UserRequest, study: Study, pk: int) -> HttpResponse:
 @transaction.atomic
 def crowd_(request: UserRequest, study: Study) -> HttpResponse:
     """Crowd sources with their links, and who came through them."""
-    form = SourceForm(request.POST or None)
+    form = forms.SourceForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         form.instance.study, form.instance.created_by = study, request.user
         audit.record(request.user, "source.make", form.save())
@@ -369,7 +356,6 @@ def _link(request: UserRequest, source: CrowdSource) -> str:
 
 
 def _counted(study: Study) -> QuerySet:
-    """The study's sources with the numbers of their people."""
     return study.sources.annotate(
         came=Count("entries"),
         completed=Count("entries", filter=Q(entries__completed_at__isnull=False)),
@@ -428,7 +414,7 @@ def invitation(request: HttpRequest, key: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def join(request: HttpRequest, code: str = "") -> HttpResponse:
     """One field for a join code. A link only fills it in, so that guesses are counted here."""
-    form = JoinForm(request.POST or None, initial={"code": code})
+    form = forms.JoinForm(request.POST or None, initial={"code": code})
     if request.method == "POST":
         # Before the look: parallel guesses would all pass a limit that counts afterwards.
         if not ratelimit.consume(request, action="join_code"):
@@ -538,5 +524,4 @@ def give_back(
 @login_not_required
 @require_safe
 def returned(request: HttpRequest) -> HttpResponse:
-    """The page after leaving."""
     return render(request, "studies/returned.html")

@@ -15,8 +15,7 @@ EVIL = "evil@example.net"
 
 
 @pytest.fixture(autouse=True)
-def _mail_is_kept(settings):
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+def _without_limits(settings):
     settings.ACCOUNT_RATE_LIMITS = False
 
 

@@ -1,7 +1,6 @@
 """The second factor: set up, asked for, used once, required of staff."""
 
 from types import SimpleNamespace
-from uuid import uuid4
 
 import pytest
 from allauth.mfa.models import Authenticator
@@ -20,9 +19,8 @@ CODES = "/accounts/2fa/recovery-codes/"
 
 
 @pytest.fixture(autouse=True)
-def _alone_at_one_moment(settings, monkeypatch):
-    """No other test's codes are remembered, and no code ends in the middle of a test."""
-    settings.CACHES = {"default": settings.CACHES["default"] | {"KEY_PREFIX": uuid4().hex}}
+def _at_one_moment(settings, monkeypatch):
+    """No code ends in the middle of a test."""
     settings.ACCOUNT_RATE_LIMITS = False
     monkeypatch.setattr("allauth.mfa.totp.internal.auth.time", SimpleNamespace(time=lambda: NOW))
 

@@ -17,11 +17,6 @@ EDGE = "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/139.0 Safari/537
 PHONE = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1"
 
 
-@pytest.fixture(autouse=True)
-def _mail_is_kept(settings):
-    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
-
-
 def enter(browser: Client, *, password="", address="192.0.2.1"):
     data = {"login": "ann@example.org", "password": password or Cast.password}
     return browser.post(LOGIN, data, REMOTE_ADDR=address)
@@ -93,11 +88,8 @@ def test_a_session_shows_when_and_from_where_it_was_last_used(two):
 def test_a_new_password_ends_all_other_sessions_and_asks_about_tokens(ann, two):
     first, second = two
     ApiToken.issue(ann)
-    data = {
-        "oldpassword": Cast.password,
-        "password1": "another one 42",
-        "password2": "another one 42",
-    }
+    data = dict.fromkeys(("password1", "password2"), "another one 42")
+    data["oldpassword"] = Cast.password
     answer = first.post("/accounts/password/change/", data, follow=True)
     assert answer.redirect_chain[-1][0] == "/tokens/"
     assert "One API token still works" in answer.text

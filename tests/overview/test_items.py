@@ -27,11 +27,8 @@ def voted(cast, tea, tmp_path):
     ids = list(Item.objects.order_by("position").values_list("external_id", flat=True))
     rows = []
     for item, counts in zip(ids, ((9, 0), (5, 4), (2, 1)), strict=False):
-        shown = list(
-            Item.objects.get(external_id=item).options.values_list(
-                "candidate__external_id", flat=True
-            )
-        )
+        options = Item.objects.get(external_id=item).options
+        shown = list(options.values_list("candidate__external_id", flat=True))
         labels = [shown[0]] * counts[0] + [shown[1]] * counts[1]
         rows += [f"{item},w{n},{label}" for n, label in enumerate(labels)]
     file = tmp_path / "votes.csv"
@@ -42,10 +39,8 @@ def voted(cast, tea, tmp_path):
 
 
 def left(study, **wanted):
-    return [
-        item.external_id
-        for item in items.LIST.page(study, items.of_work(study), Filter(**wanted)).rows
-    ]
+    rows = items.LIST.page(study, items.of_work(study), Filter(**wanted)).rows
+    return [item.external_id for item in rows]
 
 
 @pytest.mark.parametrize(
@@ -114,9 +109,8 @@ def test_chosen_items_are_held_back_opened_again_and_asked_about_more(voted, tea
     assert items.act(tea, [voted[3]], "open", by=by) == 9
     assert left(tea, state="closed") == []
     assert items.act(tea, voted[:2], "more", by=by, number=2) == 4
-    assert set(
-        Item.objects.filter(external_id__in=voted[:2]).values_list("overlap", flat=True)
-    ) == {11}
+    more = Item.objects.filter(external_id__in=voted[:2])
+    assert set(more.values_list("overlap", flat=True)) == {11}
     with pytest.raises(DomainError, match="how many"):
         items.act(tea, voted, "more", by=by, number=None)
     with pytest.raises(DomainError, match="Choose items"):

@@ -38,15 +38,9 @@ def test_a_new_study_says_what_comes_first_and_what_waits_for_what(cast):
     study = cast.study("empty")
     carol = cast.member("Carol", study, "administrator")
     assert states(study, carol) == {
-        "people": "next",
-        "questions": "open",
-        "answers": "blocked",
-        "tasks": "open",
-        "invited": "open",
-        "judging": "blocked",
-        "agreement": "blocked",
-        "release": "blocked",
-    }
+        "people": "next", "questions": "open", "answers": "blocked", "tasks": "open",
+        "invited": "open", "judging": "blocked", "agreement": "blocked", "release": "blocked",
+    }  # fmt: skip
     assert step(study, carol, "answers").blocked == "Answers need queries first."
 
 
@@ -119,10 +113,8 @@ def test_owners_of_histories_need_no_personas(cast, tea):
     config = {"owner_only": True}
     TaskDefinition.objects.create(study=tea, name="own", kind="feedback", config=config)
     people = step(tea, cast.person("Carol"), "people")
-    assert (people.state, people.figures) == (
-        "done",
-        ["Annotators bring their own history; personas are not needed."],
-    )
+    words = "Annotators bring their own history; personas are not needed."
+    assert (people.state, people.figures) == ("done", [words])
 
 
 def test_a_closed_study_and_one_without_annotators_say_so(cast, tea):
@@ -196,10 +188,7 @@ def test_a_study_of_imported_votes_is_ready_for_its_release(cast, tea):
     Item.objects.update(done=1)
     tea.memberships.filter(role="annotator").delete()
     reached = states(tea, cast.person("Carol"), ["best: kappa 0.35"])
-    assert reached == {
-        **dict.fromkeys(reached, "done"),
-        "release": "next",
-    }
+    assert reached == dict.fromkeys(reached, "done") | {"release": "next"}
 
 
 def test_describing_people_is_called_optional_in_an_empty_study(cast, tea):

@@ -37,11 +37,6 @@ def no(member: Member) -> bool:
 
 
 @pytest.fixture
-def ann(tea, cast):
-    return cast.person("Ann")
-
-
-@pytest.fixture
 def rain(cast, db):
     return cast.study("rain")
 

@@ -15,19 +15,11 @@ def faults(path):
 def test_a_good_bundle_is_read_with_its_counts(folder):
     bundle = bundles.load_bundle(folder.write())
     assert bundle.counts == {
-        "personas": 2,
-        "memories": 2,
-        "queries": 2,
-        "candidates": 6,
-        "scores": 0,
-        "attributes": 0,
+        "personas": 2, "memories": 2, "queries": 2, "candidates": 6, "scores": 0, "attributes": 0,
         "items": 3,
-    }
-    assert [(line, row["id"]) for line, row in bundle.rows("items")] == [
-        (1, "i1"),
-        (2, "i2"),
-        (3, "i3"),
-    ]
+    }  # fmt: skip
+    items = [(line, row["id"]) for line, row in bundle.rows("items")]
+    assert items == [(1, "i1"), (2, "i2"), (3, "i3")]
     assert [task.guideline for task in bundle.tasks] == ["Choose what fits the person."] * 2
 
 
@@ -47,23 +39,15 @@ ONE_FAULT = [
     ("candidates", 0, {"urls": "u"}, "candidates.jsonl, line 1: “urls” must be a list of text"),
     ("candidates", 0, {"id": "x" * 101}, "“id” is longer than 100 characters"),
     ("items", 0, {"task": "worst"}, "items.jsonl, line 1: there is no task “worst”"),
-    (
-        "items",
-        1,
-        {"candidates": ["q2-c1", "q1-c1"]},
-        "items.jsonl, line 2: the candidate “q1-c1” answers another query",
-    ),
-    (
-        "items",
-        1,
-        {"candidates": ["q2-c1", "q2-c2", "q2-c3"]},
-        "items.jsonl, line 2: the task “better” shows 2 candidates, not 3",
-    ),
+    ("items", 1, {"candidates": ["q2-c1", "q1-c1"]},
+     "items.jsonl, line 2: the candidate “q1-c1” answers another query"),
+    ("items", 1, {"candidates": ["q2-c1", "q2-c2", "q2-c3"]},
+     "items.jsonl, line 2: the task “better” shows 2 candidates, not 3"),
     ("items", 1, {"candidates": ["q2-c1", "q2-c1"]}, "a candidate is named twice"),
     ("items", 1, {"candidates": ["q2-c1", "q2-c9"]}, "there is no candidate “q2-c9”"),
     ("items", 1, {"overlap": 0}, "“overlap” must be a whole number from 1 to 1000"),
     ("items", 1, {"overlap": True}, "“overlap” must be a whole number from 1 to 1000"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("file", "index", "change", "words"), ONE_FAULT)
@@ -173,14 +157,10 @@ BUNDLE = {
     "languages": ["en", "ko"],
     "tasks": [
         {"name": "best", "kind": "selection", "options": 3},
-        {
-            "name": "better",
-            "kind": "selection",
-            "options": 2,
-            "guideline": {"ko": "둘 중 하나.", "en": "One of two."},
-        },
+        {"name": "better", "kind": "selection", "options": 2,
+         "guideline": {"ko": "둘 중 하나.", "en": "One of two."}},
     ],
-}
+}  # fmt: skip
 
 
 def read(tmp_path, **changes):
@@ -196,10 +176,8 @@ def test_a_bundle_gives_texts_by_language(tmp_path):
     assert bundle.study["consent_translations"] == {"ko": "참여합니다."}
     best, better = bundle.tasks
     assert (best.guideline, best.translations) == ("Choose.", {"ko": {"guideline": "고르세요."}})
-    assert (better.guideline, better.translations) == (
-        "One of two.",
-        {"ko": {"guideline": "둘 중 하나."}},
-    )
+    assert better.guideline == "One of two."
+    assert better.translations == {"ko": {"guideline": "둘 중 하나."}}
 
 
 def test_a_study_that_names_no_languages_has_those_of_its_texts(tmp_path):
@@ -230,13 +208,9 @@ def test_a_fault_in_a_text_by_language_is_one_sentence(tmp_path, change, words):
 
 def test_a_task_names_a_preset_or_brings_questions_of_its_own(folder):
     questions = [{"type": "text", "name": "why"}]
-    folder.study["tasks"] = [
-        {"name": "best", "preset": "selection"},
-        {"name": "why", "questions": questions},
-    ]
+    preset, own = {"name": "best", "preset": "selection"}, {"name": "why", "questions": questions}
+    folder.study["tasks"] = [preset, own]
     folder.files["items"] = []
     bundle = bundles.load_bundle(folder.write())
-    assert [(task.name, task.kind) for task in bundle.tasks] == [
-        ("best", "selection"),
-        ("why", "questions"),
-    ]
+    kinds = {task.name: task.kind for task in bundle.tasks}
+    assert kinds == {"best": "selection", "why": "questions"}

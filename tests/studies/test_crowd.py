@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from allauth.account.models import EmailAddress
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
@@ -21,12 +20,8 @@ PID, OTHER = "5f0c0ffee0c0ffee0c0ffee0", "5f0dead0dead0dead0dead00"
 @pytest.fixture
 def source(tea):
     Study.objects.filter(pk=tea.pk).update(status="open")
-    return tea.sources.create(
-        name="Round 1",
-        completion_code="C 1&2",
-        return_url="https://app.prolific.com/submissions/complete?cc={code}",
-        quota=5,
-    )
+    url = "https://app.prolific.com/submissions/complete?cc={code}"
+    return tea.sources.create(name="Round 1", completion_code="C 1&2", return_url=url, quota=5)
 
 
 def link(source, pid=PID, study="s1", session="session-1") -> str:
@@ -56,25 +51,18 @@ def test_opening_the_link_changes_nothing_and_beginning_makes_one_bare_account(c
     entry = CrowdEntry.objects.get()
     assert response.url == reverse("judge", args=["tea"])
     assert (entry.participant, entry.submission_study, entry.source) == (PID, "s1", source)
-    assert (who(client), entry.user.email, entry.user.has_usable_password()) == (
-        entry.user.pk,
-        None,
-        False,
-    )
-    assert list(entry.user.memberships.values_list("study__slug", "role")) == [("tea", "annotator")]
+    user = entry.user
+    assert (who(client), user.email, user.has_usable_password()) == (user.pk, None, False)
+    assert list(user.memberships.values_list("study__slug", "role")) == [("tea", "annotator")]
 
 
 def test_the_platforms_ids_are_in_one_table_only(client, source):
     client.post(link(source, session="session-of-mine"))
     with connection.cursor() as cursor:
-        for table, there in [
-            ("studies_crowdentry", True),
-            ("accounts_user", False),
-            ("core_auditevent", False),
-        ]:
+        for table in ("studies_crowdentry", "accounts_user", "core_auditevent"):
             cursor.execute(f"SELECT string_agg(t::text, ' ') FROM {table} t")  # noqa: S608
             text = cursor.fetchone()[0]
-            assert (PID in text) is there
+            assert (PID in text) == (table == "studies_crowdentry")
             assert "session-of-mine" not in text
 
 
@@ -161,40 +149,25 @@ def test_missing_and_odd_parameters_get_a_sentence(client, source, query):
     assert not CrowdEntry.objects.exists()
 
 
-def give_password(user):
-    user.set_password("a long enough secret")
-    user.save()
+def change(**values):
+    return lambda user: User.objects.filter(pk=user.pk).update(**values)
 
 
-def give_email(user):
-    User.objects.filter(pk=user.pk).update(email="somebody@example.org")
-
-
-def give_unconfirmed_email(user):
-    EmailAddress.objects.create(user=user, email="somebody@example.org")
-
-
-def join_elsewhere(user):
-    Membership.objects.create(
-        study=Study.objects.create(slug="rain", title="Rain"), user=user, role="annotator"
-    )
-
-
-def leave_elsewhere(user):
-    join_elsewhere(user)
-    user.memberships.filter(study__slug="rain").update(left_at=timezone.now())
+def join_elsewhere(user, **more):
+    rain = Study.objects.create(slug="rain", title="Rain")
+    rain.memberships.create(user=user, role="annotator", **more)
 
 
 HISTORIES = {
-    "password": give_password,
-    "e-mail": give_email,
-    "unconfirmed e-mail": give_unconfirmed_email,
+    "password": change(password="a secret"),
+    "e-mail": change(email="somebody@example.org"),
+    "unconfirmed e-mail": lambda user: user.emailaddress_set.create(email="somebody@example.org"),
     "other study": join_elsewhere,
-    "former study": leave_elsewhere,
+    "former study": lambda user: join_elsewhere(user, left_at=timezone.now()),
     "curator": lambda user: user.memberships.update(role="curator"),
     "removed": lambda user: user.memberships.update(left_at=timezone.now()),
-    "closed": lambda user: User.objects.filter(pk=user.pk).update(is_active=False),
-    "site's administrator": lambda user: User.objects.filter(pk=user.pk).update(is_superuser=True),
+    "closed": change(is_active=False),
+    "site's administrator": change(is_superuser=True),
 }
 
 
@@ -256,12 +229,11 @@ def test_a_closed_door_takes_no_newcomer_but_those_who_are_in(tea, source, ended
 
 def test_arrivals_from_one_address_are_limited(client, source, settings):
     settings.ACCOUNT_RATE_LIMITS = {"crowd_enter": "3/m/ip"}
-    statuses = [
-        client.post(
-            link(source, pid="p0", session=f"x{n}"), headers={"X-Forwarded-For": f"10.0.0.{n}"}
-        ).status_code
-        for n in range(5)
-    ]
+    statuses = []
+    for n in range(5):
+        headers = {"X-Forwarded-For": f"10.0.0.{n}"}
+        answer = client.post(link(source, pid="p0", session=f"x{n}"), headers=headers)
+        statuses.append(answer.status_code)
     assert statuses == [302, 302, 302, 429, 429]
 
 

@@ -101,8 +101,6 @@ class Response:
 
 @dataclass
 class Query:
-    """A person's query with what is known of it."""
-
     user: str
     id: str
     text: str = ""
@@ -376,7 +374,6 @@ def _figures(users: list[str], judgments: list[dict], recall: list[float] | None
 
 
 def queries(judged: Judged) -> dict[tuple[str, str], str]:
-    """{(user, query-id): text} of the queries that a system may answer."""
     return {(query.user, query.id): query.text for query in judged.queries}
 
 

@@ -54,8 +54,6 @@ def store(folder: Path, slug: str, by: User | None) -> dict:
 
 
 class _Import:
-    """One import, table by table."""
-
     def __init__(self, study: Study, release: layout.BespokeRelease) -> None:
         self.study, self.release = study, release
         self.shots: dict[tuple, list[str]] = defaultdict(list)
@@ -67,7 +65,6 @@ class _Import:
             self.tasks[name] = task
 
     def store(self) -> dict:
-        """Store everything, in order; the counts."""
         self.people = self._people()
         self.queries = self._queries()
         return {

@@ -119,7 +119,6 @@ class PersonaFeedback(Pairs):
             yield place, memory | times_of(row)
 
     def pair_rows(self) -> Iterator[tuple[Place, dict]]:
-        """The pairs of every half and tier."""
         for table, half, tier in self.files():
             for place, row in self.read(table, self.columns):
                 yield place, row | {"half": half, "tier": tier}

@@ -168,7 +168,6 @@ def tests(judged: Judged) -> list[dict]:
 
 
 def queries(judged: Judged) -> dict[Key, str]:
-    """The prompts of the third stage."""
     return {_key(row): row["prompt"] for row in judged.responses}
 
 
@@ -191,7 +190,6 @@ def questions(asked: list[dict], arm: str) -> Iterator[Question]:
 
 
 def later(asked: list[dict], arm: str, values: dict) -> Iterator[Question]:
-    """Nothing follows from a rating."""
     return iter(())
 
 

@@ -309,7 +309,6 @@ class PersonalBench(Layout):
     columns = frozenset().union(*COLUMNS.values())
 
     def tasks(self) -> dict[str, tuple[str, dict]]:
-        """One task a stage."""
         shown = next((row for _place, row in self.read("responses", None)), {})
         self.points = shown["points"] if shown.get("points") in POINTS else POINTS[0]
         settings = {"points": self.points, "attribute": bool(shown.get("attribute_id"))}
@@ -360,7 +359,6 @@ class PersonalBench(Layout):
         )
 
     def queries(self) -> Rows:
-        """The prompts of the second and third stage."""
         for table in ("relevance", "responses"):
             yield from self.convert(self.read(table, None), self._query)
 
@@ -373,7 +371,6 @@ class PersonalBench(Layout):
         return str(row.get("prompt_id") or f"q-{digest_of(text_of(row, 'prompt'))[:16]}")
 
     def candidates(self) -> Rows:
-        """The generic and the personalised answer."""
         return self.convert(self.read("responses", None), self._candidates)
 
     def _candidates(self, place: Place, row: dict) -> Iterator[dict]:
@@ -390,7 +387,6 @@ class PersonalBench(Layout):
         )
 
     def items(self) -> Rows:
-        """One item a row of every stage."""
         for table, task in self.TASKS.items():
             for place, row in self.read(table, None):
                 made = self.convert(iter([(place, row)]), self._item)

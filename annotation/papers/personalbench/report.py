@@ -326,7 +326,6 @@ def _distribution(codes: np.ndarray, k: int) -> list[float]:
 
 
 def _verdicts(study: Study, task: TaskDefinition) -> dict[str, dict[str, str]]:
-    """{model: {item: label}}."""
     rows = Verdict.objects.filter(item__study=study, item__batch__task__name=task.name)
     verdicts = defaultdict(dict)
     for model, item, label in rows.values_list("model", "item__external_id", "label"):

@@ -20,7 +20,6 @@ class Command(StudyCommand):
         add_arguments(parser, draws.Round)
 
     def handle(self, *args: Any, study: Study, **options: Any) -> None:
-        """Exit 1 where no item waits, or no model judged them and the rule asks for that."""
         drawn = draws.draw(study, built(draws.Round, taken(draws.Round, options)))
         counts = {"items": drawn.items, "slots": drawn.slots}
         words = f"{drawn.items:,} items are drawn, for {drawn.slots:,} votes"

@@ -14,7 +14,6 @@ class Command(VotedCommand):
     )
 
     def handle(self, *args: Any, study: Study, **options: Any) -> None:
-        """Exit 1 where there is no such task or question, or no model judged its items."""
         named, left_out = (options["task"], options["question"]), options["without_proposals"]
         result = estimates.estimates(study, *named, proposed=not left_out)
         self.say_proposals(study, options)

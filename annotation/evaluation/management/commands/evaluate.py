@@ -37,7 +37,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, release: Path, setting: str, limit: int | None, **options: Any) -> None:
-        """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
         named = {"model": options["name"][:200], "group": options["group"][:40]}
         fields = {key: value for key, value in named.items() if value}
         if options["endpoint"] is None:

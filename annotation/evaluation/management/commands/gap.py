@@ -9,5 +9,4 @@ class Command(StudyCommand):
     help = "Print how people and models judge the same items of a study, as one JSON document."
 
     def handle(self, *, study: Study, **options: Any) -> None:
-        """Print the stages. Exit 1 where there is no such study."""
         self.stdout.write(gap.as_json(study))

@@ -12,7 +12,6 @@ class Command(VotedCommand):
     help = "Print agreement, preferences and scores by what people said of themselves."
 
     def handle(self, *args: Any, study: Study, **options: Any) -> None:
-        """Exit 1 where there is no such task or question, or people are asked nothing."""
         named, left_out = (options["task"], options["question"]), options["without_proposals"]
         result = estimates.groups(study, *named, proposed=not left_out)
         self.say_proposals(study, options)

@@ -50,7 +50,6 @@ class Command(RunCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run to the end, and print the result. Exit 1 with a sentence where it stopped."""
         if not options["responses"] and (options["context"] or (options["system"]
                                          and not options["generate"])):  # fmt: skip
             raise CommandError("--system and --context need --responses.", returncode=2)

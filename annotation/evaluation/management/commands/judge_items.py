@@ -25,7 +25,6 @@ class Command(RunCommand, StudyCommand):
         )
 
     def handle(self, *, study: Study, dry_run: bool, resume: str, **options: Any) -> None:
-        """Run to the end, and print the counts. Exit 1 with a sentence where it stopped."""
         asked = built(raters.Rating, taken(raters.Rating, options))
         wanted = runs.rating(study, asked, resume)
         if dry_run:

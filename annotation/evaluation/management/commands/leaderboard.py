@@ -40,7 +40,6 @@ class Command(RefusingCommand):
         aspects: Path | None,
         **options: Any,
     ) -> None:
-        """Print one table. Exit 1 where nothing was measured yet."""
         judge = judges.of_folder(release)
         source: Any = judge.read(release) if judge else pairs.read_pairs(release)
         more, benchmark = {}, None

@@ -66,7 +66,6 @@ class Command(RunCommand):
     def handle(
         self, *args: Any, kind: str, release: Path, out: Path, hold_out: float, **options: Any
     ) -> None:
-        """Train, save with a card, print the result."""
         if options["test"] or options["pairs"]:
             self._table(kind, release, out, options)
             return

@@ -19,7 +19,6 @@ class Command(RefusingCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *args: Any, release: Path, **options: Any) -> None:
-        """Train, compare and print."""
         rows, reasons = others.interventions(release)
         for reason in reasons:
             self.stderr.write(f"Left out: {reason}")
