@@ -60,6 +60,11 @@ class Stopped(Exception):  # noqa: N818 - the server's state, not an error of ou
         self.code = code
 
 
+def chat(system: str, user: str) -> list[dict]:
+    """The messages of a question."""
+    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
 _YES_NO = re.compile(r"\b(yes|no)\b", re.I)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from annotation.core.embed import embed
 from annotation.datasets import verdict
-from annotation.evaluation.asking import Question
+from annotation.evaluation.asking import Question, chat
 from annotation.evaluation.metrics import Accuracy, accuracy, consistency, controlled, of_scores
 from annotation.evaluation.models import Benchmark as BenchmarkRow
 from annotation.evaluation.models import Run
@@ -272,14 +272,8 @@ def summary(places: np.ndarray, score: np.ndarray, about_pairs: dict) -> dict:
 def choice_prompt(question: str, first: str, second: str, about: str) -> list[dict]:
     """Messages that ask which of two answers is better; ``about`` is what is shown of the user."""
     shown = f"{about}\n\n" if about else ""
-    return [
-        {"role": "system", "content": _SYSTEM},
-        {
-            "role": "user",
-            "content": f"{shown}Question:\n{question}\n\nAnswer 1:\n{first}\n\n"
-            f"Answer 2:\n{second}\n\n{_END}",
-        },
-    ]
+    answers = f"Answer 1:\n{first}\n\nAnswer 2:\n{second}"
+    return chat(_SYSTEM, f"{shown}Question:\n{question}\n\n{answers}\n\n{_END}")
 
 
 def about_profile(profile: str) -> str:
@@ -295,18 +289,12 @@ def about_memories(memories: list[str]) -> str:
 def filter_prompt(question: str, profile: str, memories: list[str]) -> list[dict]:
     """Messages that ask which memories bear on the question."""
     listed = "\n".join(f"{n}. {text}" for n, text in enumerate(memories, 1))
-    return [
-        {
-            "role": "system",
-            "content": "You choose which notes about a user help to answer their question well.",
-        },
-        {
-            "role": "user",
-            "content": f"{about_profile(profile)}\n\nQuestion:\n{question}\n\nNotes:\n{listed}\n\n"
-            "End with one line that names the notes that bear on the question by their numbers, "
-            "separated by commas: Notes: 1, 3. Where none does: Notes: none.",
-        },
-    ]
+    return chat(
+        "You choose which notes about a user help to answer their question well.",
+        f"{about_profile(profile)}\n\nQuestion:\n{question}\n\nNotes:\n{listed}\n\n"
+        "End with one line that names the notes that bear on the question by their numbers, "
+        "separated by commas: Notes: 1, 3. Where none does: Notes: none.",
+    )
 
 
 def read_choice(text: str) -> int | None:

@@ -30,7 +30,7 @@ from annotation.candidates.calls import parsed
 from annotation.core import audit, foreign, schema
 from annotation.core.errors import DomainError
 from annotation.evaluation import choices
-from annotation.evaluation.asking import Question
+from annotation.evaluation.asking import Question, chat
 from annotation.evaluation.models import Run, Verdict
 from annotation.judging.kinds import config_of, config_of_task, kind_of
 from annotation.judging.models import Batch, Item, ItemOption
@@ -270,10 +270,7 @@ def _messages(unit: Unit, parts: list[Part], order: tuple[int, ...]) -> Callable
         wanted = ", ".join(f'{json.dumps(part.key(order), ensure_ascii=False)}: "..."'
                            for part in shown)  # fmt: skip
         paragraphs.append(f"Reply with one JSON object and nothing else: {{{wanted}}}")
-        return [
-            {"role": "system", "content": _SYSTEM},
-            {"role": "user", "content": "\n\n".join(paragraphs)},
-        ]
+        return chat(_SYSTEM, "\n\n".join(paragraphs))
 
     return messages
 

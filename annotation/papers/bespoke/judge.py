@@ -24,7 +24,7 @@ from annotation.core.words import StrOrPromise
 from annotation.datasets.release_files import WITH_STRUCTURE, parts, whole_rows
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
-from annotation.evaluation.asking import Question, read_yes_no
+from annotation.evaluation.asking import Question, chat, read_yes_no
 from annotation.evaluation.pairs import BenchmarkError, digest_of, release_of
 from annotation.evaluation.systems import Key, Writing
 from annotation.evaluation.tables import N, Row, Table, names_of
@@ -219,15 +219,12 @@ def _feedback_messages(query: Query, compared: dict[str, tuple[str, str]]) -> li
     texts = [f"{names[key]}\nFirst: {person}\nSecond: {judge}"
              for key, (person, judge) in compared.items()]  # fmt: skip
     lines = "\n".join(f"{names[key]}: <yes or no>" for key in compared)
-    return [
-        {
-            "role": "system",
-            "content": "Two readers wrote feedback on a response. For each criterion decide "
-            "whether the second finds the same good or lacking, for the same reason, as the first; "
-            f"other words for the same count. End with exactly these lines:\n{lines}",
-        },
-        {"role": "user", "content": f"Query:\n{query.text}\n\n" + "\n\n".join(texts)},
-    ]
+    return chat(
+        "Two readers wrote feedback on a response. For each criterion decide whether the second "
+        "finds the same good or lacking, for the same reason, as the first; other words for the "
+        f"same count. End with exactly these lines:\n{lines}",
+        f"Query:\n{query.text}\n\n" + "\n\n".join(texts),
+    )
 
 
 def _read_matches(text: str, keys: tuple[str, ...]) -> dict[str, bool] | None:
@@ -247,15 +244,12 @@ def judge_messages(query: Query, response: Response, arm: str) -> list[dict]:
         parts.append(f"This person's rubric:\n{query.rubric}")
     parts += [_shot(number, shot, arm) for number, shot in enumerate(_shots(query, arm), 1)]
     parts.append(f"Response to judge:\n{response.text}")
-    return [
-        {
-            "role": "system",
-            "content": "You judge a response as one particular person would. Scores are whole "
-            "numbers from 1 (does not fit this person at all) to 5 (fits fully). First think after "
-            f"the word THINK, then write exactly these eight lines:\n{lines}",
-        },
-        {"role": "user", "content": "\n\n".join(parts)},
-    ]
+    return chat(
+        "You judge a response as one particular person would. Scores are whole numbers from 1 "
+        "(does not fit this person at all) to 5 (fits fully). First think after the word THINK, "
+        f"then write exactly these eight lines:\n{lines}",
+        "\n\n".join(parts),
+    )
 
 
 def _shot(number: int, shot: Response, arm: str) -> str:
@@ -270,17 +264,11 @@ def _shot(number: int, shot: Response, arm: str) -> str:
 
 def claim_messages(query: Query, response: Response, claim: str) -> list[dict]:
     """Ask whether the response holds the core meaning of one claim."""
-    return [
-        {
-            "role": "system",
-            "content": "Decide whether a response holds the core meaning of a claim; other words "
-            "for the same count. End with one line: yes or no.",
-        },
-        {
-            "role": "user",
-            "content": f"Query:\n{query.text}\n\nResponse:\n{response.text}\n\nClaim:\n{claim}",
-        },
-    ]
+    return chat(
+        "Decide whether a response holds the core meaning of a claim; other words for the same "
+        "count. End with one line: yes or no.",
+        f"Query:\n{query.text}\n\nResponse:\n{response.text}\n\nClaim:\n{claim}",
+    )
 
 
 def read_judgment(text: str) -> dict[str, dict]:

@@ -23,7 +23,7 @@ from annotation.core.words import StrOrPromise
 from annotation.datasets.release_files import WITH_STRUCTURE, parts
 from annotation.datasets.verdict import answered
 from annotation.evaluation import metrics
-from annotation.evaluation.asking import Question, read_yes_no
+from annotation.evaluation.asking import Question, chat, read_yes_no
 from annotation.evaluation.pairs import BenchmarkError, digest_of, release_of
 from annotation.evaluation.systems import UNIT, Key, Writing
 from annotation.evaluation.tables import N, Row, Table, names_of
@@ -90,9 +90,9 @@ def read(folder: Path) -> Judged:
         raise BenchmarkError(f"{folder} holds none of {', '.join(TABLES)}.")
     chats: dict[str, list[tuple[str, str]]] = {}
     for row in rows.pop("conversations"):
-        chat = (row.get("source") or "", _transcript(row.get("messages")))
-        if chat not in chats.setdefault(row["user"], []):
-            chats[row["user"]].append(chat)
+        told = (row.get("source") or "", _transcript(row.get("messages")))
+        if told not in chats.setdefault(row["user"], []):
+            chats[row["user"]].append(told)
     paths = [path for listed in there.values() for path in listed]
     judged = (rows["attributes"], rows["relevance"], rows["responses"])
     return Judged(*judged, chats, digest_of(paths), release_of(Path(folder)))
@@ -134,7 +134,7 @@ def _selects(place: int) -> str:
 
 def _extraction(chats: list[tuple[str, str]]) -> list[dict]:
     shown = "\n\n---\n\n".join(text for _source, text in chats)[:SHOWN]
-    return _chat(
+    return chat(
         "From a person's conversations with an assistant, extract lasting attributes of the "
         "person: preferences, interests, circumstances, skills, goals, ways of writing. Each is "
         "one short sentence that can be understood alone and says no more than the conversations "
@@ -151,15 +151,11 @@ def _lines(text: str) -> list[str]:
 
 
 def _relevance(row: dict) -> list[dict]:
-    return _chat(
+    return chat(
         "Decide whether what is known of a person should change the response to their prompt in "
         "any way. End with one line: yes or no.",
         f"Known of the person:\n{row['attribute']}\n\nThe prompt:\n{row['prompt']}",
     )
-
-
-def _chat(system: str, user: str) -> list[dict]:
-    return [{"role": "system", "content": system}, {"role": "user", "content": user}]
 
 
 def tests(judged: Judged) -> list[dict]:
@@ -202,7 +198,7 @@ def _rating(row: dict, order: str, arm: str) -> list[dict]:
     first, second = sides if order == "1" else sides[::-1]
     about = f"Known of the person:\n{row.get('attribute')}\n\n" if arm == "attribute" else ""
     points = _points(row)
-    return _chat(
+    return chat(
         "Two responses answer a person's prompt. Say which this person would prefer: "
         f"1, the first is much better, to {points}, the second is much better; {points // 2 + 1} "
         "is no preference. End with one line: Rating: and the number.",
