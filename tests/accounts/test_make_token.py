@@ -14,10 +14,8 @@ def test_a_token_is_printed_alone_and_stored_as_a_digest(ann):
     token = ApiToken.objects.get()
     assert printed == printed.strip() + "\n"
     assert token.digest == ApiToken.digest_of(printed.strip())
-    assert (token.user, round((token.expires_at - token.created_at).total_seconds() / 86400)) == (
-        ann,
-        7,
-    )
+    days = round((token.expires_at - token.created_at).total_seconds() / 86400)
+    assert (token.user, days) == (ann, 7)
 
 
 def test_a_scope_that_no_role_of_the_person_can_use_is_refused_as_on_the_page(ann, tea):

@@ -24,6 +24,7 @@ from tests.datasets.conftest import (
     _data,  # noqa: F401 - fixtures
     rows,
 )
+from tests.evaluation.conftest import printed
 
 ITEMS = 60
 TORN = ("A1", "A2")
@@ -271,16 +272,16 @@ def test_a_curator_draws_on_the_page_and_readers_only_look(pool, cast, login):
     assert Draw.objects.count() == 1
 
 
-def test_the_api_and_the_command_draw_alike(pool, cast, login, capsys):
+def test_the_api_and_the_command_draw_alike(pool, cast, login):
     client = login(cast.person("Carol"))
     body = {"task": "better", "votes": 30, "rule": "equal"}
     made = client.post("/api/v1/studies/tea/draws/", body, content_type="application/json")
     assert made.status_code == 201
     assert client.get("/api/v1/studies/tea/draws/").json() == [made.json()]
     assert made.json()["slots"] == 2 * made.json()["items"]
-    call_command("draw_votes", "tea", task="better", votes=20, rule="equal", json=True)
+    counts = printed("draw_votes", "tea", task="better", votes=20, rule="equal")
     again = Draw.objects.latest("pk")
-    assert json.loads(capsys.readouterr().out) == {"items": again.items, "slots": again.slots}
+    assert counts == {"items": again.items, "slots": again.slots}
     refused = client.post(
         "/api/v1/studies/tea/draws/", body | {"task": "other"}, content_type="application/json"
     )

@@ -1,6 +1,5 @@
 """Quantities of a task by people, by people and a model, and by the model alone."""
 
-import json
 
 import numpy as np
 import pytest
@@ -26,7 +25,7 @@ from annotation.studies import survey
 from annotation.studies.models import Study
 from tests.conftest import Cast, kept
 from tests.datasets.conftest import store_votes
-from tests.evaluation.conftest import ROWS, write
+from tests.evaluation.conftest import ROWS, printed, write
 
 
 def quantities(study, task, question=""):
@@ -56,20 +55,17 @@ def test_a_strategy_that_the_model_compared_with_none_has_no_strength_by_it():
     verdicts = {"judge": {unit: "12"[n % 2] for n, unit in enumerate(units[:6])}}
     material = Material(choice, votes, verdicts, origins, 2, units)
     found = {each.name: each for each in strengths(material, "judge", ["a", "b", "c"])}
-    assert [found[f"strength:{name}"].model for name in "abc"] == [
-        pytest.approx(0), pytest.approx(0), None
-    ]  # fmt: skip
+    alone = [found[f"strength:{name}"].model for name in "abc"]
+    assert alone == [pytest.approx(0), pytest.approx(0), None]
     assert found["strength:a"].people.value > found["strength:c"].people.value
 
 
 def test_models_agree_with_people_so_often_by_tier(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
-    found = as_json(estimates(mix, "traits"))["agreements"]
+    (found,) = as_json(estimates(mix, "traits"))["agreements"]
     # The model accepts both: so do three and one of three people. No item has seven votes: there
     # are no tiers.
-    assert [(each["tier"], each["n"], each["value"]) for each in found] == [
-        ("all", 6, pytest.approx(2 / 3))
-    ]  # fmt: skip
+    assert (found["tier"], found["n"], found["value"]) == ("all", 6, pytest.approx(2 / 3))
 
 
 def test_labels_have_a_share_each_three_ways_and_gold_its_accuracy(mix, tmp_path):
@@ -141,8 +137,7 @@ def test_what_cannot_be_estimated_is_refused(mix, tmp_path):
 
 def test_the_command_prints_json_and_a_table(mix, tmp_path, capsys):
     import_verdicts(mix, write(tmp_path, *ROWS))
-    call_command("estimates", "mix", task="traits", json=True)
-    document = json.loads(capsys.readouterr().out)
+    document = printed("estimates", "mix", task="traits")
     assert document["quantities"][0]["name"] == "share:accepted"
     assert document["alternatives"][0]["passed"] is None
     call_command("estimates", "mix", task="traits")
@@ -312,10 +307,8 @@ def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login, 
     text = browser.get(reverse("groups", args=["tea", "better"])).text
     assert "Age? under 40" in text
     assert "Korean" not in text
-    call_command("groups", "tea", task="better", json=True)
-    assert [each["answer"] for each in json.loads(capsys.readouterr().out)] == [
-        "under 40", "over 40"
-    ]  # fmt: skip
+    told = printed("groups", "tea", task="better")
+    assert [each["answer"] for each in told] == ["under 40", "over 40"]
     call_command("groups", "tea", task="better")
     assert "percent_agreement" in capsys.readouterr().out
     survey.publish(tea, [], "", by=None)

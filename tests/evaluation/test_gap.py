@@ -1,7 +1,5 @@
 """People and models on the same items, and the stages of their report, for readers alone."""
 
-import json
-
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
@@ -9,7 +7,7 @@ from django.core.management import CommandError, call_command
 from annotation.agreement.statistics import kappas
 from annotation.evaluation import gap
 from annotation.evaluation.raters import import_verdicts
-from tests.evaluation.conftest import ROWS, write
+from tests.evaluation.conftest import ROWS, printed, write
 
 
 def votes(table) -> gap.CodedVotes:
@@ -156,14 +154,13 @@ def test_no_annotator_sees_a_models_verdict(mix, cast, tmp_path, login):
 
 
 def test_the_command_prints_over_selection_mean_ratings_and_kappa_between_models(
-    mix, tmp_path, capsys, monkeypatch
+    mix, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(gap.pairs, "__defaults__", (2,))
     rows = [*ROWS, {"task": "i-a1", "model": "m-2", "label": "accepted"}]
     rows.append({"task": "i-a2", "model": "m-2", "label": "rejected"})
     import_verdicts(mix, write(tmp_path, *rows))
-    call_command("gap", "mix")
-    traits, matter, rate = json.loads(capsys.readouterr().out)["stages"]
+    traits, matter, rate = printed("gap", "mix")["stages"]
     # m-1 accepts both attributes, people 4 of 6 times; m-2 one of two.
     factors = [model["over_selection"] for model in traits["models"]]
     assert factors == pytest.approx([1.5, 0.75])

@@ -40,9 +40,8 @@ def test_a_curator_sees_the_cost_before_anything_is_asked(cast, release, server,
 
 def test_models_that_differ_by_chance_share_a_rank(cast, measured, login):
     rows = leaderboard.standings(Benchmark.objects.get())
-    assert [(row.rank, row.run.setting) for row in rows] == [
-        (1, "persona"), (2, "persona"), (2, "none"),
-    ]  # fmt: skip
+    placed = [(row.rank, row.run.setting) for row in rows]
+    assert placed == [(1, "persona"), (2, "persona"), (2, "none")]
     assert rows[1].behind.value == pytest.approx(1200 / 18 - 100)
     assert rows[1].behind.high < 0
     shown = login(cast.person("Rui")).get(page(measured)).text
@@ -97,9 +96,7 @@ def test_runs_on_other_pairs_stand_apart_and_are_never_the_best(cast, partly, lo
     for table in ("accuracy", "settings"):
         call_command("leaderboard", "--release", folder, "--table", table, "--format", "latex")
         main, *others = capsys.readouterr().out.split("On other pairs: ")
-        assert [part.split(" \\\\")[0] for part in others] == [
-            "5 of 18}", "3 of 18}",
-        ]  # fmt: skip
+        assert [part.split(" \\\\")[0] for part in others] == ["5 of 18}", "3 of 18}"]
         assert "scripted-1 & 18 & " in main
         assert "more & 5 & " in others[0]
         assert not any("\\textbf" in part for part in (main, *others))

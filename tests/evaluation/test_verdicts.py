@@ -1,7 +1,5 @@
 """Verdicts of models from a file: stored once, beside the votes."""
 
-import json
-
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -9,7 +7,7 @@ from annotation.core.errors import DomainError
 from annotation.evaluation.models import Verdict
 from annotation.evaluation.raters import _said, _Target, asked, import_verdicts
 from annotation.studies.bundle import BundleError
-from tests.evaluation.conftest import ROWS, write
+from tests.evaluation.conftest import ROWS, printed, write
 
 
 def test_verdicts_are_stored_once_and_are_no_votes(mix, tmp_path):
@@ -51,10 +49,9 @@ def test_a_wrong_row_is_named_and_nothing_is_stored(mix, tmp_path, row, words):
     assert not Verdict.objects.exists()
 
 
-def test_the_command_prints_the_counts(mix, tmp_path, capsys):
+def test_the_command_prints_the_counts(mix, tmp_path):
     path = write(tmp_path, *ROWS)
-    call_command("import_verdicts", "mix", str(path), "--json")
-    assert json.loads(capsys.readouterr().out)["new"] == 4
+    assert printed("import_verdicts", "mix", path)["new"] == 4
     with pytest.raises(CommandError, match="no such file"):
         call_command("import_verdicts", "mix", str(tmp_path / "gone"))
 

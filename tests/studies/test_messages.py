@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from django.urls import reverse
 from django.utils import timezone
 
 from annotation.core.errors import DomainError, NotFound
@@ -75,10 +74,9 @@ def test_a_curator_writes_to_all_or_to_one_annotator_of_this_study(cast, tea, ca
     for wrong in (cast.person("Zoe").pk, cast.person("Rui").pk, "x", "0"):
         assert carol.post(PAGE, {"body": "Psst.", "recipient": wrong}).status_code == 400
     assert Message.objects.count() == 2
+    sender, study = of("Carol", cast)
     with pytest.raises(NotFound):
-        messages.send_message(
-            of("Carol", cast)[1], cast.person("Carol"), "Psst.", cast.person("Zoe")
-        )
+        messages.send_message(study, sender, "Psst.", cast.person("Zoe"))
 
 
 def test_annotators_learn_no_name_of_a_curator_or_of_each_other(login, cast, written):
@@ -108,8 +106,6 @@ def test_an_empty_or_endless_message_is_refused_and_kept_on_the_page(login, cast
 
 @pytest.mark.parametrize("up_to", ["", "x", "-1", "1e9", "9" * 40, "²"])
 def test_an_odd_mark_is_passed_over(login, cast, written, up_to):
-    response = login(cast.person("Ann")).post(
-        reverse("messages-read", args=["tea"]), {"up_to": up_to}
-    )
-    assert response.status_code == 302
+    client = login(cast.person("Ann"))
+    assert client.post(f"{PAGE}read/", {"up_to": up_to}).status_code == 302
     assert bodies("Ann", cast, messages.unread) == ["to Ann", "to all"]

@@ -20,17 +20,11 @@ def enter(client, **said):
     return client.post(reverse("texts", args=PAGE), said)
 
 
-def test_an_administrator_enters_texts_and_readers_get_them(
-    login, cast, two_languages, dora, client
-):
+def test_an_administrator_enters_texts_and_readers_get_them(login, cast, two_languages, dora):
     task = cast.task(two_languages, "best", options=3)
     client = login(dora)
-    said = {
-        "title": "차",
-        "description": "따뜻한 차",
-        "consent": "동의합니다.",
-        "guideline-best": "읽기",
-    }
+    said = {"title": "차", "description": "따뜻한 차", "consent": "동의합니다."}
+    said["guideline-best"] = "읽기"
     assert enter(client, **said).url == reverse("settings", args=["tea"])
     study = Study.objects.get(pk=two_languages.pk)
     assert study.translations == {"ko": {"title": "차", "description": "따뜻한 차"}}
@@ -62,12 +56,8 @@ def test_a_translated_consent_text_asks_everybody_again(login, cast, two_languag
 def test_texts_saved_twice_or_emptied_make_no_version_too_many(login, cast, two_languages, dora):
     cast.task(two_languages, "best", options=3)
     client = login(dora)
-    said = {
-        "title": "차",
-        "description": "",
-        "consent": "동의\r\n합니다.",
-        "guideline-best": "읽\r\n기",
-    }
+    said = {"title": "차", "description": "", "consent": "동의\r\n합니다."}
+    said["guideline-best"] = "읽\r\n기"
     enter(client, **said)
     enter(client, **said)
     study = Study.objects.get(pk=two_languages.pk)
@@ -92,12 +82,8 @@ def test_settings_keep_pay_and_time_and_languages_that_a_bundle_brought(login, t
     pay = {"pay_per_hour": "12.50", "pay_per_judgment": "", "currency": "EUR"}
     assert client.post(page, {**SETTINGS, "languages": ["en", "de"], **pay}).status_code == 302
     study = Study.objects.get(pk=tea.pk)
-    assert (study.edit_hours, str(study.pay_per_hour), study.pay_per_judgment) == (
-        48,
-        "12.50",
-        None,
-    )
-    assert (study.currency, study.languages) == ("EUR", ["en", "de"])
+    assert (study.edit_hours, study.currency, study.languages) == (48, "EUR", ["en", "de"])
+    assert (str(study.pay_per_hour), study.pay_per_judgment) == ("12.50", None)
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,9 @@ from annotation.studies.wording import localized
 
 @pytest.mark.parametrize(
     ("language", "title"),
-    [
-        ("en", "Tea"),
-        ("ko", "차"),
-        ("ko-KR", "차"),
-        ("zh-hans", "茶"),
-        ("zh", "茶"),
-        ("fr", "Tea"),
-        ("", "Tea"),
-    ],
-)
+    [("en", "Tea"), ("ko", "차"), ("ko-KR", "차"), ("zh-hans", "茶"), ("zh", "茶"), ("fr", "Tea"),
+     ("", "Tea")],
+)  # fmt: skip
 def test_a_text_is_read_in_the_readers_language_or_as_the_study_has_it(language, title):
     study = Study(title="Tea", translations={"ko": {"title": "차"}, "zh": {"title": "茶"}})
     assert localized(study, "title", language) == title
@@ -40,19 +33,11 @@ def test_an_exact_language_is_preferred_and_an_empty_text_is_none():
 
 def test_consent_texts_and_questions_of_a_kind_are_read_alike():
     text = ConsentText(body="I agree.", translations={"ko": "동의합니다."})
-    task = TaskDefinition(
-        guideline="Read.",
-        config={"question": "Which?"},
-        translations={"ko": {"question": "어느 것?"}},
-    )
-    assert (localized(text, "body", "ko"), localized(text, "body", "en")) == (
-        "동의합니다.",
-        "I agree.",
-    )
-    assert (localized(task, "question", "ko"), localized(task, "question", "en")) == (
-        "어느 것?",
-        "Which?",
-    )
+    korean = {"ko": {"question": "어느 것?"}}
+    config = {"question": "Which?"}
+    task = TaskDefinition(guideline="Read.", config=config, translations=korean)
+    assert [localized(text, "body", code) for code in ("ko", "en")] == ["동의합니다.", "I agree."]
+    assert [localized(task, "question", code) for code in ("ko", "en")] == ["어느 것?", "Which?"]
     assert localized(task, "guideline", "ko") == "Read."
 
 

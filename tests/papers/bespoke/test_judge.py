@@ -225,11 +225,9 @@ def test_one_person_has_no_interval():
     query = bespoke.Query("user1", "1")
     response = bespoke.Response("a", dict(zip(bespoke.KEYS, (1, 2, 3, 4), strict=True)), {})
     values = bespoke.agreement([(query, response)], [dict(response.scores)])
-    assert values["pearson"]["value"] == pytest.approx(1)
-    assert (values["pearson"]["low"], values["pearson"]["reason"]) == (
-        None,
-        "one person has no interval",
-    )
+    pearson = values["pearson"]
+    assert (pearson["value"], pearson["low"]) == (pytest.approx(1), None)
+    assert pearson["reason"] == "one person has no interval"
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,8 @@ def test_one_endpoint_leaves_answers_to_test_a_judge_on(cast, own, fake, tmp_pat
     assert len(rows) == 7 >= FEWEST
     assert step(own, carol, "answers").state == "done"
     judge(own, ann)
-    assert step(own, carol, "release").figures == [
-        "0 releases", "queries that can be released with tests of a judge: 1 of 1",
-    ]  # fmt: skip
+    words = "queries that can be released with tests of a judge: 1 of 1"
+    assert step(own, carol, "release").figures == ["0 releases", words]
     release(own, tmp_path / "1")
     (query,) = evaluated.read(tmp_path / "1").queries
     assert (len(query.shots), len(query.tests)) == (5, 2)
@@ -105,7 +104,5 @@ def test_answers_of_one_text_test_nothing(cast, own, fake):  # noqa: F811
     consent.grant(ann, own, SEND, "fake")
     answered(own, fake, *["The same."] * 40)
     judge(own, ann)
-    assert (
-        "queries that can be released with tests of a judge: 0 of 1"
-        in step(own, carol, "release").figures
-    )
+    words = "queries that can be released with tests of a judge: 0 of 1"
+    assert words in step(own, carol, "release").figures

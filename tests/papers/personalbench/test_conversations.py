@@ -14,6 +14,7 @@ from annotation.personas.conversations import Filters
 from annotation.personas.models import Conversation
 from annotation.studies.models import Study
 from tests.api.caller import Caller
+from tests.evaluation.conftest import printed
 from tests.papers.bespoke.conftest import keep
 
 pytestmark = pytest.mark.django_db
@@ -36,13 +37,9 @@ def pool_of_three(tmp_path):
         *(wild(f"b{n}", "bo", *(f"My {w} leaks, what now?" for w in "uvwxyz")) for n in range(3)),
         *(wild(f"c{n}", "cy", f"Make a picture of {n} cats", "Again", "More") for n in range(4)),
         wild("d", "dora", "Wie geht das?", language="German"),
-        {
-            "conversation_id": "l",
-            "model": "m",
-            "language": "English",
-            "conversation": [{"role": "user", "content": "Hi NAME_1"}],
-        },
-    ]
+        {"conversation_id": "l", "model": "m", "language": "English",
+         "conversation": [{"role": "user", "content": "Hi NAME_1"}]},
+    ]  # fmt: skip
     for number, row in enumerate(rows[:6]):  # their conversations begin with different words
         row["conversation"][0]["content"] = f"{'abcdef'[number] * 4} {row['conversation'][0]}"
     path = tmp_path / "wild.jsonl"
@@ -51,15 +48,10 @@ def pool_of_three(tmp_path):
 
 
 @pytest.fixture
-def bench(tmp_path, capsys):
-    call_command(
-        "import_data",
-        str(pool_of_three(tmp_path)),
-        study="bench",
-        recipe="conversations",
-        json=True,
-    )
-    assert json.loads(capsys.readouterr().out)["conversations"] == 12
+def bench(tmp_path):
+    path = pool_of_three(tmp_path)
+    done = printed("import_data", path, study="bench", recipe="conversations")
+    assert done["conversations"] == 12
     return Study.objects.get(slug="bench")
 
 
@@ -72,12 +64,11 @@ def test_an_address_becomes_a_pseudonym_that_differs_from_study_to_study():
     assert row_of({"conversation": [{"role": "user", "content": ""}], "timestamp": 1}) is None
 
 
-def test_a_file_comes_in_once_and_faulty_lines_are_named(bench, tmp_path, capsys):
+def test_a_file_comes_in_once_and_faulty_lines_are_named(bench, tmp_path):
     path = pool_of_three(tmp_path)
     path.write_text(path.read_text() + '{"conversation": 3}\n')
-    options = {"study": "bench", "recipe": "conversations", "json": True, "skip_faulty": True}
-    call_command("import_data", str(path), **options)
-    result = json.loads(capsys.readouterr().out)
+    options = {"study": "bench", "recipe": "conversations", "skip_faulty": True}
+    result = printed("import_data", path, **options)
     assert (result["conversations"], Conversation.objects.count()) == (12, 12)
     assert [fault["line"] for fault in result["rejected"]] == [13]
     assert "no conversation" in result["rejected"][0]["reason"]
@@ -124,12 +115,9 @@ def test_the_page_counts_and_takes(bench, cast, login):
     nobody = {"conversations": 99, "turns": 1, "people": ""}
     refused = client.post("/studies/bench/conversations/", nobody)
     assert (refused.status_code, "Nobody is left" in refused.text) == (400, True)
-    assert (
-        client.post("/studies/bench/conversations/", nobody | {"turns": "\u0000"}).status_code
-        == 400
-    )
     data = {"conversations": 3, "turns": 15, "people": 1, "language": "English"}
-    assert client.post("/studies/bench/conversations/", data).status_code == 302
+    for sent, status in ((nobody | {"turns": "\u0000"}, 400), (data, 302)):
+        assert client.post("/studies/bench/conversations/", sent).status_code == status
     assert bench.personas.count() == 1
 
 
