@@ -1,6 +1,5 @@
 """Quantities of a task by people, by people and a model, and by the model alone."""
 
-
 import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
@@ -23,6 +22,7 @@ from annotation.judging.models import ItemOption, Judgment, Slot
 from annotation.questions.base import Measure
 from annotation.studies import survey
 from annotation.studies.models import Study
+from tests.commands import run
 from tests.conftest import Cast, kept
 from tests.datasets.conftest import store_votes
 from tests.evaluation.conftest import ROWS, printed, write
@@ -135,15 +135,14 @@ def test_what_cannot_be_estimated_is_refused(mix, tmp_path):
         estimates(mix, "traits", "other")
 
 
-def test_the_command_prints_json_and_a_table(mix, tmp_path, capsys):
+def test_the_command_prints_json_and_a_table(mix, tmp_path):
     import_verdicts(mix, write(tmp_path, *ROWS))
     document = printed("estimates", "mix", task="traits")
     assert document["quantities"][0]["name"] == "share:accepted"
     assert document["alternatives"][0]["passed"] is None
-    call_command("estimates", "mix", task="traits")
-    assert "share:accepted" in capsys.readouterr().out
+    assert "share:accepted" in run("estimates", "mix", "--task", "traits")
     with pytest.raises(CommandError, match="no task"):
-        call_command("estimates", "mix", task="none")
+        run("estimates", "mix", "--task", "none")
 
 
 @kept
@@ -210,12 +209,11 @@ def test_the_interval_that_one_may_look_at_every_day_is_of_items_in_the_order_of
     assert estimates(large, "best")["quantities"][0].always is None
 
 
-def test_page_api_and_command_say_how_many_votes_three_points_need(large, cast, login, capsys):
+def test_page_api_and_command_say_how_many_votes_three_points_need(large, cast, login):
     share = estimates(large, "best")["quantities"][0]
     assert share.planned == {"half_width": 0.03, "people": None, "combined": None}
-    call_command("estimates", "large", task="best")
     words = "± 0.03 needs more than all items give votes, more than all items give without the"
-    assert words in capsys.readouterr().out
+    assert words in run("estimates", "large", "--task", "best")
     page = login(cast.person("Rui")).get("/studies/large/results/best/estimates/")
     assert "more than these items give" in page.text
 
@@ -302,18 +300,17 @@ def test_a_strategy_has_its_share_of_the_items_that_offer_it(tea, asked):
     assert young.figures["share:A1"] == undefined("no items").as_json()
 
 
-def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login, capsys):
+def test_page_and_command_show_them_and_say_what_lacks(cast, tea, asked, login):
     browser = login(cast.member("Rea", tea, "researcher"))
     text = browser.get(reverse("groups", args=["tea", "better"])).text
     assert "Age? under 40" in text
     assert "Korean" not in text
     told = printed("groups", "tea", task="better")
     assert [each["answer"] for each in told] == ["under 40", "over 40"]
-    call_command("groups", "tea", task="better")
-    assert "percent_agreement" in capsys.readouterr().out
+    assert "percent_agreement" in run("groups", "tea", "--task", "better")
     survey.publish(tea, [], "", by=None)
     with pytest.raises(CommandError, match="asks people nothing"):
-        call_command("groups", "tea", task="better")
+        run("groups", "tea", "--task", "better")
     with pytest.raises(DomainError, match="no task"):
         groups(tea, "nowhere")
     text = browser.get(reverse("groups", args=["tea", "better"])).text

@@ -13,6 +13,7 @@ from annotation.datasets import folders
 from annotation.evaluation import leaderboard, tables, tasks
 from annotation.evaluation.models import Benchmark, Run
 from tests.api.caller import Caller
+from tests.commands import run
 from tests.evaluation.conftest import CELLS, ask, make_release, page
 
 pytestmark = pytest.mark.django_db
@@ -78,7 +79,7 @@ def partly(measured, tmp_path):
     return measured
 
 
-def test_runs_on_other_pairs_stand_apart_and_are_never_the_best(cast, partly, login, capsys):
+def test_runs_on_other_pairs_stand_apart_and_are_never_the_best(cast, partly, login):
     """A run on five pairs is not compared with one on eighteen, by rank or by bold type."""
     benchmark = Benchmark.objects.get()
     rows = leaderboard.standings(benchmark)
@@ -92,16 +93,15 @@ def test_runs_on_other_pairs_stand_apart_and_are_never_the_best(cast, partly, lo
     )  # fmt: skip
     Run.objects.filter(model__contains="oracle").delete()
     folder = str(folders.folder_of(partly))
-    capsys.readouterr()
     for table in ("accuracy", "settings"):
-        call_command("leaderboard", "--release", folder, "--table", table, "--format", "latex")
-        main, *others = capsys.readouterr().out.split("On other pairs: ")
+        latex = run("leaderboard", "--release", folder, "--table", table, "--format", "latex")
+        main, *others = latex.split("On other pairs: ")
         assert [part.split(" \\\\")[0] for part in others] == ["5 of 18}", "3 of 18}"]
         assert "scripted-1 & 18 & " in main
         assert "more & 5 & " in others[0]
         assert not any("\\textbf" in part for part in (main, *others))
-    call_command("leaderboard", "--release", folder, "--format", "json")
-    found = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    rows = json.loads(run("leaderboard", "--release", folder, "--format", "json"))
+    found = {row["name"]: row for row in rows}
     assert (found["more (persona)"]["rank"], found["more (persona)"]["pairs"]) == (None, "5 of 18")
     shown = login(cast.person("Rui")).get(page(partly)).text
     assert shown.count("Measured on others (5 of 18): not comparable with the rows above") == 3
@@ -164,22 +164,19 @@ def test_tables_leave_as_csv_latex_and_svg(cast, measured, login):
         assert export(name, ending).status_code == 404
 
 
-def test_the_command_prints_the_tables_of_a_release(capsys, measured, tmp_path):
-    folder = str(folders.folder_of(measured))
-    capsys.readouterr()
-    call_command("leaderboard", "--release", folder, "--format", "json")
-    rows = json.loads(capsys.readouterr().out)
+def test_the_command_prints_the_tables_of_a_release(measured, tmp_path):
+    asked = ("leaderboard", "--release", str(folders.folder_of(measured)))
+    rows = json.loads(run(*asked, "--format", "json"))
     assert [row["rank"] for row in rows] == [1, 2, 2]
-    call_command("leaderboard", "--release", folder, "--format", "latex")
-    latex = capsys.readouterr().out
+    latex = run(*asked, "--format", "latex")
     # Counts and ranks have no digits after the point, and what is no merit is not in bold.
     assert "\\& co\\_1 (persona) & 1 & 18 & \\textbf{100.0} & 82.4 &" in latex
     assert latex.count("scripted-1 (persona) & 2 & 18 & 66.7 & 50.8 &") == 1
-    call_command("leaderboard", "--release", folder, "--table", "settings", "--format", "latex")
-    assert capsys.readouterr().out.startswith("% Accuracy by setting")
+    settings = run(*asked, "--table", "settings", "--format", "latex")
+    assert settings.startswith("% Accuracy by setting")
+    other = make_release(tmp_path / "other", {("general", "easy"): "r"})
     with pytest.raises(CommandError, match="No model was measured"):
-        other = make_release(tmp_path / "other", {("general", "easy"): "r"})
-        call_command("leaderboard", "--release", str(other))
+        run("leaderboard", "--release", str(other))
 
 
 def test_latex_marks_the_best_and_dashes_what_is_missing():
@@ -190,7 +187,7 @@ def test_latex_marks_the_best_and_dashes_what_is_missing():
     assert text.count("\\textit{chat}") == 1
 
 
-def test_equal_scores_on_aspects_count_a_half_as_everywhere(capsys, tmp_path):
+def test_equal_scores_on_aspects_count_a_half_as_everywhere(tmp_path):
     """Table 4: the chosen answer scores higher. Figure 4: answers as rows."""
     folder = make_release(tmp_path / "r", {("specific", "easy"): "rr", ("general", "hard"): "r"})
     scores = {"specific-easy-0": (5, 3), "specific-easy-1": (2, 2), "general-hard-0": (1, 4)}
@@ -198,13 +195,12 @@ def test_equal_scores_on_aspects_count_a_half_as_everywhere(capsys, tmp_path):
              for side, value in zip("cr", pair, strict=True)]  # fmt: skip
     (tmp_path / "a.csv").write_text("\n".join(["candidate,aspect,score", *lines]) + "\n")
     options = ("--release", str(folder), "--aspects", str(tmp_path / "a.csv"), "--format", "json")
-    call_command("leaderboard", *options, "--table", "aspects")
-    values = {(row["group"], row["name"]): (row["n helpfulness"], row["helpfulness"]) for row in
-              json.loads(capsys.readouterr().out)}  # fmt: skip
+    rows = json.loads(run("leaderboard", *options, "--table", "aspects"))
+    values = {(row["group"], row["name"]): (row["n helpfulness"], row["helpfulness"])
+              for row in rows}  # fmt: skip
     assert values["specific", "easy"] == values["specific", "whole"] == (2, 0.75)
     assert (values["general", "hard"], values["general", "easy"]) == ((1, 0), (0, None))
-    call_command("leaderboard", *options, "--table", "correlations")
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(run("leaderboard", *options, "--table", "correlations"))
     assert (rows[0]["n"], rows[0]["helpfulness"]) == (6, pytest.approx(1))
     # By hand, of 5, 2, 1, 3, 2, 4 and 1, 1, 1, 0, 0, 0: -0.5 / sqrt(65 / 6 * 1.5).
     assert rows[0]["chosen"] == pytest.approx(-0.5 / (65 / 6 * 1.5) ** 0.5)

@@ -247,7 +247,7 @@ def test_rows_that_are_no_pairs_are_named(tmp_path, row, words):
         pairs.read_corpus(tmp_path / "other.jsonl", 2)
 
 
-def test_one_command_makes_the_table_of_base_other_and_personalised_pairs(tmp_path, server, capsys):
+def test_one_command_makes_the_table_of_base_other_and_personalised_pairs(tmp_path, server):
     """The other pairs prefer any list of things; only the personalised ones know the person."""
     server.answer = lambda request, number: "Verdict: 1"
     training, test = make_pairs(tmp_path / "training", seed=1), make_pairs(tmp_path / "test")
@@ -256,8 +256,7 @@ def test_one_command_makes_the_table_of_base_other_and_personalised_pairs(tmp_pa
     write_lines(tmp_path / "other.jsonl", other)
     asked = ["train", "reward", "--release", str(training), "--out", str(tmp_path / "models")]
     more = ["--pairs", str(tmp_path / "other.jsonl"), "--test", str(test)]
-    call_command(*asked, *more, "--endpoint", "scripted")
-    heads, *lines = csv.reader(io.StringIO(capsys.readouterr().out))
+    heads, *lines = csv.reader(io.StringIO(run(*asked, *more, "--endpoint", "scripted")))
     values = {line[0]: float(line[heads.index("Total Avg.")]) for line in lines}
     assert set(values) == {"base", "pairs", "pairs-personalised"}
     # It names the first of both orders.

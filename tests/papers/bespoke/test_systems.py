@@ -5,7 +5,7 @@ import io
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import reverse
 
 from annotation.core.errors import DomainError
@@ -14,6 +14,7 @@ from annotation.evaluation import runs, systems, tasks
 from annotation.evaluation.models import Reply, Run
 from annotation.papers.bespoke import judge as bespoke
 from tests.api.caller import Caller
+from tests.commands import run
 from tests.evaluation.conftest import write_manifest
 from tests.papers.bespoke.test_judge import judge, lines_of, write
 from tests.scripted_endpoint import NO_CREDIT, prompt_of
@@ -152,7 +153,7 @@ def test_a_run_goes_on_with_the_same_answers_only(tmp_path, release, server):
     assert server.calls - before == 5 - stored
 
 
-def test_systems_stand_beside_people_and_only_like_is_compared(capsys, tmp_path, release, server):
+def test_systems_stand_beside_people_and_only_like_is_compared(tmp_path, release, server):
     server.answer = verdict
     score(release, file_of(tmp_path, [CALM, FAST]), "--system", "a", "--context", "none")
     score(release, file_of(tmp_path, [["user1", "1", "A calm, slow train."], FAST]),
@@ -162,9 +163,8 @@ def test_systems_stand_beside_people_and_only_like_is_compared(capsys, tmp_path,
     judge(release)
 
     def table(form):
-        call_command("leaderboard", "--release", str(release), "--table", "systems",
-                     "--format", form)  # fmt: skip
-        return capsys.readouterr().out
+        asked = ("--release", str(release), "--table", "systems", "--format", form)
+        return run("leaderboard", *asked)
 
     rows = list(csv.DictReader(io.StringIO(table("csv"))))
     assert [(row["name"], row["answers"].split(", ")[0], row["n"]) for row in rows] == [

@@ -4,13 +4,14 @@ import csv
 import io
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import reverse
 
 from annotation.datasets import folders
 from annotation.evaluation import runs, tasks
 from annotation.evaluation.models import Run
 from annotation.papers.personalbench import judge as stages
+from tests.commands import run
 from tests.evaluation.conftest import server, write_lines, write_manifest  # noqa: F401 - a fixture
 from tests.papers.bespoke.test_judge import judge, row_of
 from tests.scripted_endpoint import prompt_of
@@ -111,7 +112,7 @@ def test_without_the_attribute_the_prompt_alone_is_answered(tmp_path, server):  
     assert not any("Known of the person" in text for text in asked)
 
 
-def test_a_judge_is_compared_with_people_on_the_same_answers(capsys, tmp_path, server):  # noqa: F811
+def test_a_judge_is_compared_with_people_on_the_same_answers(tmp_path, server):  # noqa: F811
     def by_place(request, number):
         text = prompt_of(request)
         rating = 5 if "GREEN" in text else 1 if "PLAIN" in text else 3
@@ -127,13 +128,13 @@ def test_a_judge_is_compared_with_people_on_the_same_answers(capsys, tmp_path, s
     server.answer = answers
     judge(tmp_path, "--generate", "attribute", "--limit", "1")
     for name, heads in (("judges", "Spearman"), ("systems", "Relevance F1")):
-        call_command("leaderboard", "--release", str(tmp_path), "--table", name)
-        rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+        table = run("leaderboard", "--release", str(tmp_path), "--table", name)
+        rows = list(csv.DictReader(io.StringIO(table)))
         assert heads in rows[0]
         assert {"people"} < {row["group"] for row in rows}
 
 
-def test_what_cannot_be_read_is_counted_and_has_no_rating(capsys, tmp_path, server):  # noqa: F811
+def test_what_cannot_be_read_is_counted_and_has_no_rating(tmp_path, server):  # noqa: F811
     def mumbles(request, number):
         text = prompt_of(request)
         return "Perhaps." if "First response" in text or "should change" in text else "- A kite."
@@ -144,9 +145,8 @@ def test_what_cannot_be_read_is_counted_and_has_no_rating(capsys, tmp_path, serv
     assert result["response"]["rating"] == {"n": 0, "value": None, "low": None, "high": None}
     assert result["relevance"]["f1"]["system"]["value"] == 0
     assert result["extraction"]["accepted"]["value"] is None
-    call_command("judge", "--release", str(tmp_path), "--endpoint", "scripted", "--generate",
-                 "none")  # fmt: skip
-    assert "3 without a rating" in capsys.readouterr().out
+    asked = ("--release", str(tmp_path), "--endpoint", "scripted", "--generate", "none")
+    assert "3 without a rating" in run("judge", *asked)
 
 
 def test_a_folder_without_the_tables_or_another_arm_is_refused(tmp_path, server):  # noqa: F811
