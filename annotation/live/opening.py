@@ -29,11 +29,9 @@ def query_of(talk: Talk, turn: int, messages: list[dict]) -> Query:
     name = f"{owner_queries.SPOKEN}{talk.pk.hex[:16]}-{turn + 1}"
     persona = talk.persona_version.persona if talk.persona_version else None
     asked: dict[str, Any] = {
-        "persona": persona,
-        "owner_id": talk.person_id,
-        "text": transcript(messages),
-    }
-    asked["messages"] = messages if len(messages) > 1 else []
+        "persona": persona, "owner_id": talk.person_id, "text": transcript(messages),
+        "messages": messages if len(messages) > 1 else [],
+    }  # fmt: skip
     stored, _made = Query.objects.get_or_create(
         study_id=talk.study_id, external_id=name, version=1, defaults=asked
     )

@@ -5,7 +5,7 @@ What the systems say is kept back until all have answered, and is then shown at 
 """
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from itertools import combinations
@@ -156,8 +156,7 @@ def show(talk: Talk) -> Shown:
 def _state(talk: Talk, live: Live, replies: dict, characters: int, now: float) -> str:
     if not talk.turns:
         return "ask"
-    asked = talk.turns[-1]
-    rows = [replies.get((len(talk.turns) - 1, place)) for place in talk.places]
+    asked, rows = talk.turns[-1], _last(talk, replies)
     missing = [row for row in rows if row is None or row.status != Candidate.Status.DONE]
     if missing:
         late = now > asked["asked"] + live.patience
@@ -177,9 +176,14 @@ def _replies(talk: Talk) -> dict[tuple[int, int], Candidate]:
             for row in rows if "turn" in row.parameters}  # fmt: skip
 
 
+def _last(talk: Talk, replies: dict) -> list[Candidate | None]:
+    """What the systems that take part say in the last turn, as far as they were asked."""
+    return [replies.get((len(talk.turns) - 1, place)) for place in talk.places]
+
+
 def _characters_out(talk: Talk, replies: dict, now: float) -> int:
     """How much of each answer of the last turn is shown: nothing before the last is there."""
-    rows = [replies.get((len(talk.turns) - 1, place)) for place in talk.places]
+    rows = _last(talk, replies)
     times = [row.answered_at.timestamp() for row in rows if row and row.answered_at]
     return int(max(0.0, now - max(times)) * RATE) if times and len(times) == len(rows) else 0
 
@@ -270,8 +274,7 @@ def _thread(talk: Talk, place: int, replies: dict) -> list[dict]:
 
 
 def _missing(talk: Talk) -> list[Candidate]:
-    replies = _replies(talk)
-    rows = (replies.get((len(talk.turns) - 1, place)) for place in talk.places)
+    rows = _last(talk, _replies(talk))
     return [row for row in rows if row and row.status != Candidate.Status.DONE]
 
 
@@ -283,9 +286,9 @@ def go_without(pk: UUID, person: User) -> None:
         return
     rows = _missing(talk)
     # An answer that comes late is not stored: its row is given up.
-    Candidate.every.filter(pk__in=[row.pk for row in rows]).exclude(
-        status=Candidate.Status.DONE
-    ).update(status=Candidate.Status.CANCELLED, lease_expires_at=None)
+    late = Candidate.every.filter(pk__in=[row.pk for row in rows])
+    late = late.exclude(status=Candidate.Status.DONE)
+    late.update(status=Candidate.Status.CANCELLED, lease_expires_at=None)
     talk.silent = sorted({*talk.silent, *(row.parameters["place"] for row in rows)})
     talk.save(update_fields=["silent"])
 
@@ -357,9 +360,8 @@ def given(study: Study, person: User) -> Iterator[dict]:
             {"text": text, "answers": {reply.number: reply.text for reply in replies}}
             for text, replies in show(talk).turns
         ]
-        yield {"begun": talk.created_at, "ended": talk.ended_at, "draft": talk.draft} | {
-            "turns": turns
-        }
+        times = {"begun": talk.created_at, "ended": talk.ended_at}
+        yield {**times, "draft": talk.draft, "turns": turns}
 
 
 # --- Which systems meet ---------------------------------------------------------------------------
@@ -416,7 +418,7 @@ def _strengths(study: Study, systems: list[System]) -> np.ndarray:
 
 def _sides(study: Study) -> dict[UUID, Counter[str]]:
     """{item: its votes by the option that they prefer}, where a label prefers one."""
-    votes: dict[UUID, Counter[str]] = {}
+    votes: dict[UUID, Counter[str]] = defaultdict(Counter)
     for task in study.tasks.all():
         question = kind_of(task.kind).counted_question(config_of_task(task))
         # Labels of others, such as points of a rating, are no numbers of options.
@@ -424,7 +426,6 @@ def _sides(study: Study) -> dict[UUID, Counter[str]]:
             continue
         items = Item.objects.filter(batch__task=task, done__gt=0)
         for item, counts in items.values_list("pk", "counts"):
-            votes[item] = Counter()
             for label, n in counts.items():
                 votes[item][question.side(label)] += n
     return votes

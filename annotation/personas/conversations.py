@@ -82,7 +82,7 @@ def _row(study: Study, turns: list[dict], **fields: Any) -> Conversation:
         study=study,
         messages=turns,
         turns=len(messages),
-        opening=_opening(messages[0]) if messages else "",
+        opening=_digest(_beginning(messages[0])) if messages else "",
         repetitive=_repetitive(messages),
         **fields,
     )
@@ -98,18 +98,18 @@ def _store(rows: list[Conversation]) -> None:
     Conversation.objects.bulk_create(rows, ignore_conflicts=True, batch_size=500)
 
 
-def _opening(text: str) -> str:
-    return hashlib.sha256(_plain(text)[:OPENING].encode()).hexdigest()[:32]
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _plain(text: str) -> str:
-    """The words of ``text`` in lower case, without numbers and signs."""
-    return _NUMBERS.sub(" ", text[: 4 * OPENING].casefold()).strip()
+def _beginning(text: str) -> str:
+    """The first words of ``text`` in lower case, without numbers and signs."""
+    return _NUMBERS.sub(" ", text[: 4 * OPENING].casefold()).strip()[:OPENING]
 
 
 def _repetitive(messages: list[str]) -> bool:
     """Whether more than half of three or more messages begin with the same words."""
-    counted = Counter(_plain(text)[:OPENING] for text in messages)
+    counted = Counter(map(_beginning, messages))
     return len(messages) >= ALIKE and 2 * max(counted.values()) > len(messages)
 
 
@@ -223,7 +223,7 @@ def add_histories(study: Study, *, by: User | None = None) -> int:
     for member in study.memberships.filter(left_at=None).select_related("user").order_by("pk"):
         if not consent.allows(member.user, study, purpose):
             continue
-        speaker = hashlib.sha256(f"{study.slug}/{member.user_id}".encode()).hexdigest()[:16]
+        speaker = _digest(f"{study.slug}/{member.user_id}")[:16]
         rows = []
         for chat in browse.context(member.user, study, purpose):
             turns = [{"role": role, "text": text} for role, text in chat.turns]

@@ -47,10 +47,11 @@ def test_each_system_has_its_own_conversation(tea, ann, talk):
     assert row.prompt[2]["content"] == f"{names[0]} after 2"
 
 
-def test_what_is_judged_stands_in_the_order_of_the_conversation(tea, ann, talk):
+def test_what_is_judged_stands_in_the_order_of_the_conversation(cast, tea, ann, talk):
     ask(talk)
     ask(talk, "And in rain?", 1)
     assert talks.end(talk.pk, ann) == 1
+    assert queue.claim(tea, cast.person("Bo")) is None  # only the person judges it
     shown = present.show(queue.claim(tea, ann), ann)
     assert shown.query == "Where shall I walk?"
     names = [name for name, _strategy, _label in talk.systems]
@@ -62,12 +63,6 @@ def test_what_is_judged_stands_in_the_order_of_the_conversation(tea, ann, talk):
     ]  # fmt: skip
     with pytest.raises(Conflict, match="over"):
         talks.say(talk.pk, ann, "More?", 2)
-
-
-def test_only_the_person_judges_it(cast, tea, ann, talk):
-    ask(talk)
-    talks.end(talk.pk, ann)
-    assert queue.claim(tea, cast.person("Bo")) is None
 
 
 def test_all_systems_go_on_with_the_answer_that_is_chosen(tea, ann, live, at_once):
