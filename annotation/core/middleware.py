@@ -25,13 +25,13 @@ REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 PERMISSIONS = "camera=(), geolocation=(), microphone=(), payment=(), usb=(), browsing-topics=()"
 
 
-def request_id(get_response: Callable) -> Callable:
+def request_id(get_response: Handler) -> Handler:
     """Give each request an id, the client's or a proxy's where it sent one, and return it.
 
     Every line that is logged meanwhile carries it.
     """
 
-    def middleware(request: HttpRequest) -> HttpResponse:
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         sent = request.headers.get("X-Request-ID", "")
         name = sent if REQUEST_ID.fullmatch(sent) else uuid.uuid4().hex
         # Not reset: Django logs refusals after this, and the thread's next request sets its own.
@@ -105,15 +105,13 @@ class LoginRequired(LoginRequiredMiddleware):
         return super().handle_no_permission(request, view_func)
 
 
-def persons_language(
-    get_response: Callable[[HttpRequest], HttpResponse],
-) -> Callable[[HttpRequest], HttpResponse]:
+def persons_language(get_response: Handler) -> Handler:
     """Answer in the language that the logged-in person chose, in whatever browser.
 
     Others get what LocaleMiddleware found: the cookie's language, or the browser's.
     """
 
-    def middleware(request: HttpRequest) -> HttpResponse:
+    def middleware(request: HttpRequest) -> HttpResponseBase:
         # Without a session nobody is logged in: programs and probes ask the database nothing here.
         # Health checks run while the database does not answer.
         probe = request.path.startswith("/health/")

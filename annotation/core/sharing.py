@@ -91,11 +91,8 @@ def move(path: Path) -> None:
 def pieces(path: Path) -> Iterator[Path]:
     """The files of the store directly below ``path``, in the order of their names."""
     if place := object_store():
-        try:
-            files = place.listdir(_name(path))[1]
-        except FileNotFoundError:
-            files = []
-        yield from (path / name for name in sorted(files))
+        _folders, names = _listed(place, path)
+        yield from (path / name for name in names)
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -107,12 +104,9 @@ def files(folder: Path) -> Iterator[Path]:
     waiting = [folder]
     while waiting:
         path = waiting.pop()
-        try:
-            folders, names = place.listdir(_name(path))
-        except FileNotFoundError:
-            continue
+        folders, names = _listed(place, path)
         waiting += (path / name for name in folders)
-        yield from (path / name for name in sorted(names))
+        yield from (path / name for name in names)
 
 
 def replace(folder: Path, content: Path) -> None:
@@ -151,6 +145,15 @@ def lines(path: Path) -> list[str]:
         with opened(piece) as file:
             there.append(file.read().decode())
     return list(dict.fromkeys([*there, *here]))
+
+
+def _listed(place: Storage, path: Path) -> tuple[list[str], list[str]]:
+    """Names of the folders and of the files directly below ``path``, in order; none without it."""
+    try:
+        folders, names = place.listdir(_name(path))
+    except FileNotFoundError:
+        return [], []
+    return sorted(folders), sorted(names)
 
 
 def _save(place: Storage, path: Path, target: Path) -> None:

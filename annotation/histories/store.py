@@ -55,7 +55,6 @@ class Counts:
     last: datetime | None = None
 
     def skip(self, where: str, reason: str) -> None:
-        """Note one entry that was left out."""
         if len(self.skipped) < SKIPPED_LIMIT:
             self.skipped.append({"where": where[:200], "reason": str(reason)[:300]})
         else:

@@ -48,13 +48,11 @@ def history(request: UserRequest) -> HttpResponse:
     """One's own sessions: search, filters, months, and what to do with them."""
     owner = request.user
     form, which, hits = _filtered(owner, request.GET)
-    rows = browse.listed(which)
-    wanted = form.values()
+    wanted, rows = form.values(), browse.listed(which)
+    pages = Paginator(rows if hits is None else _best_first(rows, hits), PAGE)
     context = {
         "form": form,
-        "page": Paginator(rows if hits is None else _best_first(rows, hits), PAGE).get_page(
-            request.GET.get("page")
-        ),
+        "page": pages.get_page(request.GET.get("page")),
         "query": wanted["q"].strip(),
         # A search ends with the best: how many more there are is not known.
         "best_alone": hits is not None and len(hits) == search.LIMIT,
@@ -85,6 +83,12 @@ def _filtered(
     return form, Session.objects.filter(owner=owner, pk__in=hits), hits
 
 
+def _listed(owner: User, data: QueryDict) -> QuerySet[Session]:
+    """The sessions of the list as it is filtered."""
+    _form, which, _hits = _filtered(owner, data)
+    return which
+
+
 def _best_first(rows: Iterable[Any], hits: dict[UUID, str]) -> list[Session]:
     """The sessions that a search found, with their snippets."""
     by_id = {row.pk: row for row in rows}
@@ -104,7 +108,7 @@ def decide(request: UserRequest) -> HttpResponse:
         messages.error(request, _("Say whether to keep, to drop or to erase them."))
         return _back(request)
     data = form.cleaned_data
-    which = _filtered(owner, request.POST)[1] if data["all"] else data["session"]
+    which = _listed(owner, request.POST) if data["all"] else data["session"]
     if data["action"] == "erase":
         return _erase(request, which, data["sure"])
     keeps = data["action"] == "keep"
@@ -113,7 +117,7 @@ def decide(request: UserRequest) -> HttpResponse:
         return _ask_before_keeping(request, which)
     following = None
     if "next" in request.POST and (decided := which.first()):
-        following = browse.next_pending(_filtered(owner, request.POST)[1], decided)
+        following = browse.next_pending(_listed(owner, request.POST), decided)
     if keeps:
         count = browse.choose(owner, which, Session.State.RETAINED)
         words = ngettext("%(n)d session kept.", "%(n)d sessions kept.", count)
@@ -127,7 +131,7 @@ def decide(request: UserRequest) -> HttpResponse:
 @require_safe
 def undecided(request: UserRequest) -> HttpResponse:
     """Lead to the first session of the filtered list that is not decided on."""
-    which = _filtered(request.user, request.GET)[1]
+    which = _listed(request.user, request.GET)
     pk = _uuid(request.GET.get("after"))
     after = Session.objects.filter(owner=request.user, pk=pk).first() if pk else None
     first = browse.next_pending(which, after)
@@ -213,14 +217,11 @@ def uploads(request: UserRequest) -> HttpResponse:
     """What was sent, how it stands, and the form that sends the next file."""
     if request.method == "POST":
         return _receive(request)
-    rows = (
-        Upload.objects.filter(owner=request.user)
-        .annotate(
-            session_count=Count("sessions"), unmarked=Count("sessions", Q(sessions__marked_at=None))
-        )
-        .annotate(looked=F("session_count") - F("unmarked"))
-        .order_by("-created_at")[:UPLOADS]
-    )
+    unmarked = Count("sessions", Q(sessions__marked_at=None))
+    rows = Upload.objects.filter(owner=request.user).order_by("-created_at")
+    rows = rows.annotate(session_count=Count("sessions"), unmarked=unmarked)
+    rows = rows.annotate(looked=F("session_count") - F("unmarked"))[:UPLOADS]
+    collecting = Study.objects.filter(collect_days__gt=0)
     under_way = any(row.status in Upload.READING for row in rows)
     context = {
         "form": forms.UploadForm(),
@@ -230,9 +231,7 @@ def uploads(request: UserRequest) -> HttpResponse:
         "erasing": erase.pending(request.user),
         "piece": PIECE,
         "storing": _(ingest.STORING),
-        "collections": collection.collections(
-            request.user, Study.objects.filter(collect_days__gt=0)
-        ),
+        "collections": collection.collections(request.user, collecting),
     }
     # While something is under way the page asks for its list alone.
     return whole_or_part(request, "histories/uploads.html", "list", context)
@@ -381,14 +380,11 @@ def privacy(request: UserRequest) -> HttpResponse:
         else:
             messages.error(request, " ".join(map(str, form.errors["word"])))
         return redirect("history-privacy")
-    counts = (
-        Mark.objects.filter(session__owner=request.user)
-        .values("alias__kind")
-        .annotate(
-            marks=Count("pk"),
-            values=Count("alias", distinct=True),
-            shown=Count("pk", Q(state=Mark.State.REJECTED)),
-        )
+    marked = Mark.objects.filter(session__owner=request.user)
+    counts = marked.values("alias__kind").annotate(
+        marks=Count("pk"),
+        values=Count("alias", distinct=True),
+        shown=Count("pk", Q(state=Mark.State.REJECTED)),
     )
     by_kind = {row["alias__kind"]: row for row in counts}
     context = {
@@ -473,10 +469,8 @@ def forget(request: UserRequest) -> HttpResponse:
     if not forms.ForgetForm(request.POST).is_valid():
         messages.error(request, _("Tick the box to say that you mean it."))
         return redirect("history-consent")
-    erasure = erase.forget(request.user)
-    if erasure.done_at:
-        messages.success(request, _("Your history is erased, and every consent is withdrawn."))
-    else:
+    words = _("Your history is erased, and every consent is withdrawn.")
+    if erase.forget(request.user).done_at is None:
         words = _("Every consent is withdrawn. Your history is erased as soon as reading stops.")
-        messages.success(request, words)
+    messages.success(request, words)
     return redirect("history-consent")

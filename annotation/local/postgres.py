@@ -70,7 +70,6 @@ class Cluster:
 
     @property
     def data(self) -> Path:
-        """Return PostgreSQL's own data folder."""
         return self.home / "data"
 
     def url(self) -> str:

@@ -33,7 +33,6 @@ class Program:
     orphan_signal: int = signal.SIGKILL
 
     def command(self) -> list[str]:
-        """Return the words that run it."""
         words = [f"{name}={value}" for name, value in (self.environment or {}).items()]
         alone = [] if self.environment is None else ["env", "-i", *words]
         return [*run_as(self.account, self.orphan_signal), *alone, *self.argv]

@@ -18,7 +18,6 @@ from annotation.local.process import Program
 
 
 def url(data: Path) -> str:
-    """Return the REDIS_URL of the embedded server of the data folder `data`."""
     password = quote(read_or_create(data / "secrets" / "redis", 32), "")
     return f"unix://:{password}@{quote(str(_socket(data)))}?db=0"
 

@@ -44,21 +44,27 @@ def _own_folder(settings, tmp_path):
 
 
 @pytest.fixture
+def me(login, ann):
+    """The test client, in which Ann is logged in."""
+    return login(ann)
+
+
+@pytest.fixture
 def contents(monkeypatch):
     """Bytes of a file -> its records. Files are made up; what reads them is formats' own test."""
-    known = {}
+    records = {}
 
     @contextmanager
     def opened(path, progress=lambda done: None):
         data = path.read_bytes()
         progress(len(data))
-        found = known[data]
+        found = records[data]
         if isinstance(found, Exception):
             raise found
         yield "made-up", iter(found)
 
     monkeypatch.setattr(ingest, "reading_of", opened)
-    return known
+    return records
 
 
 @pytest.fixture

@@ -20,15 +20,12 @@ def decide(client, action, *sessions, **more):
     return client.post(reverse("history-decide"), data)
 
 
-def test_a_decision_leads_to_the_next_undecided_session_and_from_the_last_to_the_first(
-    ann, three, login
-):
-    client = login(ann)
-    answer = decide(client, "keep", three[1], next="1")
+def test_a_decision_leads_to_the_next_undecided_session_and_from_the_last_to_the_first(me, three):
+    answer = decide(me, "keep", three[1], next="1")
     assert f"/history/sessions/{three[2].pk}/" in answer.url
-    answer = decide(client, "drop", three[2], next="1")
+    answer = decide(me, "drop", three[2], next="1")
     assert f"/history/sessions/{three[0].pk}/" in answer.url
-    assert decide(client, "keep", three[0], next="1").url == reverse("history")
+    assert decide(me, "keep", three[0], next="1").url == reverse("history")
     assert [one.state for one in Session.objects.order_by("-started_at")] == [
         *("kept", "kept", "dropped")
     ]
@@ -40,22 +37,20 @@ def test_the_next_one_stays_within_the_filter(ann, three, bring, login):
     assert f"/history/sessions/{three[0].pk}/?list=kind%3Dchat" in answer.url
 
 
-def test_undecided_leads_to_the_newest_and_says_where_nothing_is_left(ann, three, login):
-    client = login(ann)
-    assert f"/sessions/{three[0].pk}/" in client.get(reverse("history-undecided")).url
+def test_undecided_leads_to_the_newest_and_says_where_nothing_is_left(me, three):
+    assert f"/sessions/{three[0].pk}/" in me.get(reverse("history-undecided")).url
     after = {"after": three[0].pk}
-    assert f"/sessions/{three[1].pk}/" in client.get(reverse("history-undecided"), after).url
+    assert f"/sessions/{three[1].pk}/" in me.get(reverse("history-undecided"), after).url
     Session.objects.update(state="dropped")
-    page = client.get(reverse("history-undecided"), follow=True)
+    page = me.get(reverse("history-undecided"), follow=True)
     assert "Nothing is left to decide here." in page.content.decode()
 
 
-def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, bring, login):
-    client = login(ann)
+def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(me, ann, bring):
     bring(ann, chat("c-1", "Mail me at ann@example.org", "password: qwer1234"), chat("c-2", "Hi"))
     one = Session.objects.get(external_id="c-2")
-    client.post(reverse("history-opened", args=[one.pk]))
-    page = decide(client, "keep", all="1").content.decode()
+    me.post(reverse("history-opened", args=[one.pk]))
+    page = decide(me, "keep", all="1").content.decode()
     assert "Keep 2 sessions?" in page
     assert "e-mail addresses: 1" in page
     assert "passwords and keys: 1" in page
@@ -63,7 +58,7 @@ def test_keeping_many_asks_how_many_were_never_opened_and_shows_the_finds(ann, b
     summary = browse.bulk(Session.objects.filter(owner=ann))
     hidden = {"hidden": [("email", 1), ("secret", 1)], "finds": 2, "shown": 0}
     assert summary | {"hidden": sorted(summary["hidden"])} == {"sessions": 2, "unread": 1, **hidden}
-    decide(client, "keep", all="1", sure="1")
+    decide(me, "keep", all="1", sure="1")
     assert Session.objects.filter(state="kept").count() == 2
 
 

@@ -198,29 +198,27 @@ def test_cancelling_deletes_the_bytes(ann, settings):
 # --- The API ----------------------------------------------------------------------------------
 
 
-def test_the_api_takes_a_file_whole(client, login, ann, contents):
+def test_the_api_takes_a_file_whole(me, contents):
     contents[b"made up"] = [chat()]
-    login(ann)
     data = {"file": SimpleUploadedFile("x.zip", b"made up")}
-    response = client.post("/api/v1/histories/", data)
+    response = me.post("/api/v1/histories/", data)
     upload = Upload.objects.get()
     address = f"http://testserver/api/v1/histories/{upload.pk}/"
     assert (response.status_code, response["Location"]) == (202, address)
     sent = response.json()
     assert (sent["upload"], sent["status_url"]) == (str(upload.pk), address)
     ingest.run(upload.pk)
-    body = client.get(address).json()
+    body = me.get(address).json()
     assert (body["status"], body["counts"]["sessions"], body["error"]) == ("done", 1, None)
 
 
-def test_the_api_takes_a_file_in_pieces(client, login, ann, contents, settings):
+def test_the_api_takes_a_file_in_pieces(me, contents, settings):
     contents[b"abcdef"] = [chat()]
-    login(ann)
-    begun = client.post("/api/v1/histories/", {"size": 6}, "application/json").json()
+    begun = me.post("/api/v1/histories/", {"size": 6}, "application/json").json()
     address = begun["status_url"]
 
     def patch(offset, data):
-        return client.patch(address, data, PIECE, headers={"Upload-Offset": offset})
+        return me.patch(address, data, PIECE, headers={"Upload-Offset": offset})
 
     assert patch("0", b"abc").json()["offset"] == 3
     wrong = [("0", b"abc"), ("", b"abc"), ("-1", b"abc"), ("3", b"x" * (ingest.PIECE + 1))]
@@ -231,24 +229,22 @@ def test_the_api_takes_a_file_in_pieces(client, login, ann, contents, settings):
     assert ingest.run(begun["upload"]).status == "done"
 
 
-def test_the_api_refuses_what_is_no_file(client, login, ann, settings):
-    login(ann)
+def test_the_api_refuses_what_is_no_file(me, settings):
     address = reverse("api-histories")
     for sent in ([{}], [{"size": 0}, "application/json"], [{"size": "x"}, "application/json"]):
-        response = client.post(address, *sent)
+        response = me.post(address, *sent)
         kind = "application/problem+json"
         assert (response.status_code, response["Content-Type"]) == (400, kind)
     settings.HISTORY_MAX_BYTES = 2**20
-    response = client.post(address, {"size": 2**21}, "application/json")
+    response = me.post(address, {"size": 2**21}, "application/json")
     assert (response.status_code, response.json()["code"]) == (413, "too_large")
     assert not Upload.objects.exists()
 
 
-def test_the_api_tells_a_failed_upload_by_its_code(client, login, ann, contents):
+def test_the_api_tells_a_failed_upload_by_its_code(me, ann, contents):
     contents[b"bad"] = Refused("zip_bomb")
-    login(ann)
     upload = ingest.run(send(ann, b"bad").pk)
-    error = client.get(reverse("api-history", args=[upload.pk])).json()["error"]
+    error = me.get(reverse("api-history", args=[upload.pk])).json()["error"]
     assert error["code"] == "zip_bomb"
     assert error["message"].startswith("The archive unpacks to far more")
 
@@ -372,22 +368,20 @@ def test_an_export_becomes_a_session_that_others_see_redacted(ann):
     ("data", "code"),
     [(b'{"hello": 1}', "unsupported_format"), (b" ", "empty_file"), (b"PK\3\4", "corrupt_archive")],
 )
-def test_what_is_no_history_leaves_a_sentence_and_no_file(client, login, ann, settings, data, code):
-    login(ann)
-    client.post("/history/uploads/", {"file": SimpleUploadedFile("x", data)})
+def test_what_is_no_history_leaves_a_sentence_and_no_file(me, settings, data, code):
+    me.post("/history/uploads/", {"file": SimpleUploadedFile("x", data)})
     done = ingest.run(Upload.objects.get().pk)
     assert (done.status, done.error_code) == ("failed", code)
     assert done.error.endswith(".")
     assert stored(settings) == []
-    assert done.error in client.get("/history/uploads/").content.decode().replace("&#x27;", "'")
+    assert done.error in me.get("/history/uploads/").content.decode().replace("&#x27;", "'")
 
 
-def test_what_is_said_of_a_file_is_in_the_language_it_was_sent_in(client, login, ann):
-    login(ann)
+def test_what_is_said_of_a_file_is_in_the_language_it_was_sent_in(me):
     ended, odd = EXPORT[:-9], EXPORT[:-1] + b', {"mapping": {}}]'
     for data in (ended, odd):
         file = SimpleUploadedFile("x", data)
-        client.post("/history/uploads/", {"file": file}, headers={"Accept-Language": "ko"})
+        me.post("/history/uploads/", {"file": file}, headers={"Accept-Language": "ko"})
         with translation.override("en"):  # as a worker is
             ingest.run(Upload.objects.latest("created_at").pk)
     with translation.override("ko"):

@@ -10,9 +10,12 @@ from celery.worker import state
 from annotation import worker
 
 
-@pytest.fixture
-def ended(monkeypatch):
-    """The signals that the process sends itself; its short worker fails at once."""
+@pytest.mark.parametrize(
+    ("should_stop", "signals"), [(None, [(os.getpid(), signal.SIGTERM)]), (0, [])]
+)
+def test_short_work_that_fails_ends_the_process_unless_that_ends_already(
+    monkeypatch, should_stop, signals
+):
     sent = []
 
     class Failing:
@@ -22,15 +25,12 @@ def ended(monkeypatch):
         def start(self):
             raise OSError("no more files")
 
+    monkeypatch.setattr(state, "should_stop", should_stop)
     monkeypatch.setattr(Celery, "WorkController", Failing)
     monkeypatch.setattr(os, "kill", lambda pid, number: sent.append((pid, number)))
     with pytest.raises(OSError, match="no more files"):
         worker.short_worker()
-    return sent
-
-
-def test_short_work_that_fails_ends_the_process_so_that_it_is_started_again(ended):
-    assert ended == [(os.getpid(), signal.SIGTERM)]
+    assert sent == signals
 
 
 @pytest.fixture
@@ -64,12 +64,3 @@ def test_a_process_that_is_small_or_has_a_task_begins_to_count_anew(looked, monk
 
 def test_memory_is_what_the_system_says():
     assert 10_000_000 < worker.resident() < 2_000_000_000
-
-
-class TestWhileTheProcessEnds:
-    @pytest.fixture(autouse=True)
-    def _told_to_end(self, monkeypatch):
-        monkeypatch.setattr(state, "should_stop", 0)
-
-    def test_it_is_not_told_again(self, ended):
-        assert ended == []

@@ -28,7 +28,6 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="as always: one JSON document")
 
     def handle(self, *args: Any, email: str, file: Path, **options: Any) -> None:
-        """Import, and print what was found or why nothing was."""
         act = self._preview if options["dry_run"] else self._import
         try:
             summary = act(_owner(email), file, **options)

@@ -29,7 +29,6 @@ class Command(RefusingCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, file: Path | None, schedule: bool, recipient: str, **options: Any) -> None:
-        """Print counts and digests, or where the scheduled one lies."""
         if schedule or file is None:
             self.stdout.write(str(backup.scheduled() or "No backup is due."))
             return

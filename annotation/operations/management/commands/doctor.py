@@ -18,15 +18,11 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON document")
 
     def handle(self, *, json: bool, **options: Any) -> None:
-        """Print a line a check, or the document."""
         document = report(examine())
-        self.stdout.write(dumps(document) if json else _lines(document))
+        lines = (
+            f"{'ok  ' if check['ok'] else 'FAIL'} {check['name']}: {check['detail']}"
+            for check in document["checks"]
+        )
+        self.stdout.write(dumps(document) if json else "\n".join(lines))
         if not document["ok"]:
             sys.exit(1)
-
-
-def _lines(document: dict) -> str:
-    return "\n".join(
-        f"{'ok  ' if check['ok'] else 'FAIL'} {check['name']}: {check['detail']}"
-        for check in document["checks"]
-    )
