@@ -25,7 +25,7 @@ from annotation.studies.models import Study, TaskDefinition
 from annotation.votes import counting
 from annotation.votes.table import Votes, VotesError, to_numpy
 
-_NUMBERS = ("judgment", "item", "option", "rater", "batch", "at")
+_NUMBERS = ("judgment", "item", "option", "rater", "at")
 
 
 @dataclass(frozen=True)
@@ -33,16 +33,15 @@ class QuestionVotes:
     """Answers to one question, a row each, by item, option, time and number of the judgment.
 
     Arrays (votes,): ``judgment`` and ``rater`` are ids, ``item`` is the place in the study,
-    ``option`` the number of the answer that it is about (0: the item), ``batch`` an id, ``at``
-    microseconds since 1970, ``seconds`` NaN where unknown; ``label`` is a code of ``labels``,
-    ``shown`` one of ``orders``, canonical numbers in the order shown.
+    ``option`` the number of the answer that it is about (0: the item), ``at`` microseconds since
+    1970, ``seconds`` NaN where unknown; ``label`` is a code of ``labels``, ``shown`` one of
+    ``orders``, canonical numbers in the order shown.
     """
 
     judgment: np.ndarray
     item: np.ndarray
     option: np.ndarray
     rater: np.ndarray
-    batch: np.ndarray
     at: np.ndarray
     seconds: np.ndarray
     label: np.ndarray
@@ -125,7 +124,7 @@ def read_judgments(judgments: QuerySet[Judgment], measure: Measure | None) -> Qu
         vote_seconds=Coalesce("seconds", -1.0),
         vote_shown=copied.text_column("shown"),
     )
-    ids = ("pk", "slot__item__position", "vote_option", "annotator_id", "slot__item__batch_id")
+    ids = ("pk", "slot__item__position", "vote_option", "annotator_id")
     made = ("vote_at", "vote_seconds", "vote_label", "vote_shown")
     typed = [(name, pa.int64()) for name in _NUMBERS]
     typed += [("seconds", pa.float64()), ("label", pa.string()), ("shown", pa.string())]
@@ -255,16 +254,16 @@ def _measure(definition: TaskDefinition, name: str) -> Measure:
 
 def _table(study: Study, columns: QuestionVotes) -> Votes:
     units, unit = columns.units
-    names = item_names(study, units[:, 0])
+    items = study.items.filter(among("position", np.unique(units[:, 0]).tolist()))
+    names = dict(cast(Any, items.values_list("position", "external_id")))
     unit_names = [
         f"{names[item]}/{option}" if option else names[item] for item, option in units.tolist()
     ]
     raters, rater = np.unique(columns.rater, return_inverse=True)
     workers = workers_of(raters)
     # The number makes names distinct, and the name sorts them.
-    keys = [f"{workers[user]}\t{user}" for user in raters.tolist()]
+    keys, worker = _in_order([f"{workers[user]}\t{user}" for user in raters.tolist()], rater)
     tasks, task = _in_order(unit_names, unit)
-    keys, worker = _in_order(keys, rater)
     labels, label = _in_order(columns.labels, columns.label)
     plain = [key.rpartition("\t")[0] for key in keys]
     return Votes(tasks, plain, labels, task, worker, label, submitted=columns.at)
@@ -304,12 +303,6 @@ def passages_of(
     marks = [(pk, mark.get("class", "")) for pk, marked in rows.values_list("judgment", "marks")
              for mark in marked or ()]  # fmt: skip
     return asked.count(), marks
-
-
-def item_names(study: Study, positions: np.ndarray) -> dict[int, str]:
-    """{place of an item: its own id}."""
-    rows = study.items.filter(among("position", np.unique(positions).tolist()))
-    return dict(cast(Any, rows.values_list("position", "external_id")))
 
 
 def workers_of(users: np.ndarray) -> dict[int, str]:

@@ -305,20 +305,19 @@ def plan_of(answer):
     return dict(found)
 
 
-def test_the_planner_counts_items_for_a_win_rate(judged, page):
-    # 1.96² · 1/4 / 0.05² is 384.1; one vote an item, a minute each.
-    query = "goal=rate&half_width=0.05&kappa=0.5&options=2&rate=0.5&votes=1&seconds=60&pilot="
-    assert plan_of(page(f"planner/?{query}")) == {
-        "Items": "385", "Judgments": "385", "Hours in all": "6.4",
-    }  # fmt: skip
-
-
-def test_the_planner_learns_from_a_pilot(judged, page):
-    # The pilot's own kappas spread by 1: 1.96² / 0.5² is 15.4. Its median time is 20 s.
-    query = "goal=kappa&half_width=0.5&pilot=better&votes=3&raters=4"
-    assert plan_of(page(f"planner/?{query}")) == {
-        "Items": "16", "Judgments": "48", "Hours in all": "0.3", "Hours each": "0.1",
-    }  # fmt: skip
+@pytest.mark.parametrize(
+    ("query", "plan"),
+    [
+        # 1.96² · 1/4 / 0.05² is 384.1; one vote an item, a minute each.
+        ("goal=rate&half_width=0.05&kappa=0.5&options=2&rate=0.5&votes=1&seconds=60&pilot=",
+         {"Items": "385", "Judgments": "385", "Hours in all": "6.4"}),
+        # The pilot's own kappas spread by 1: 1.96² / 0.5² is 15.4. Its median time is 20 s.
+        ("goal=kappa&half_width=0.5&pilot=better&votes=3&raters=4",
+         {"Items": "16", "Judgments": "48", "Hours in all": "0.3", "Hours each": "0.1"}),
+    ],
+)  # fmt: skip
+def test_the_planner_counts_items_from_assumptions_or_from_a_pilot(judged, page, query, plan):
+    assert plan_of(page(f"planner/?{query}")) == plan
 
 
 @pytest.mark.parametrize(

@@ -199,13 +199,8 @@ def test_a_task_nobody_judged_says_so_on_its_page(cast, tmp_path, page, task):
 def test_pages_take_as_many_statements_however_many_votes_there_are(computed, cast, page):
     addresses = ["", *(f"results/{task}/" for task in OTHERS)]
     items = dict(computed.items.values_list("external_id", "pk"))
-    shown = {
-        "traits": "i-a2",
-        "feel": "i-feel",
-        "rate": "i-rate",
-        "matter": "i-m1",
-        "order": "i-order",
-    }
+    shown = {"traits": "i-a2", "feel": "i-feel", "rate": "i-rate", "matter": "i-m1"}
+    shown["order"] = "i-order"
     addresses += [f"results/{task}/items/{items[name]}/" for task, name in shown.items()]
 
     def asked(address):
@@ -386,24 +381,31 @@ def test_strategies_have_mean_places_and_strengths(ordered):
     assert strengths["A1"] > strengths["A2"] == pytest.approx(strengths["generic"])
 
 
+def answered(cast, study, questions, answers, items):
+    """The task "own" of these questions, to which each person answers the same of every item."""
+    config = kind_of("questions").check_config({"options": 2, "questions": questions})
+    task = TaskDefinition.objects.create(
+        study=study, name="own", kind="questions", overlap=3, config=config
+    )
+    persona = cast.persona(study)
+    for n in range(items):
+        cast.candidates(cast.query(study, f"q{n}", persona), 2)
+    open_batch(study, task)
+    for name, answer in answers.items():
+        while slot := queue.claim(study, cast.person(name)):
+            submit.submit(study, slot, cast.person(name), {"answers": answer}, key=str(slot))
+    recompute_due()
+    return task
+
+
 def test_of_several_classes_each_has_its_share_and_the_same_agreement_in_a_release(
     cast, tea, settings, tmp_path
 ):
     settings.DATA = tmp_path
     topics = {"type": "label", "name": "topics", "classes": ["Yes, but", "Other"], "several": True}
-    config = kind_of("questions").check_config({"options": 2, "questions": [topics]})
-    task = TaskDefinition.objects.create(
-        study=tea, name="own", kind="questions", overlap=3, config=config
-    )
-    persona = cast.persona(tea)
-    for n in range(3):
-        cast.candidates(cast.query(tea, f"q{n}", persona), 2)
-    open_batch(tea, task)
-    for name, chosen in (("Ann", ["Yes, but", "Other"]), ("Bo", ["Yes, but"]), ("Chen", ["Other"])):
-        while slot := queue.claim(tea, cast.person(name)):
-            body = {"answers": {"topics": chosen}}
-            submit.submit(tea, slot, cast.person(name), body, key=str(slot))
-    recompute_due()
+    chosen = {"Ann": ["Yes, but", "Other"], "Bo": ["Yes, but"], "Chen": ["Other"]}
+    answers = {name: {"topics": classes} for name, classes in chosen.items()}
+    task = answered(cast, tea, [topics], answers, items=3)
     two_of_three = pytest.approx(2 / 3)
     assert figure_of(Board(tea, task), "answers").rows == [
         ("topics", "Yes, but", 6, two_of_three), ("topics", "Other", 6, two_of_three),
@@ -423,17 +425,8 @@ def test_results_name_questions_and_classes_by_their_titles(cast, tea, client):
         "classes": [{"name": "a", "title": "Trains"}, "b"], "several": True,
     }  # fmt: skip
     fit = {"type": "rating", "name": "q-2", "title": "Does it fit?", "points": 3, "about": "item"}
-    config = kind_of("questions").check_config({"options": 2, "questions": [topics, fit]})
-    task = TaskDefinition.objects.create(
-        study=tea, name="own", kind="questions", overlap=3, config=config
-    )
-    cast.candidates(cast.query(tea, "q1", cast.persona(tea)), 2)
-    open_batch(tea, task)
-    for name in ("Ann", "Bo"):
-        slot = queue.claim(tea, cast.person(name))
-        body = {"answers": {"q-1": ["a"], "q-2": 2}}
-        submit.submit(tea, slot, cast.person(name), body, key=str(slot))
-    recompute_due()
+    answers = dict.fromkeys(("Ann", "Bo"), {"q-1": ["a"], "q-2": 2})
+    answered(cast, tea, [topics, fit], answers, items=1)
     client.force_login(cast.member("Rui", tea, "researcher"))
     for language, words in (("en", "Which topics?"), ("ko", "어떤 주제인가요?")):
         page = client.get("/studies/tea/results/own/", headers={"Accept-Language": language})

@@ -276,15 +276,6 @@ def test_a_recomputation_writes_the_tiers_that_changed_and_no_others(judged):
     assert not any('INSERT INTO "agreement_itemtier"' in one["sql"] for one in asked)
 
 
-def test_an_open_item_has_no_tier_until_its_ninth_vote(cast, tea, ann):
-    cast.open(tea, options=2)
-    slot = queue.claim(tea, ann)
-    option = Slot.objects.get(pk=slot).item.options.first()
-    submit.submit(tea, slot, ann, {"choice": str(option.candidate_id)}, key="k")
-    recompute.recompute(tea, "better")
-    assert ItemTier.objects.get().tier == "pending"
-
-
 def test_the_agreement_command_reads_a_study(judged, capsys):
     call_command("agreement", "tea", "--json")
     report = json.loads(capsys.readouterr().out)

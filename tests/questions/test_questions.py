@@ -213,6 +213,11 @@ def test_a_text_has_no_fewer_characters_than_asked_for(text, fits):
         read(question, "a" * 10)
 
 
+def text_when(question, label):
+    """A question for words where an earlier one got a label."""
+    return {"type": "text", "name": "w", "asked_when": {"question": question, "labels": [label]}}
+
+
 @pytest.mark.parametrize(
     ("configured", "options", "words"),
     [
@@ -229,26 +234,10 @@ def test_a_text_has_no_fewer_characters_than_asked_for(text, fits):
         ([{"type": "text", "name": "b", "shortest": 9, "longest": 2}], 1, "longer than"),
         ([{"type": "guess", "name": "b"}], 1, "guess"),
         ([VERDICT | {"colour": "red"}], 1, "colour"),
+        ([text_when("later", "No")], 1, "no earlier question"),
+        ([VERDICT, text_when("verdict", "Maybe")], 1, "“Maybe” is no class of “verdict”"),
         (
-            [VERDICT | {"asked_when": {"question": "later", "labels": ["No"]}}],
-            1,
-            "no earlier question",
-        ),
-        (
-            [
-                VERDICT,
-                {"type": "text", "name": "w"}
-                | {"asked_when": {"question": "verdict", "labels": ["Maybe"]}},
-            ],
-            1,
-            "“Maybe” is no class of “verdict”",
-        ),
-        (
-            [
-                VERDICT | {"about": "option"},
-                {"type": "text", "name": "w"}
-                | {"asked_when": {"question": "verdict", "labels": ["No"]}},
-            ],
+            [VERDICT | {"about": "option"}, text_when("verdict", "No")],
             1,
             "about the item, and “verdict” about each answer",
         ),

@@ -17,7 +17,6 @@ def votes(rows, labels=(), orders=((),)):
     n = columns.shape[1]
     return QuestionVotes(
         **dict(zip(names, columns, strict=True)),
-        batch=np.ones(n, dtype=np.int64),
         at=np.arange(n),
         seconds=np.full(n, np.nan),
         labels=list(labels),

@@ -1,7 +1,7 @@
 """How many items, votes and hours an interval of a wanted width takes."""
 
 import math
-from collections.abc import Iterator
+from itertools import combinations
 
 import numpy as np
 import scipy
@@ -31,32 +31,17 @@ def assumed_kappa_spread(kappa: float, votes: int, options: int) -> float:
     if votes < 2 or options < 2:
         raise ValueError("two votes and two options are needed")
     a = (1 / kappa - 1) / options
-    splits = [[*split, *[0] * (options - len(split))] for split in _partitions(votes, options)]
-    counts = np.array(splits)
-    repeats = [
-        math.factorial(options) / math.prod(map(math.factorial, np.bincount(split).tolist()))
-        for split in splits
-    ]
+    # Every split of the votes: bars between them part the answers.
+    bars = list(combinations(range(votes + options - 1), options - 1))
+    ends = np.full((len(bars), 1), -1), np.full((len(bars), 1), votes + options - 1)
+    counts = np.diff(np.hstack([ends[0], bars, ends[1]]), axis=1) - 1
     gammaln = scipy.special.gammaln
     log = gammaln(votes + 1) + gammaln(options * a) - gammaln(votes + options * a)
     log = log + (gammaln(counts + a) - gammaln(counts + 1) - gammaln(a)).sum(axis=1)
-    probability = np.exp(log) * repeats
+    probability = np.exp(log)
     agreement = (counts * (counts - 1)).sum(axis=1) / (votes * (votes - 1))
     item_kappa = (options * agreement - 1) / (options - 1)
     return float(np.sqrt(probability @ item_kappa**2 - (probability @ item_kappa) ** 2))
-
-
-def _partitions(votes: int, options: int, most: int | None = None) -> Iterator[tuple[int, ...]]:
-    """Splits of the votes over at most ``options`` answers, largest first."""
-    most = votes if most is None else most
-    if votes == 0:
-        yield ()
-        return
-    if options == 0:
-        return
-    for top in range(min(votes, most), 0, -1):
-        for rest in _partitions(votes - top, options - 1, top):
-            yield (top, *rest)
 
 
 def items_for_kappa(half_width: float, spread: float) -> int:
