@@ -425,7 +425,7 @@ def test_results_name_questions_and_classes_by_their_titles(cast, tea, client):
         "classes": [{"name": "a", "title": "Trains"}, "b"], "several": True,
     }  # fmt: skip
     fit = {"type": "rating", "name": "q-2", "title": "Does it fit?", "points": 3, "about": "item"}
-    answers = dict.fromkeys(("Ann", "Bo"), {"q-1": ["a"], "q-2": 2})
+    answers = {name: {"q-1": ["a"], "q-2": 2} for name in ("Ann", "Bo")}
     answered(cast, tea, [topics, fit], answers, items=1)
     client.force_login(cast.member("Rui", tea, "researcher"))
     for language, words in (("en", "Which topics?"), ("ko", "어떤 주제인가요?")):
