@@ -1,5 +1,6 @@
 """Imports over HTTP: send a file, map its columns, start the import, read its report."""
 
+from dataclasses import asdict
 from typing import Any
 from uuid import UUID
 
@@ -201,7 +202,7 @@ class StartImport(StudyView):
         """
         wish = {"recipe": wanted.get("recipe", "")}
         if wanted.get("map"):
-            wish = Mapping.from_json({"columns": wanted["map"]}).as_json()
+            wish = asdict(Mapping.from_json({"columns": wanted["map"]}))
         wish |= {"texts": wanted["classes"]} | {n: wanted[n] for n in ("level", "depth")}
         options, known = built(Options, taken(Options, wanted)), built(Known, wanted["provenance"])
         more = {name: wanted[name] for name in ("joins", "encoding")}

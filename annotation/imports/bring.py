@@ -103,8 +103,7 @@ def known_of(path: Path) -> dict[str, Any]:
     address = [document.pop(name, None) for name in ("name", "url")]
     if not all(isinstance(part, str | None) for part in address):
         raise DomainError(_("“%s”: name and url are texts.") % path.name)
-    known = built(Known, document | {"source": ", ".join(filter(None, address))})
-    return {name: value for name, value in asdict(known).items() if value}
+    return built(Known, document | {"source": ", ".join(filter(None, address))}).as_json()
 
 
 @schema(frozen=True)

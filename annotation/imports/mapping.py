@@ -272,18 +272,9 @@ class Mapping:
     level: str = ""
     depth: int = 0
 
-    def as_json(self) -> dict:
-        return {
-            "columns": {key: list(names) for key, names in self.columns.items()},
-            "values": self.values,
-            "classes": {key: list(names) for key, names in self.classes.items()},
-            "level": self.level,
-            "depth": self.depth,
-        }
-
     @classmethod
     def from_json(cls, value: object) -> "Mapping":
-        """Read what ``as_json`` gives, of which "columns" is required; MappingError."""
+        """Read a mapping's fields, of which "columns" is required; MappingError."""
         fields = value if isinstance(value, dict) else {}
         columns: Any = fields.get("columns")
         values, classes = fields.get("values") or {}, fields.get("classes") or {}

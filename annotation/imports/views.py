@@ -4,6 +4,7 @@ The form of the mapping has a field for each place of the first rows.
 """
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from itertools import chain, islice
 from typing import Any, cast
 from uuid import UUID
@@ -207,10 +208,8 @@ class MappingForm(
         """Store the mapping under its name where one was given."""
         name = " ".join(self.cleaned_data["recipe_name"].split())
         if name:
-            mapping = self.cleaned_data["mapping"].as_json()
-            ImportRecipe.objects.update_or_create(
-                study=row.study, name=name, defaults={"mapping": mapping}
-            )
+            fields = {"mapping": asdict(self.cleaned_data["mapping"])}
+            ImportRecipe.objects.update_or_create(study=row.study, name=name, defaults=fields)
 
 
 ProvenanceForm, HubForm, TextForm = form_of(Known), form_of(HubTable), form_of(Text)
@@ -532,7 +531,7 @@ def _preview(sample: list, mapping: Mapping | None) -> list[dict]:
 
 
 def _start(request: UserRequest, study: Study, row: DataImport, data: dict) -> HttpResponse:
-    wish = data["mapping"].as_json() if data["mapping"] else {}
+    wish = asdict(data["mapping"]) if data["mapping"] else {}
     with refusals.as_message(request):
         options = built(Options, taken(Options, data))
         run.request_import(row, wish, options, provenance=data.get("provenance"))
