@@ -303,8 +303,10 @@ def _handbacks(study: Study, item: Item) -> list[tuple]:
     """(annotator, the handback) of everybody who gave the item back, in order of time."""
     rows = Handback.objects.filter(item=item).exclude(cause=Handback.Cause.EXPIRED)
     rows = rows.exclude(annotator__in=counting.withdrawn_from(study)).order_by("at", "pk")
-    return [(counting.worker_name(row.annotator_id, row.annotator.worker), row)
-            for row in rows.select_related("annotator")]  # fmt: skip
+    return [
+        (counting.worker_name(row.annotator_id, row.annotator.worker), row)
+        for row in rows.select_related("annotator")
+    ]
 
 
 def _threads(study: Study, item: Item) -> list[tuple]:
@@ -435,10 +437,10 @@ def rater(request: UserRequest, study: Study, user: int) -> HttpResponse:
 
 def _reading(study: Study, person: User) -> dict:
     """How many of the person's judgments on this page's form were given with all in view."""
-    told = Judgment.objects.filter(
+    judgments = Judgment.objects.filter(
         slot__study=study, annotator=person, replaced_by=None, circumstances__has_key="card"
     )
-    return told.aggregate(
+    return judgments.aggregate(
         of=Count("pk"),
         card=Count("pk", filter=Q(circumstances__card=True)),
         ends=Count("pk", filter=Q(circumstances__ends=True)),

@@ -163,9 +163,9 @@ def of_levels(levels: Sequence[str]) -> dict[str, Formula]:
     """{anchor: formula} of all coefficients of these scales; those of the first are bare keys."""
     shown = dict(FORMULAS_OF[levels[0]])
     for level in levels[1:]:
-        known = shown.values()
-        more = {f"{key}-{level}": each for key, each in FORMULAS_OF[level].items()}
-        shown |= {anchor: each for anchor, each in more.items() if each not in known}
+        formulas = FORMULAS_OF[level].items()
+        new = [(key, formula) for key, formula in formulas if formula not in shown.values()]
+        shown |= {f"{key}-{level}": formula for key, formula in new}
     return shown
 
 

@@ -138,7 +138,7 @@ def test_dawid_skene_reaches_the_maximum_of_the_plain_algorithm():
     assert (ours.posterior.argmax(axis=1) == truth).mean() > 0.85
 
 
-def test_dawid_skene_runs_to_the_maximum_and_its_likelihood_never_falls():
+def test_the_likelihood_never_falls_and_the_run_ends_where_more_rounds_change_nothing():
     item, worker = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
     category = (np.random.default_rng(1).random(200) < 0.4).astype(int)
     reached = [
@@ -146,11 +146,6 @@ def test_dawid_skene_runs_to_the_maximum_and_its_likelihood_never_falls():
         for rounds in range(1, 60)
     ]
     assert np.all(np.diff(reached) >= -1e-9)
-
-
-def test_dawid_skene_stops_where_more_rounds_change_nothing():
-    item, worker = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
-    category = (np.random.default_rng(1).random(200) < 0.4).astype(int)
     usual = dawid_skene(item, worker, category, (40, 5, 2))
     _posterior, likelihood = plain_dawid_skene(item, worker, category, (40, 5, 2), 2000)
     assert usual.converged and usual.iterations < 1000

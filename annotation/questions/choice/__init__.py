@@ -76,15 +76,13 @@ class ChoiceQuestion(base.Question):
         return {field: [value["choice"]], f"{field}/strength": [value["strength"]]}
 
     def value(self, row: base.Row, ids: Mapping[int, str]) -> Any:
-        choice = ids.get(int(row.label), row.label) if row.label.isdigit() else row.label
         if not row.value:
-            return choice
-        return {"choice": choice, "strength": list(STRENGTHS)[row.value - 1]}
+            return _chosen(row, ids)
+        return {"choice": _chosen(row, ids), "strength": list(STRENGTHS)[row.value - 1]}
 
     def released(self, row: base.Row, ids: Mapping[int, str]) -> Iterator[dict[str, Any]]:
         """The label is an option's id, ``tie`` or ``none``; the value how much better, 1 to 3."""
-        chosen = ids.get(int(row.label), row.label) if row.label.isdigit() else row.label
-        yield {**base.EMPTY_ROW, "label": chosen, "value": row.value}
+        yield {**base.EMPTY_ROW, "label": _chosen(row, ids), "value": row.value}
 
     def value_of_row(self, row: Mapping[str, Any], ids: Mapping[str, str]) -> Any:
         choice, degree = ids.get(row["label"], row["label"]), row["value"]
@@ -123,3 +121,8 @@ class ChoiceQuestion(base.Question):
             "special": [(name, self.label_words(name), name == chosen) for name in self.special],
             "strengths": [(name, words, name == strength) for name, words in strengths],
         }
+
+
+def _chosen(row: base.Row, ids: Mapping[int, str]) -> str:
+    """The id of the option that was chosen, ``tie`` or ``none``."""
+    return ids.get(int(row.label), row.label) if row.label.isdigit() else row.label
