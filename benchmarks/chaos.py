@@ -218,7 +218,7 @@ COUNTS = """
                                   JOIN judging_item i ON i.id = s.item_id
                                   GROUP BY i.id HAVING count(*) > i.overlap) more),
            (SELECT count(*) FROM judging_slot WHERE status = 'done' AND study_id = y.id),
-           (SELECT coalesce(sum(done), 0) FROM judging_desk WHERE study_id = y.id)
+           (SELECT coalesce(sum(done), 0) FROM judging_participation WHERE study_id = y.id)
     FROM studies_study y WHERE slug = %s"""
 WRONG_ITEMS = """
     SELECT count(*) FROM judging_item i

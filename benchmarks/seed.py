@@ -122,7 +122,7 @@ COUNTS = """
           WHERE s.study_id = %(study)s GROUP BY 1) v
     WHERE i.id = v.item_id"""
 DESKS = """
-    INSERT INTO judging_desk (study_id, annotator_id, cursor, done, toured, stop_reason)
+    INSERT INTO judging_participation (study_id, annotator_id, cursor, done, toured, stop_reason)
     SELECT study_id, annotator_id, max(position), count(*), '["better"]', ''
     FROM judging_slot WHERE study_id = %(study)s AND status = 'done' GROUP BY 1, 2"""
 

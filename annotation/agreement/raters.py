@@ -17,7 +17,7 @@ from annotation.accounts.models import User
 from annotation.agreement.statistics import raters as rater_signs
 from annotation.agreement.statistics.coefficient import Coefficient, holm, wilson
 from annotation.core import sql
-from annotation.judging.models import Batch, Desk, Handback, Judgment, Slot
+from annotation.judging.models import Batch, Handback, Judgment, Participation, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Role, Study, TaskDefinition
 from annotation.votes import counting
@@ -46,7 +46,7 @@ class Rater:
 
     user: User
     name: str
-    desk: Desk
+    participation: Participation
     judgments: int = 0
     # Work votes on which the others have one favourite, and those that agree with it.
     compared: int = 0
@@ -161,16 +161,25 @@ def person(study: Study, pk: int) -> User | None:
 
 
 def _users(study: Study, imported: list[int]) -> QuerySet[User]:
-    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
+    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(
+        participations__study=study
+    )
     # Whose votes were imported has neither.
     of |= Q(pk__in=imported)
     return User.objects.filter(of).exclude(pk__in=counting.withdrawn_from(study)).distinct()
 
 
 def _people(study: Study, imported: list[int]) -> dict[int, Rater]:
-    desks = {desk.annotator_id: desk for desk in Desk.objects.filter(study=study)}
+    participations = {
+        participation.annotator_id: participation
+        for participation in Participation.objects.filter(study=study)
+    }
     return {
-        user.pk: Rater(user, counting.worker_name(user.pk, user.worker), desks.get(user.pk, Desk()))
+        user.pk: Rater(
+            user,
+            counting.worker_name(user.pk, user.worker),
+            participations.get(user.pk, Participation()),
+        )
         for user in _users(study, imported)
     }
 

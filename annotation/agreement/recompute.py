@@ -102,7 +102,7 @@ def _voted(study: Study, withdrawn: list[int], closed: list[int]) -> dict[str, _
     Their results depend on the votes, the labels that could be given, the rule, what is ``closed``
     or topped up, and who is ``withdrawn`` or was excluded.
     """
-    excluded = study.desks.exclude(excluded_at=None).values_list("annotator", flat=True)
+    excluded = study.participations.exclude(excluded_at=None).values_list("annotator", flat=True)
     shared = [closed, withdrawn, sorted(excluded)]
     votes, changed = counting.voted_tasks(study, withdrawn), collection.rules_of(study)
     changes, topped = counting.changes(study), collection.counts(study)

@@ -39,7 +39,15 @@ from annotation.core.words import titled
 from annotation.judging.annotator import overview
 from annotation.judging.curator.adjudication import rulings
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of, label_words
-from annotation.judging.models import Batch, Desk, Handback, Item, ItemQuerySet, Judgment, Slot
+from annotation.judging.models import (
+    Batch,
+    Handback,
+    Item,
+    ItemQuerySet,
+    Judgment,
+    Participation,
+    Slot,
+)
 from annotation.judging.work import comments as threads
 from annotation.judging.work import hidden_checks
 from annotation.studies.access import member_of, study_page
@@ -418,8 +426,8 @@ def rater(request: UserRequest, study: Study, user: int) -> HttpResponse:
         "study": study,
         "rater": record,
         "manages": policies.rater.may_sanction(member_of(request.user, study)),
-        # Who has neither a desk nor a membership has imported votes only.
-        "works_here": record.desk.pk or study.memberships.filter(user=person).exists(),
+        # Who has neither a participation nor a membership has imported votes only.
+        "works_here": record.participation.pk or study.memberships.filter(user=person).exists(),
         "gold": _answered(study, person, Batch.Purpose.GOLD),
         "training": _answered(study, person, Batch.Purpose.TRAINING),
         "repeats": _answered(study, person, Batch.Purpose.REPEAT),
@@ -429,7 +437,7 @@ def rater(request: UserRequest, study: Study, user: int) -> HttpResponse:
         )
         .select_related("item__batch__task", "item__query", "item__attribute")
         .order_by("-at")[:SHOWN],
-        "record": _record(record.desk),
+        "record": _record(record.participation),
         "reading": _reading(study, person),
     }
     return render(request, "agreement/rater.html", context)
@@ -505,11 +513,11 @@ def _words(judgments: Iterable[Judgment]) -> dict[int, list[str]]:
     }
 
 
-def _record(desk: Desk) -> Iterable[AuditEvent]:
-    """What was done about this person: the log's events of their desk."""
-    if desk.pk is None:
+def _record(participation: Participation) -> Iterable[AuditEvent]:
+    """What was done about this person: the log's events of their participation."""
+    if participation.pk is None:
         return []
-    events = AuditEvent.objects.filter(target="desk", target_id=str(desk.pk))
+    events = AuditEvent.objects.filter(target="participation", target_id=str(participation.pk))
     return events.order_by("-pk")[:SHOWN]
 
 

@@ -318,15 +318,15 @@ class ItemSet(models.Model):
         constraints = [models.UniqueConstraint(fields=["study", "first"], name="one_set_a_place")]
 
 
-class Desk(models.Model):
+class Participation(models.Model):
     """One annotator's place in one study: how far the hand-out went, and how much is done.
 
     Its row is locked by every claim and submit of that person, so two tabs take turns.
     """
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="desks")
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participations")
     annotator = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="desks"
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="participations"
     )
     # Every position up to here was offered to this person since the last lap, or had no open slot.
     cursor = models.BigIntegerField(default=0)
@@ -356,20 +356,22 @@ class Desk(models.Model):
     # The number of judgments after which the next hidden check comes (hidden_checks.next_slot).
     next_gold = models.PositiveIntegerField(null=True)
     next_repeat = models.PositiveIntegerField(null=True)
-    # Only of a desk that ``work.queue.lock_desk`` read, which says what they mean.
+    # Only where ``work.queue.lock_participation`` read it, which says what they mean.
     exhausted: bool
     reads: list[str] | None
     rates: Any
     within: tuple[int, int] | None
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["study", "annotator"], name="one_desk")]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "annotator"], name="one_participation")
+        ]
 
     @classmethod
     def done_by(cls, annotator: User, study: Study) -> int:
         """How many judgments this person has made in the study."""
-        desks = cls.objects.filter(study=study, annotator=annotator)
-        return desks.values_list("done", flat=True).first() or 0
+        participations = cls.objects.filter(study=study, annotator=annotator)
+        return participations.values_list("done", flat=True).first() or 0
 
 
 class Handback(models.Model):

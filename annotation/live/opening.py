@@ -13,7 +13,7 @@ from annotation.core.errors import DomainError
 from annotation.core.records import transcript
 from annotation.judging import ordering
 from annotation.judging.kinds import config_of_task, kind_of
-from annotation.judging.models import Batch, Desk, Item, ItemOption, Slot
+from annotation.judging.models import Batch, Item, ItemOption, Participation, Slot
 from annotation.judging.work import submit
 from annotation.live.models import Talk
 from annotation.live.settings import task_of
@@ -93,7 +93,7 @@ def open_items(
         _slot(talk, item, status)
         Batch.objects.filter(pk=batch.pk).update(size=F("size") + 1)
         opened += 1
-    Desk.objects.filter(study=study, annotator=talk.person_id).update(exhausted_at=None)
+    Participation.objects.filter(study=study, annotator=talk.person_id).update(exhausted_at=None)
     return opened
 
 

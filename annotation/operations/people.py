@@ -36,7 +36,7 @@ LEFT_OUT = {
     "accounts.User": {"password"},
     "histories.Alias": {"digest"},
     "histories.Upload": {"stored"},
-    "judging.Desk": {"next_gold", "next_repeat", "training_since"},
+    "judging.Participation": {"next_gold", "next_repeat", "training_since"},
     "judging.Judgment": {"key", "digest"},
     "live.Talk": {"systems", "settings", "chance"},
     "mfa.Authenticator": {"data"},
@@ -184,7 +184,7 @@ HELD = [
             "studies.Membership": "user",
             "studies.CrowdEntry": "user",
             "studies.Message": "sender",
-            "judging.Desk": "annotator",
+            "judging.Participation": "annotator",
         },
     ),
     Held(

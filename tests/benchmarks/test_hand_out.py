@@ -1,6 +1,6 @@
 """A claim's work does not grow with what its person has judged already."""
 
-from annotation.judging.models import Desk, Slot
+from annotation.judging.models import Participation, Slot
 from annotation.judging.work import queue, submit
 
 
@@ -13,17 +13,19 @@ def judge(study, user) -> int:
 
 
 def cursor(study, user) -> int:
-    return Desk.objects.get(study=study, annotator=user).cursor
+    return Participation.objects.get(study=study, annotator=user).cursor
 
 
 def test_a_lap_goes_on_from_where_it_found_something(cast, tea, ann):
     first, *_, last = cast.open(tea, items=5, overlap=2).items.order_by("position")
     queue.claim(tea, ann)
     Slot.objects.filter(annotator=ann).update(status="open", annotator=None)
-    Desk.objects.filter(annotator=ann).update(cursor=last.position)  # as if all had been taken
+    Participation.objects.filter(annotator=ann).update(
+        cursor=last.position
+    )  # as if all had been taken
     positions = [judge(tea, ann), judge(tea, ann)]
     assert positions == [first.position, first.position + 1]
-    desk = Desk.objects.get(annotator=ann)
+    desk = Participation.objects.get(annotator=ann)
     assert (desk.cursor, desk.lapped) == (last.position, first.position + 1)
 
 

@@ -3,7 +3,7 @@
 from annotation.candidates.models import Candidate
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import KINDS, kind_of
-from annotation.judging.models import Desk
+from annotation.judging.models import Participation
 from annotation.personas.models import Attribute, Evidence
 from annotation.queries.models import GoldClaim, GoldResponse
 from annotation.studies.models import TaskDefinition
@@ -82,6 +82,6 @@ def tour_is_over(study) -> None:
     """Everybody in ``study`` has seen every tour."""
     names = list(study.tasks.values_list("name", flat=True).distinct())
     for member in study.memberships.filter(role="annotator"):
-        Desk.objects.update_or_create(
+        Participation.objects.update_or_create(
             study=study, annotator=member.user, defaults={"toured": names}
         )

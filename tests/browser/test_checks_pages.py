@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.judging.models import Desk, Slot
+from annotation.judging.models import Participation, Slot
 from annotation.judging.work import queue, submit
 from tests.browser.test_axe import check  # noqa: F401 - a fixture
 from tests.judging.test_checks import add_checks, purposes, rates
@@ -52,7 +52,7 @@ def test_a_training_answer_is_explained_in_place_and_the_next_item_follows(
     cast.open(tea, items=1, overlap=2)
     add_checks(cast, tea, "training", 1)
     ann = cast.person("Ann")
-    Desk.objects.create(study=tea, annotator=ann, toured=["best"])
+    Participation.objects.create(study=tea, annotator=ann, toured=["best"])
     page = let_in(open_page(), ann)
     page.goto("/studies/tea/judge/")
     page.get_by_role("radio", name="Answer 1").check()

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from annotation.candidates.models import Candidate
-from annotation.judging.models import Desk, Judgment
+from annotation.judging.models import Judgment, Participation
 from tests.browser.conftest import PHONE, go_offline
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -269,7 +269,7 @@ def test_a_guideline_is_printed_whole_and_without_what_is_around_it(page, desk):
 
 def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, cast):
     desk(page)
-    Desk.objects.update(toured=[])
+    Participation.objects.update(toured=[])
     page.reload()
     tour = page.get_by_role("dialog", name="How to judge")
     expect(tour.get_by_role("heading", name="What you do here")).to_be_focused()
@@ -287,7 +287,7 @@ def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, 
     page.get_by_role("button", name="Show the tour again").click()
     expect(tour.get_by_role("heading", name="What you do here")).to_be_visible()
     # A further task of a study adds its example alone.
-    Desk.objects.update(toured=["another"])
+    Participation.objects.update(toured=["another"])
     page.reload()
     expect(tour.get_by_role("heading", level=2)).to_have_text(["An example"])
     expect(tour.get_by_role("button", name="Start judging")).to_be_visible()
@@ -295,7 +295,7 @@ def test_the_tour_comes_once_a_person_and_task_and_can_be_had_again(page, desk, 
 
 def test_the_tour_stays_away_though_the_next_item_comes_before_its_end_is_stored(page, desk):
     desk(page)
-    Desk.objects.update(toured=[])
+    Participation.objects.update(toured=[])
     asked = []
 
     def hold_its_end(route):

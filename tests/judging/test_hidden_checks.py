@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.core.models import AuditEvent
 from annotation.judging.curator import checks
 from annotation.judging.kinds import label_words
-from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
+from annotation.judging.models import Batch, Checks, Item, Judgment, Participation, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from annotation.studies.models import TaskDefinition
 from annotation.votes import counting
@@ -40,7 +40,7 @@ def test_who_fails_the_training_is_stopped_with_a_sentence(cast, tea, login, ann
         judge(tea, ann, number)
     assert queue.claim(tea, ann) is None
     assert "You answered 2 of 4 training items as expected" in login(ann).get(URL).text
-    event = AuditEvent.objects.get(action="desk.unqualified")
+    event = AuditEvent.objects.get(action="participation.unqualified")
     assert (event.details["right"], event.details["total"]) == (2, 4)
     for number in (1, 1, 1, 2):
         judge(tea, bo, number)
@@ -54,7 +54,7 @@ def test_a_skipped_training_item_counts_as_not_right(cast, tea, ann):
     queue.hand_back(queue.claim(tea, ann), ann, "skipped", "no")
     judge(tea, ann, 1)
     assert queue.claim(tea, ann) is None
-    assert Desk.objects.get(annotator=ann).stopped_at is not None
+    assert Participation.objects.get(annotator=ann).stopped_at is not None
 
 
 def test_a_training_item_whose_lease_ran_out_comes_back_first(cast, tea, ann, bo):
@@ -158,7 +158,7 @@ def test_checks_count_on_the_desk_and_nowhere_else(cast, tea, ann):
     seen = purposes(tea, ann)
     assert Counter(seen)["work"] == 4
     assert {"training", "gold", "repeat"} < set(seen)
-    assert Desk.objects.get(annotator=ann).done == len(seen) == Judgment.objects.count()
+    assert Participation.objects.get(annotator=ann).done == len(seen) == Judgment.objects.count()
     task = tea.tasks.get()
     assert counting.voted_tasks(tea) == {task.name: 4}
     assert counting.votes_of(task).count() == 4

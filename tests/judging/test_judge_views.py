@@ -11,7 +11,16 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.judging.models import Batch, Checks, Desk, Draft, Handback, Item, Judgment, Slot
+from annotation.judging.models import (
+    Batch,
+    Checks,
+    Draft,
+    Handback,
+    Item,
+    Judgment,
+    Participation,
+    Slot,
+)
 from annotation.judging.work import queue
 from annotation.queries.models import Query
 from annotation.studies.models import Study
@@ -224,7 +233,7 @@ def test_the_tour_is_offered_until_it_was_seen_for_each_task(cast, tea, ann):
     assert "Answer 2 is the better one" in ann.get(address).text
     for _ in range(2):
         assert ann.post(address).status_code == 302
-    assert Desk.objects.get().toured == ["best"]
+    assert Participation.objects.get().toured == ["best"]
     assert not re.search(r" data-tour\s", ann.get(URL).text)
     for wrong in ("", "x", "9" * 30, "٣"):
         assert ann.get(f"{URL}tour/?task={wrong}").status_code == 404

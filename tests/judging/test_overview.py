@@ -13,7 +13,7 @@ from annotation.accounts.models import Consent
 from annotation.core.errors import NotFound
 from annotation.judging.annotator import overview
 from annotation.judging.kinds import KINDS
-from annotation.judging.models import Batch, Desk, Item, ItemComment, Judgment, Slot
+from annotation.judging.models import Batch, Item, ItemComment, Judgment, Participation, Slot
 from annotation.judging.work import comments, queue, submit
 from annotation.queries.models import GoldClaim
 from annotation.questions.base import Row
@@ -56,7 +56,7 @@ def test_the_desk_tells_what_was_done_and_the_time_apart_from_idle_time(cast, te
         slot = judge(tea, ann, data={"circumstances": json.dumps({"idle": 60})}, seconds=1200)
     told = place(tea, ann)
     assert (told.done, told.waiting, told.in_all, told.active, told.idle) == (3, 2, 5, 3600, 180)
-    assert told.last == Desk.objects.get(annotator=ann).last_judged_at is not None
+    assert told.last == Participation.objects.get(annotator=ann).last_judged_at is not None
     assert told.pay == 12 + 3 * 0.5
     html = page.get("/").text
     assert all(words in html for words in ("1 h 00 min", "3 min", "13.50 EUR", "of up to 5"))
@@ -102,7 +102,7 @@ PAUSED = "Please read the guideline &lt;once&gt; more &amp; write to us."
 def test_the_desk_says_why_there_is_nothing_to_do(cast, tea, ann, page, change, state, words):
     if change == "paused":
         fields = {"stopped_at": timezone.now(), "stop_reason": unescape(PAUSED)}
-        Desk.objects.create(study=tea, annotator=ann, **fields)
+        Participation.objects.create(study=tea, annotator=ann, **fields)
     elif change == "no consent":
         Consent.objects.filter(user=ann).delete()
     elif change == "in hand":
@@ -303,7 +303,7 @@ def test_who_runs_a_study_reads_how_many_judgments_of_work_there_are_of_those_wa
     cast.open(tea, items=2, overlap=2)
     for user in (ann, ann, bo):
         judge(tea, user)
-    Desk.objects.filter(annotator=bo).update(done=4)  # three checks
+    Participation.objects.filter(annotator=bo).update(done=4)  # three checks
     told = overview.counts([tea])[tea.pk]
     assert (told["done"], told["wanted"], told["people"]) == (3, 4, 3)
     queue.void(tea, ann, cause="withdrawn")

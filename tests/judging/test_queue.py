@@ -18,7 +18,7 @@ from annotation.judging.batches.open import (
     reopen_batch,
     reopen_slots,
 )
-from annotation.judging.models import Desk, Handback, Item, ItemSet, Judgment, Slot
+from annotation.judging.models import Handback, Item, ItemSet, Judgment, Participation, Slot
 from annotation.judging.work import queue, submit
 from tests.api.caller import Caller
 from tests.at_once import race
@@ -53,7 +53,7 @@ def test_slots_are_handed_out_item_by_item_in_the_items_order(cast, tea, ann):
     order = [Slot.objects.get(pk=judge(tea, ann)).item.position for _ in range(3)]
     assert order == sorted(order)
     assert judge(tea, ann) is None
-    assert Desk.objects.get(annotator=ann).done == 3
+    assert Participation.objects.get(annotator=ann).done == 3
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
@@ -156,7 +156,7 @@ def test_a_program_lists_sets_and_chooses_one(cast, tea, in_sets, client):
     for wrong, status in (({"set": in_sets[-1].pk + 1}, 404), ({"set": "x"}, 400), ({}, 400)):
         assert call("POST", "studies/tea/sets/", wrong).status_code == status
     assert call("POST", "studies/tea/sets/", {"set": None}).status_code == 200
-    assert Desk.objects.get(annotator__name="Ann").chosen is None
+    assert Participation.objects.get(annotator__name="Ann").chosen is None
 
 
 def test_a_person_is_chosen_on_the_page_and_the_end_of_a_set_leads_back_to_it(
@@ -306,7 +306,7 @@ def test_one_submit_sent_ten_times_at_once_is_stored_once(cast, rush):
     )
     assert Counter(r.repeated for r in results) == {True: 9, False: 1}
     assert len({r.next_slot for r in results}) == 1
-    assert (Judgment.objects.count(), Desk.objects.get().done) == (1, 1)
+    assert (Judgment.objects.count(), Participation.objects.get().done) == (1, 1)
 
 
 def test_expiry_and_submit_at_once_leave_one_holder(cast, rush):
@@ -349,7 +349,7 @@ def test_a_late_answer_beside_another_item_in_hand_is_stored(cast, tea, ann, bo)
     result = submit.submit(tea, first, ann, choose(first), key="late", claim_next=True)
     assert result.next_slot == second
     assert Slot.objects.get(pk=second).status == "held"
-    assert Desk.objects.get(annotator=ann).done == 1
+    assert Participation.objects.get(annotator=ann).done == 1
 
 
 def test_an_item_shows_the_persona_its_answers_were_written_for(cast, tea):
@@ -368,9 +368,9 @@ def test_a_lap_that_gave_nothing_is_noted_and_a_new_batch_ends_the_note(cast, te
     cast.open(tea, items=1, overlap=2)
     assert judge(tea, ann) is not None
     assert queue.claim(tea, ann) is None
-    assert Desk.objects.get(study=tea, annotator=ann).exhausted_at is not None
+    assert Participation.objects.get(study=tea, annotator=ann).exhausted_at is not None
     cast.open(tea, items=1, overlap=2, options=2)
-    assert Desk.objects.get(study=tea, annotator=ann).exhausted_at is None
+    assert Participation.objects.get(study=tea, annotator=ann).exhausted_at is None
     assert queue.claim(tea, ann) is not None
 
 
@@ -378,7 +378,7 @@ def test_who_had_nothing_left_gets_a_slot_that_comes_back(cast, tea, ann, bo):
     cast.open(tea, items=1, overlap=1)
     slot = queue.claim(tea, bo)
     assert queue.claim(tea, ann) is None
-    assert Desk.objects.get(study=tea, annotator=ann).exhausted_at is not None
+    assert Participation.objects.get(study=tea, annotator=ann).exhausted_at is not None
     queue.hand_back(slot, bo, Handback.Cause.SKIPPED)
     assert queue.claim(tea, ann) == slot
 
@@ -386,9 +386,11 @@ def test_who_had_nothing_left_gets_a_slot_that_comes_back(cast, tea, ann, bo):
 def test_a_noted_lap_is_repeated_after_a_quarter_of_an_hour(cast, tea, ann):
     """A slot that somebody's undone claim had locked is met then."""
     cast.open(tea, items=1, overlap=1)
-    Desk.objects.create(study=tea, annotator=ann, exhausted_at=Now() - timedelta(minutes=14))
+    Participation.objects.create(
+        study=tea, annotator=ann, exhausted_at=Now() - timedelta(minutes=14)
+    )
     assert queue.claim(tea, ann) is None
-    Desk.objects.update(exhausted_at=Now() - timedelta(minutes=16))
+    Participation.objects.update(exhausted_at=Now() - timedelta(minutes=16))
     assert queue.claim(tea, ann) is not None
 
 
@@ -397,7 +399,7 @@ def test_who_finds_nothing_ahead_does_not_walk_there_again(cast, tea, ann):
     cast.open(tea, items=3, overlap=1)
     Slot.objects.update(reserved_for=cast.person("Bo"))
     assert queue.claim(tea, ann) is None
-    desk = Desk.objects.get(study=tea, annotator=ann)
+    desk = Participation.objects.get(study=tea, annotator=ann)
     assert desk.cursor == max(Slot.objects.values_list("position", flat=True))
     cast.open(tea, items=1, overlap=1, options=2)
     assert Slot.objects.get(pk=queue.claim(tea, ann)).reserved_for is None
@@ -409,15 +411,15 @@ def test_what_lies_behind_is_gone_through_in_steps_and_met_once(cast, tea, monke
     cast.open(tea, items=7, overlap=1)
     slots = list(Slot.objects.order_by("position"))
     Slot.objects.exclude(pk=slots[4].pk).update(reserved_for=cast.person("Bo"))
-    Desk.objects.create(study=tea, annotator=ann, cursor=slots[-1].position)
+    Participation.objects.create(study=tea, annotator=ann, cursor=slots[-1].position)
     lapped = []
     while (slot := queue.claim(tea, ann)) is None:
-        lapped.append(Desk.objects.get(annotator=ann).lapped)
+        lapped.append(Participation.objects.get(annotator=ann).lapped)
         assert len(lapped) < 9
     assert slot == slots[4].pk
     assert lapped == [2, 4]
     queue.hand_back(slot, ann, Handback.Cause.SKIPPED)
     Slot.objects.update(returned=False)
-    while Desk.objects.get(annotator=ann).exhausted_at is None:
+    while Participation.objects.get(annotator=ann).exhausted_at is None:
         assert queue.claim(tea, ann) is None
-    assert Desk.objects.get(annotator=ann).lapped == 0
+    assert Participation.objects.get(annotator=ann).lapped == 0

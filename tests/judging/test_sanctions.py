@@ -8,7 +8,7 @@ from django.urls import reverse
 from annotation.core.errors import Conflict
 from annotation.core.models import AuditEvent
 from annotation.judging.curator import sanctions
-from annotation.judging.models import Desk, Item, Judgment, Slot
+from annotation.judging.models import Item, Judgment, Participation, Slot
 from annotation.judging.work import queue, submit
 from tests.agreement.test_records import of
 from tests.judging.test_checks import add_checks, purposes, rates
@@ -36,8 +36,12 @@ def test_who_is_paused_reads_the_sentence_keeps_what_they_hold_and_may_be_resume
     assert "Please write to us first." in login(ann).get(URL).text
     login(carol).post(reverse("rater-resume", args=["tea", ann.pk]))
     assert queue.claim(tea, ann) is not None
-    actions = AuditEvent.objects.filter(target="desk").order_by("pk").values_list("action", "actor")
-    assert list(actions) == [("desk.pause", carol.pk), ("desk.resume", carol.pk)]
+    actions = (
+        AuditEvent.objects.filter(target="participation")
+        .order_by("pk")
+        .values_list("action", "actor")
+    )
+    assert list(actions) == [("participation.pause", carol.pk), ("participation.resume", carol.pk)]
 
 
 def test_exclusion_takes_the_votes_out_opens_the_items_and_is_for_good(
@@ -48,7 +52,7 @@ def test_exclusion_takes_the_votes_out_opens_the_items_and_is_for_good(
     client = login(carol)
     address = reverse("rater-exclude", args=["tea", ann.pk])
     assert "Give the reason" in client.post(address, follow=True).text
-    assert Desk.objects.get(annotator=ann).excluded_at is None
+    assert Participation.objects.get(annotator=ann).excluded_at is None
     page = client.post(address, {"reason": "a bot"}, follow=True).text
     assert "3 judgments are taken out" in page and "a bot" in page
     assert list(Item.objects.values_list("done", flat=True)) == [0, 0, 0]
@@ -78,7 +82,7 @@ def test_a_failed_training_is_done_once_more_after_a_reset(cast, tea, carol, ann
     items = add_checks(cast, tea, "training", 2, expected="1")
     rates(tea, pass_mark=1)
     assert purposes(tea, ann, number=2) == ["training", "training"]
-    assert Desk.objects.get(annotator=ann).stopped_at
+    assert Participation.objects.get(annotator=ann).stopped_at
     assert sanctions.retrain(tea, ann, by=carol) == 2
     order = [Slot.objects.get(pk=judge(tea, ann, 1)).item.repeats for _ in range(2)]
     assert order == items

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotation.core.errors import Conflict, DomainError, NotFound
 from annotation.judging import ordering
-from annotation.judging.models import Desk, Draft, Handback, Item, Judgment, Slot
+from annotation.judging.models import Draft, Handback, Item, Judgment, Participation, Slot
 from annotation.judging.work import queue, submit
 from tests.judging.test_queue import choose, expire_now
 
@@ -160,8 +160,10 @@ def stored() -> tuple:
         Slot.objects.order_by("pk").values_list(*slot),
         Judgment.objects.order_by("slot", "revision").values_list(*judgment),
         Item.objects.order_by("pk").values_list("pk", "done", "counts"),
-        Desk.objects.order_by("annotator").values_list(*desk),
-        Desk.objects.exclude(exhausted_at=None).order_by("annotator").values_list("annotator"),
+        Participation.objects.order_by("annotator").values_list(*desk),
+        Participation.objects.exclude(exhausted_at=None)
+        .order_by("annotator")
+        .values_list("annotator"),
         Draft.objects.order_by("slot").values_list("slot", "data"),
         Handback.objects.order_by("pk").values_list("slot", "annotator", "cause"),
     )

@@ -24,7 +24,7 @@ from annotation.core.records import clean
 from annotation.histories import browse, consent, search
 from annotation.histories.models import HistoryConsent
 from annotation.judging.kinds import config_of_task, kind_of, label_words
-from annotation.judging.models import Batch, Checks, Desk, Draft, Item, Judgment, Slot
+from annotation.judging.models import Batch, Checks, Draft, Item, Judgment, Participation, Slot
 from annotation.judging.work import comments, hidden_checks, present, queue, submit
 from annotation.queries import owner_queries
 from annotation.queries.models import Query
@@ -62,7 +62,9 @@ def judge(request: UserRequest, slug: str) -> HttpResponse:
 
 def _next(study: Study, annotator: User) -> UUID | None:
     """The slot this person gets, or None; a participant whose quota is reached gets no more."""
-    served = annotator.worker and crowd.completion(annotator, study, Desk.done_by(annotator, study))
+    served = annotator.worker and crowd.completion(
+        annotator, study, Participation.done_by(annotator, study)
+    )
     if served or study.status != Study.Status.OPEN:
         return queue.in_hand(study, annotator)
     return queue.claim(study, annotator)
@@ -109,8 +111,8 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
     if request.method == "POST":
         _note_tour(study, request.user, task)
         return HttpResponse(status=204) if request.htmx else redirect("judge", slug)
-    desk = Desk.objects.filter(study=study, annotator=request.user)
-    toured, kind = desk.values_list("toured", flat=True).first() or [], kind_of(task.kind)
+    participation = Participation.objects.filter(study=study, annotator=request.user)
+    toured, kind = participation.values_list("toured", flat=True).first() or [], kind_of(task.kind)
     words = localized(task, "question") or str(kind.question)
     questions = kind.questions(config_of_task(task))
     context = {
@@ -129,11 +131,11 @@ def tour(request: UserRequest, slug: str) -> HttpResponse:
 @transaction.atomic
 def _note_tour(study: Study, annotator: User, task: TaskDefinition) -> None:
     """Note that this person has seen the tour of ``task``: it does not open by itself again."""
-    queue.lock_desk(study, annotator)
-    desk = Desk.objects.get(study=study, annotator=annotator)
-    if task.name not in desk.toured:
-        desk.toured.append(task.name)
-        desk.save(update_fields=["toured"])
+    queue.lock_participation(study, annotator)
+    participation = Participation.objects.get(study=study, annotator=annotator)
+    if task.name not in participation.toured:
+        participation.toured.append(task.name)
+        participation.save(update_fields=["toured"])
 
 
 def _example(study: Study, task: TaskDefinition) -> Item | None:
@@ -335,14 +337,17 @@ def _page(
             typed = request.POST if refusal else present.fields(shown.draft or proposed)
         context |= {"typed": typed, "proposed": bool(proposed), **present.form(shown, typed)}
     else:
-        desk = Desk.objects.filter(study=study, annotator=request.user).first() or Desk()
+        participation = (
+            Participation.objects.filter(study=study, annotator=request.user).first()
+            or Participation()
+        )
         context |= {
-            "done": desk.done,
-            "stopped": desk.stopped_at and desk.stop_reason,
+            "done": participation.done,
+            "stopped": participation.stopped_at and participation.stop_reason,
             "asks": owner_queries.asked_for(study),
             "sets": study.status == Study.Status.OPEN and queue.open_sets(study, request.user),
             "completion": request.user.worker
-            and crowd.completion(request.user, study, desk.done, nothing_left=True),
+            and crowd.completion(request.user, study, participation.done, nothing_left=True),
         }
     return whole_or_part(request, "judging/judge.html", "judge", context)
 

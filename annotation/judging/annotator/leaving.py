@@ -61,7 +61,7 @@ def leave(study: Study, annotator: User) -> None:
 
 def let_go(study: Study, annotator: User) -> None:
     """Hand back what this person holds in the study; part of the caller's transaction."""
-    queue.lock_desk(study, annotator)
+    queue.lock_participation(study, annotator)
     held = Slot.objects.select_for_update().filter(
         study=study, annotator=annotator, status=Slot.Status.HELD
     )

@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.judging.kinds import Answer, answers_of, config_of_task, kind_of
-from annotation.judging.models import Desk, Item, Judgment, Slot
+from annotation.judging.models import Item, Judgment, Participation, Slot
 from annotation.judging.work import comments, queue, submit
 from annotation.queries.models import asked_of
 from annotation.studies import messages
@@ -42,7 +42,7 @@ _PLACES = f"""
         WHERE j.annotator_id = %(me)s),
     outs AS (
         SELECT g.study_id, greatest(
-            max(g.submitted_at), (SELECT d.excluded_at FROM judging_desk d
+            max(g.submitted_at), (SELECT d.excluded_at FROM judging_participation d
                                   WHERE d.study_id = g.study_id AND d.annotator_id = %(me)s),
             (SELECT max(c.withdrawn_at) FROM studies_study s
              JOIN accounts_consenttext now ON now.id = s.consent_text_id
@@ -68,7 +68,7 @@ _PLACES = f"""
            EXISTS (SELECT FROM judging_checks c WHERE c.study_id = study.id
                    AND (c.gold_every > 0 OR c.repeat_every > 0)) AS hides
     FROM studies_study study
-    LEFT JOIN judging_desk d ON d.study_id = study.id AND d.annotator_id = %(me)s
+    LEFT JOIN judging_participation d ON d.study_id = study.id AND d.annotator_id = %(me)s
     LEFT JOIN outs ON outs.study_id = study.id
     LEFT JOIN sums ON sums.study_id = study.id
     CROSS JOIN LATERAL (
@@ -223,7 +223,7 @@ def counts(studies: list[Study]) -> dict[int, dict]:
     """{study's id: judgments done and wanted, annotators, the last activity}, for who runs it."""
     people = Q(memberships__role=Role.ANNOTATOR, memberships__left_at=None)
     members = Study.objects.filter(pk=OuterRef("pk")).values("pk")
-    desks = Desk.objects.filter(study=OuterRef("pk")).order_by().values("study")
+    desks = Participation.objects.filter(study=OuterRef("pk")).order_by().values("study")
     rows = Study.objects.filter(pk__in=[study.pk for study in studies]).annotate(
         people=Subquery(members.annotate(n=Count("memberships", filter=people)).values("n")),
         last=Subquery(desks.annotate(at=Max("last_judged_at")).values("at")),

@@ -21,7 +21,7 @@ from annotation.core.errors import DomainError, uuid_or_not_found
 from annotation.core.pages import Listing, Wanted, is_seen, show, whole_or_part, words_in
 from annotation.core.schema import asked, form_of
 from annotation.judging.annotator import checklist, data_export, leaving, overview
-from annotation.judging.models import Desk
+from annotation.judging.models import Participation
 from annotation.judging.work import comments, hidden_checks
 from annotation.policies import Member
 from annotation.queries import owner_queries
@@ -142,7 +142,7 @@ def _hold_to_quota(user: User, places: dict) -> crowd.Completion | None:
             left = max(entry.source.quota - place.done - place.held, 0)
             if place.more or left < place.waiting:
                 places[pk] = replace(place, waiting=left, more=False)
-        done = Desk.done_by(user, place.study)
+        done = Participation.done_by(user, place.study)
         over = places[pk].state == "done"
         completion = crowd.completion(user, place.study, done, nothing_left=over) or completion
     return completion

@@ -33,7 +33,7 @@ from annotation.core.schema import asked, taken
 from annotation.judging import ordering
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.planning import EVERYTHING, NAMES_LIMIT, Scope
-from annotation.judging.models import Batch, Checks, Desk, Item, ItemOption, ItemSet, Slot
+from annotation.judging.models import Batch, Checks, Item, ItemOption, ItemSet, Participation, Slot
 from annotation.personas.models import Persona, PersonaVersion
 from annotation.policies import holding
 from annotation.studies.bundle_rows import OVERLAP_LIMIT
@@ -395,7 +395,7 @@ def reopen_slots(study: Study, items: Iterable[Item]) -> int:
 
 def look_again(study: Study) -> None:
     """Who had nothing left looks again."""
-    Desk.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
+    Participation.objects.filter(study=study, exhausted_at__isnull=False).update(exhausted_at=None)
 
 
 def _versions(study: Study, rows: list[dict]) -> list:

@@ -25,7 +25,15 @@ from annotation.core.schema import form_of
 from annotation.judging.batches.open import add_items, hold_back
 from annotation.judging.kinds import config_of_task, form_fields, kind_of, label_words, read_label
 from annotation.judging.kinds.kind import Label
-from annotation.judging.models import Adjudication, Batch, Checks, Desk, Item, ItemOption, MostVotes
+from annotation.judging.models import (
+    Adjudication,
+    Batch,
+    Checks,
+    Item,
+    ItemOption,
+    MostVotes,
+    Participation,
+)
 from annotation.judging.work import comments, hidden_checks
 from annotation.studies.access import study_page, withdrawn_from
 from annotation.studies.models import Study
@@ -41,7 +49,7 @@ def set_rates(study: Study, rates: hidden_checks.Rates, *, by: User) -> Checks:
     """Store how the study checks its annotators; hidden checks get new places for everybody."""
     fields = asdict(rates)
     stored, _made = Checks.objects.update_or_create(study=study, defaults=fields)
-    Desk.objects.filter(study=study).update(next_gold=None, next_repeat=None)
+    Participation.objects.filter(study=study).update(next_gold=None, next_repeat=None)
     audit.record(by, "checks.set", stored, study=study.slug, **fields)
     return stored
 

@@ -16,7 +16,7 @@ from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
 from annotation.core import audit, refusals
 from annotation.core.errors import Conflict
-from annotation.judging.models import Batch, Desk, Item, Slot
+from annotation.judging.models import Batch, Item, Participation, Slot
 from annotation.judging.work import comments, hidden_checks, queue
 from annotation.studies.access import study_page
 from annotation.studies.models import Role, Study
@@ -27,7 +27,9 @@ TEXT_LIMIT = 2_000
 
 @study_page(policies.rater.may_sanction, "POST")
 def act_on_rater(request: UserRequest, study: Study, user: int, act: str) -> HttpResponse:
-    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(desks__study=study)
+    of = Q(memberships__study=study, memberships__role=Role.ANNOTATOR) | Q(
+        participations__study=study
+    )
     person = get_object_or_404(User.objects.filter(of).distinct(), pk=user)
     with refusals.as_message(request):
         messages.success(request, _done(act, study, person, request.POST, by=request.user))
@@ -65,21 +67,21 @@ def pause(study: Study, annotator: User, sentence: str, *, by: User) -> None:
     sentence = comments.checked(
         sentence, TEXT_LIMIT, _("Write the sentence that this person reads.")
     )
-    desk = _desk(study, annotator)
-    _update(desk, stopped_at=timezone.now(), stop_reason=sentence)
-    audit.record(by, "desk.pause", desk, study=study.slug, sentence=sentence)
+    participation = _participation(study, annotator)
+    _update(participation, stopped_at=timezone.now(), stop_reason=sentence)
+    audit.record(by, "participation.pause", participation, study=study.slug, sentence=sentence)
 
 
 @transaction.atomic
 def resume(study: Study, annotator: User, *, by: User) -> None:
     """Give work again to whoever was paused or failed the training. Exclusion is for good."""
-    desk = _desk(study, annotator)
-    if not desk.stopped_at:
+    participation = _participation(study, annotator)
+    if not participation.stopped_at:
         return
     # Otherwise a failed training would stop them at the next claim.
-    trained = {"qualified_at": timezone.now()} if not desk.qualified_at else {}
-    _update(desk, stopped_at=None, stop_reason="", **trained)
-    audit.record(by, "desk.resume", desk, study=study.slug)
+    trained = {"qualified_at": timezone.now()} if not participation.qualified_at else {}
+    _update(participation, stopped_at=None, stop_reason="", **trained)
+    audit.record(by, "participation.resume", participation, study=study.slug)
 
 
 @transaction.atomic
@@ -91,11 +93,13 @@ def exclude(study: Study, annotator: User, reason: str, *, by: User) -> int:
     """
     reason = comments.checked(reason, TEXT_LIMIT, _("Give the reason: it is kept in the record."))
     voided = queue.void(study, annotator, cause=reason, by=by)
-    desk = _desk(study, annotator)
+    participation = _participation(study, annotator)
     now = timezone.now()
     sentence = _("The people who run this study have ended your part in it.")
-    _update(desk, excluded_at=now, stopped_at=now, stop_reason=sentence)
-    audit.record(by, "desk.exclude", desk, study=study.slug, reason=reason, voided=voided)
+    _update(participation, excluded_at=now, stopped_at=now, stop_reason=sentence)
+    audit.record(
+        by, "participation.exclude", participation, study=study.slug, reason=reason, voided=voided
+    )
     return voided
 
 
@@ -105,38 +109,44 @@ def retrain(study: Study, annotator: User, *, by: User) -> int:
 
     Earlier answers stay, and count no more towards the pass mark.
     """
-    desk = _desk(study, annotator)
+    participation = _participation(study, annotator)
     # An earlier round that is not finished is over.
     waiting = Slot.objects.filter(study=study, reserved_for=annotator, status=Slot.Status.OPEN)
     waiting.filter(item__batch__purpose=Batch.Purpose.TRAINING).update(status=Slot.Status.CLOSED)
     done = hidden_checks.active(study, Batch.Purpose.TRAINING).filter(slots__annotator=annotator)
     items = list(done.select_related("batch").order_by("position"))
-    Slot.objects.bulk_create(_slot(item, desk) for item in items)
-    _update(desk, training_since=timezone.now(), qualified_at=None, stopped_at=None, stop_reason="")
-    audit.record(by, "desk.retrain", desk, study=study.slug, items=len(items))
+    Slot.objects.bulk_create(_slot(item, participation) for item in items)
+    _update(
+        participation,
+        training_since=timezone.now(),
+        qualified_at=None,
+        stopped_at=None,
+        stop_reason="",
+    )
+    audit.record(by, "participation.retrain", participation, study=study.slug, items=len(items))
     return len(items)
 
 
-def _slot(item: Item, desk: Desk) -> Slot:
-    """An open slot of a copy of a training item, for the desk's person alone."""
+def _slot(item: Item, participation: Participation) -> Slot:
+    """An open slot of a copy of a training item, for the participation's person alone."""
     batch = hidden_checks.batch_of_copies(item.batch, Batch.Purpose.TRAINING)
     return Slot(
-        study_id=desk.study_id,
-        item=hidden_checks.copy(item, desk.annotator_id, batch),
+        study_id=participation.study_id,
+        item=hidden_checks.copy(item, participation.annotator_id, batch),
         ordinal=0,
         position=item.position or 0,
-        reserved_for_id=desk.annotator_id,
+        reserved_for_id=participation.annotator_id,
         returned=True,
     )
 
 
-def _desk(study: Study, annotator: User) -> Desk:
-    """The person's desk, locked; Conflict where they were excluded."""
-    desk = queue.lock_desk(study, annotator)
-    if desk.excluded_at:
+def _participation(study: Study, annotator: User) -> Participation:
+    """The person's participation, locked; Conflict where they were excluded."""
+    participation = queue.lock_participation(study, annotator)
+    if participation.excluded_at:
         raise Conflict(_("An excluded person gets no more work: their judgments were taken out."))
-    return desk
+    return participation
 
 
-def _update(desk: Desk, **fields: Any) -> None:
-    Desk.objects.filter(pk=desk.pk).update(**fields)
+def _update(participation: Participation, **fields: Any) -> None:
+    Participation.objects.filter(pk=participation.pk).update(**fields)

@@ -24,7 +24,7 @@ from annotation.core.errors import Conflict, DomainError
 from annotation.judging.kinds import Answer as Content
 from annotation.judging.kinds import Kind, answers_of, config_of_task, kind_of
 from annotation.judging.kinds.body import REASON_LIMIT, common_columns
-from annotation.judging.models import Answer, Batch, Desk, Item, ItemOption, Judgment, Slot
+from annotation.judging.models import Answer, Batch, Item, ItemOption, Judgment, Participation, Slot
 from annotation.judging.work import hidden_checks
 from annotation.judging.work.submit import KEY_LIMIT, Option
 from annotation.questions.base import Row
@@ -248,7 +248,7 @@ def widen(task: TaskDefinition, settings: dict, by: User | None) -> None:
 
 
 def analyze() -> None:
-    sql.analyze(Slot, Judgment, Answer, Desk, User)
+    sql.analyze(Slot, Judgment, Answer, Participation, User)
 
 
 def _store(judged: Sequence[tuple[Sequence[Row], dict]]) -> int:

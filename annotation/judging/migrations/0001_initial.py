@@ -234,7 +234,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Desk',
+            name='Participation',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('cursor', models.BigIntegerField(default=0)),
@@ -251,12 +251,12 @@ class Migration(migrations.Migration):
                 ('training_since', models.DateTimeField(null=True)),
                 ('next_gold', models.PositiveIntegerField(null=True)),
                 ('next_repeat', models.PositiveIntegerField(null=True)),
-                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='desks', to=settings.AUTH_USER_MODEL)),
+                ('annotator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='participations', to=settings.AUTH_USER_MODEL)),
                 ('chosen', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='judging.itemset')),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='desks', to='studies.study')),
+                ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='participations', to='studies.study')),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('study', 'annotator'), name='one_desk')],
+                'constraints': [models.UniqueConstraint(fields=('study', 'annotator'), name='one_participation')],
             },
         ),
         migrations.AddConstraint(

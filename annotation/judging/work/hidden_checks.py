@@ -27,11 +27,11 @@ from annotation.judging.kinds.kind import Label
 from annotation.judging.models import (
     Batch,
     Checks,
-    Desk,
     Handback,
     Item,
     ItemOption,
     Judgment,
+    Participation,
     Slot,
 )
 from annotation.studies.models import Study
@@ -123,47 +123,47 @@ class Outcome:
         return self.judgment.submitted_at
 
 
-def next_slot(desk: Desk, rates: Rates, done: int) -> UUID | None:
-    """Hand out the check that is due for a desk's person after ``done`` judgments, or None.
+def next_slot(participation: Participation, rates: Rates, done: int) -> UUID | None:
+    """Hand out the check that is due for the person after ``done`` judgments, or None.
 
     All training comes first, then each gold item and each repeat at a newly drawn place: one in
     ``gold_every`` (``repeat_every``) judgments on average, irregularly, so that nobody can count
     them off. Owners then get the items that they judge once more. Whoever fails the training is
-    stopped. The caller holds the desk's lock and the person holds nothing.
+    stopped. The caller holds the lock and the person holds nothing.
     """
-    slot = sql.first(_WAITING, _values(desk))
+    slot = sql.first(_WAITING, _values(participation))
     if slot:
         return slot[0]
-    if training := _fresh(desk, Purpose.TRAINING).first():
-        return _hand_out(desk, training)
-    if not _qualified(desk, rates.pass_mark):
+    if training := _fresh(participation, Purpose.TRAINING).first():
+        return _hand_out(participation, training)
+    if not _qualified(participation, rates.pass_mark):
         return None
     item = None
-    if _due(desk, "next_gold", rates.gold_every, done):
-        item = _gold(desk)
-    if item is None and _due(desk, "next_repeat", rates.repeat_every, done):
-        item = _repeat(desk, rates.repeat_every)
+    if _due(participation, "next_gold", rates.gold_every, done):
+        item = _gold(participation)
+    if item is None and _due(participation, "next_repeat", rates.repeat_every, done):
+        item = _repeat(participation, rates.repeat_every)
     if item is None and (rates.retest_number or rates.retest_share):
-        due, pool = _own_items_due(desk.annotator_id, desk.study_id, rates)
-        item = _copy_of_one(desk, "retest", pool) if due else None
-    return _hand_out(desk, item) if item else None
+        due, pool = _own_items_due(participation.annotator_id, participation.study_id, rates)
+        item = _copy_of_one(participation, "retest", pool) if due else None
+    return _hand_out(participation, item) if item else None
 
 
-def _values(desk: Desk) -> dict:
+def _values(participation: Participation) -> dict:
     lease = timedelta(minutes=settings.LEASE_MINUTES)
-    return {"me": desk.annotator_id, "study": desk.study_id, "lease": lease}
+    return {"me": participation.annotator_id, "study": participation.study_id, "lease": lease}
 
 
-def _hand_out(desk: Desk, item: Item) -> UUID:
+def _hand_out(participation: Participation, item: Item) -> UUID:
     # Two people's slots of one item must not take the same ordinal.
     Item.objects.select_for_update(no_key=True).get(pk=item.pk)
-    return cast(tuple, sql.first(_MAKE, _values(desk) | {"item": item.pk}))[0]
+    return cast(tuple, sql.first(_MAKE, _values(participation) | {"item": item.pk}))[0]
 
 
-def _fresh(desk: Desk, purpose: str) -> QuerySet[Item]:
+def _fresh(participation: Participation, purpose: str) -> QuerySet[Item]:
     """The study's checks that this person has neither answered nor handed back, in their order."""
-    of_annotator = {"item": OuterRef("pk"), "annotator": desk.annotator_id}
-    items = active(desk.study_id, purpose).filter(
+    of_annotator = {"item": OuterRef("pk"), "annotator": participation.annotator_id}
+    items = active(participation.study_id, purpose).filter(
         ~Exists(Slot.objects.filter(**of_annotator)),
         ~Exists(Handback.objects.filter(**of_annotator)),
     )
@@ -176,34 +176,37 @@ def active(study: Study | int, purpose: str) -> QuerySet[Item]:
     return of.filter(batch__closed_at=None, retired_at=None)
 
 
-def _gold(desk: Desk) -> Item | None:
+def _gold(participation: Participation) -> Item | None:
     """One that is not made from an item that this person has judged."""
-    source = Slot.objects.filter(item=OuterRef("repeats"), annotator=desk.annotator_id)
-    left = list(_fresh(desk, Purpose.GOLD).filter(~Exists(source)))
-    return _drawn(desk, "gold", len(left)).choice(left) if left else None
+    source = Slot.objects.filter(item=OuterRef("repeats"), annotator=participation.annotator_id)
+    left = list(_fresh(participation, Purpose.GOLD).filter(~Exists(source)))
+    return _drawn(participation, "gold", len(left)).choice(left) if left else None
 
 
-def _repeat(desk: Desk, gap: int) -> Item | None:
+def _repeat(participation: Participation, gap: int) -> Item | None:
     """A copy of an item that this person judged at least ``gap`` judgments ago, and only once."""
     first = Judgment.objects.filter(
-        annotator=desk.annotator_id, slot__study=desk.study_id, slot__status="done", revision=1
+        annotator=participation.annotator_id,
+        slot__study=participation.study_id,
+        slot__status="done",
+        revision=1,
     )
     work = first.order_by("-pk").values_list("slot__item", "slot__item__batch__purpose")
-    repeated = set(_repeated(desk.annotator_id, desk.study_id))
+    repeated = set(_repeated(participation.annotator_id, participation.study_id))
     pool = [pk for pk, of in work[gap:] if of == Purpose.WORK and pk not in repeated]
-    return _copy_of_one(desk, "repeat", pool) if pool else None
+    return _copy_of_one(participation, "repeat", pool) if pool else None
 
 
-def _copy_of_one(desk: Desk, name: str, pool: list[UUID]) -> Item:
-    """A copy, for the desk's person, of one of the items in ``pool``, drawn by lot.
+def _copy_of_one(participation: Participation, name: str, pool: list[UUID]) -> Item:
+    """A copy, for the person, of one of the items in ``pool``, drawn by lot.
 
     By the copy's name a hidden repeat is told from an owner's retest.
     """
-    drawn = _drawn(desk, name, len(pool)).choice(pool)
+    drawn = _drawn(participation, name, len(pool)).choice(pool)
     old = Item.objects.select_related("batch").get(pk=drawn)
     prefix = HIDDEN_REPEAT if name == "repeat" else f"{name}-"
     batch = batch_of_copies(old.batch, Purpose.REPEAT)
-    return copy(old, desk.annotator_id, batch, f"{prefix}{uuid4()}")
+    return copy(old, participation.annotator_id, batch, f"{prefix}{uuid4()}")
 
 
 def _repeated(annotator: int, study: int) -> QuerySet:
@@ -230,8 +233,12 @@ def _own_items_due(annotator: int, study: int, rates: "Rates | Checks") -> tuple
         slot__item__batch__purpose=Purpose.WORK,
         slot__item__batch__task__config__owner_only=True,
     )
-    ripe = first.filter(submitted_at__lte=Now() - timedelta(days=rates.retest_days))
-    pool = ripe.exclude(slot__item__in=repeated).order_by("pk").values_list("slot__item", flat=True)
+    eligible = first.filter(submitted_at__lte=Now() - timedelta(days=rates.retest_days))
+    pool = (
+        eligible.exclude(slot__item__in=repeated)
+        .order_by("pk")
+        .values_list("slot__item", flat=True)
+    )
     wanted = rates.retest_number or math.ceil(rates.retest_share * first.count())
     # Hidden repeats are none of them.
     retested = repeated.exclude(external_id__startswith=HIDDEN_REPEAT)
@@ -251,7 +258,7 @@ def batch_of_copies(like: Batch, purpose: str) -> Batch:
 def copy(old: Item, person: int, batch: Batch, name: str = "") -> Item:
     """Store ``old`` once more, with the same numbers of its options, for one person alone.
 
-    The caller holds the lock of the person's desk, or that of an import.
+    The caller holds the lock of the person's participation, or that of an import.
     """
     item = Item.objects.create(
         study_id=old.study_id,
@@ -275,70 +282,83 @@ def copy(old: Item, person: int, batch: Batch, name: str = "") -> Item:
     return item
 
 
-def _due(desk: Desk, name: str, every: int, done: int) -> bool:
+def _due(participation: Participation, name: str, every: int, done: int) -> bool:
     """Whether the check of this name is due; then the place of the one after it is drawn."""
-    place = getattr(desk, name)
+    place = getattr(participation, name)
     if not every or (place is not None and done < place):
         return False
-    gap = _drawn(desk, name, done).randint((every + 1) // 2, every + every // 2)
+    gap = _drawn(participation, name, done).randint((every + 1) // 2, every + every // 2)
     # The check itself is a judgment too.
-    setattr(desk, name, done + gap + (place is not None))
-    desk.save(update_fields=[name])
+    setattr(participation, name, done + gap + (place is not None))
+    participation.save(update_fields=[name])
     return place is not None
 
 
-def _drawn(desk: Desk, *parts: Any) -> random.Random:
+def _drawn(participation: Participation, *parts: Any) -> random.Random:
     # With the secret, so that the rule alone does not give the places.
-    return random.Random(f"{settings.SECRET_KEY}/{desk.pk}/{parts}")  # noqa: S311 - reproducible
+    return random.Random(f"{settings.SECRET_KEY}/{participation.pk}/{parts}")  # noqa: S311 - reproducible
 
 
-def _qualified(desk: Desk, pass_mark: float) -> bool:
+def _qualified(participation: Participation, pass_mark: float) -> bool:
     """Whether the training was passed; whoever failed it just now is stopped."""
-    if not pass_mark or desk.qualified_at:
+    if not pass_mark or participation.qualified_at:
         return True
-    right, total = trained(desk)
+    right, total = trained(participation)
     if not total:
         return True
     if right >= pass_mark * total - 1e-9:
-        Desk.objects.filter(pk=desk.pk).update(qualified_at=Now())
+        Participation.objects.filter(pk=participation.pk).update(qualified_at=Now())
         return True
     sentence = _(
         "You answered %(right)d of %(total)d training items as expected. That is less than this "
         "study asks for, so it gives you no items. Thank you for your time."
     )
     reason = sentence % {"right": right, "total": total}
-    desk.stopped_at = timezone.now()
-    Desk.objects.filter(pk=desk.pk).update(stopped_at=desk.stopped_at, stop_reason=reason)
-    audit.record(None, "desk.unqualified", desk, right=right, total=total, pass_mark=pass_mark)
+    participation.stopped_at = timezone.now()
+    Participation.objects.filter(pk=participation.pk).update(
+        stopped_at=participation.stopped_at, stop_reason=reason
+    )
+    audit.record(
+        None,
+        "participation.unqualified",
+        participation,
+        right=right,
+        total=total,
+        pass_mark=pass_mark,
+    )
     return False
 
 
 def training_record(study: Study, annotator: User) -> tuple[int, int] | None:
     """What ``trained`` gives once this person's training in ``study`` is over; before it, None."""
-    desk = Desk.objects.filter(study=study, annotator=annotator).first()
-    if desk is None or _fresh(desk, Purpose.TRAINING).exists():
+    participation = Participation.objects.filter(study=study, annotator=annotator).first()
+    if participation is None or _fresh(participation, Purpose.TRAINING).exists():
         return None
     waiting = Slot.objects.filter(study=study, reserved_for=annotator)
     waiting = waiting.filter(item__batch__purpose=Purpose.TRAINING)
     if waiting.filter(status__in=(Slot.Status.OPEN, Slot.Status.HELD)).exists():
         return None
-    right, total = trained(desk)
+    right, total = trained(participation)
     return (right, total) if total else None
 
 
-def trained(desk: Desk) -> tuple[int, int]:
+def trained(participation: Participation) -> tuple[int, int]:
     """(answered as expected, answered or skipped) of the training since the last reset."""
-    since = {"claimed_at__gte": desk.training_since} if desk.training_since else {}
-    slots = Slot.objects.filter(study=desk.study_id, annotator=desk.annotator_id, **since)
-    answered = outcomes(desk.study_id, Purpose.TRAINING, slot__in=slots)
+    since = (
+        {"claimed_at__gte": participation.training_since} if participation.training_since else {}
+    )
+    slots = Slot.objects.filter(
+        study=participation.study_id, annotator=participation.annotator_id, **since
+    )
+    answered = outcomes(participation.study_id, Purpose.TRAINING, slot__in=slots)
     skipped = Handback.objects.filter(
-        annotator=desk.annotator_id,
+        annotator=participation.annotator_id,
         cause=Handback.Cause.SKIPPED,
-        item__study=desk.study_id,
+        item__study=participation.study_id,
         item__batch__purpose=Purpose.TRAINING,
     )
-    if desk.training_since:
-        skipped = skipped.filter(at__gte=desk.training_since)
+    if participation.training_since:
+        skipped = skipped.filter(at__gte=participation.training_since)
     return sum(outcome.right for outcome in answered), len(answered) + skipped.count()
 
 

@@ -78,7 +78,7 @@ _SHOW = """
     LEFT JOIN personas_attribute attribute ON attribute.id = i.attribute_id
     LEFT JOIN queries_goldresponse gold ON gold.id = i.gold_id
     LEFT JOIN judging_checks c ON c.study_id = s.study_id
-    LEFT JOIN judging_desk d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
+    LEFT JOIN judging_participation d ON d.study_id = s.study_id AND d.annotator_id = s.annotator_id
     LEFT JOIN judging_draft draft ON draft.slot_id = s.id AND draft.annotator_id = s.annotator_id
     CROSS JOIN LATERAL (
         SELECT array_agg(o.number) numbers, array_agg(c.id::text) ids, array_agg(c.text) texts

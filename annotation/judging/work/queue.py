@@ -1,7 +1,7 @@
 """Claim, release, skip, expire, void: the only code that hands out work.
 
-Every function that acts for one annotator locks that person's Desk first, so two tabs or two
-requests of one person take turns; different people never wait for each other (SKIP LOCKED).
+Every function that acts for one annotator locks that person's Participation first, so two tabs or
+two requests of one person take turns; different people never wait for each other (SKIP LOCKED).
 """
 
 import json
@@ -19,7 +19,7 @@ from annotation.accounts.models import User
 from annotation.core import audit, sql
 from annotation.core.errors import Conflict, NotFound
 from annotation.judging.kinds import answers_of, config_of_task, kind_of
-from annotation.judging.models import Batch, Desk, Handback, Item, Judgment, Slot
+from annotation.judging.models import Batch, Handback, Item, Judgment, Participation, Slot
 from annotation.judging.work import hidden_checks
 from annotation.studies.models import Study
 
@@ -58,7 +58,7 @@ LAP_STEP = 100
 # not for some minutes. Where nothing is ahead the cursor goes to the end: those slots, which this
 # person may not take, are not walked over again.
 _BEHIND = "%(lap)s AND s.position > %(lapped)s AND s.position <= LEAST(%(cursor)s, %(reach)s)"
-# Takes the next slot (``taken``, empty where nothing is left) and moves the desk.
+# Takes the next slot (``taken``, empty where nothing is left) and moves the person's cursor.
 _TAKE = f"""
     WITH back AS ({_OPEN.format(where="s.returned")}), taken AS (
         UPDATE judging_slot SET status = 'held', annotator_id = %(me)s, returned = false,
@@ -66,8 +66,8 @@ _TAKE = f"""
         WHERE id = COALESCE((SELECT id FROM back),
                             ({_OPEN.format(where="%(lap)s AND s.position > %(cursor)s")}),
                             ({_OPEN.format(where=_BEHIND)}))
-        RETURNING *), desk AS (
-    UPDATE judging_desk
+        RETURNING *), participation AS (
+    UPDATE judging_participation
     SET done = done + %(finished)s, walked_in = %(reads)s::text[],
         last_judged_at = CASE WHEN %(finished)s > 0 THEN now() ELSE last_judged_at END,
         exhausted_at = CASE WHEN %(lap)s AND %(reach)s >= %(cursor)s
@@ -83,7 +83,7 @@ _TAKE = f"""
                           (SELECT position FROM taken),
                           (SELECT max(position) FROM judging_slot
                            WHERE study_id = %(study)s AND status = 'open'))) END
-    WHERE id = %(desk)s)
+    WHERE id = %(participation)s)
     SELECT (SELECT id FROM taken)"""  # noqa: S608 - constants only
 
 # The same of the set that this person chose, wherever its slots lie.
@@ -132,7 +132,7 @@ _DESK = """
         CASE WHEN study.match_languages AND person.reads <> '[]' THEN person.reads END,
         checks.pass_mark, checks.gold_every, checks.repeat_every,
         checks.retest_number, checks.retest_share, checks.retest_days
-    FROM judging_desk d JOIN studies_study study ON study.id = d.study_id
+    FROM judging_participation d JOIN studies_study study ON study.id = d.study_id
     JOIN accounts_user person ON person.id = d.annotator_id
     LEFT JOIN judging_checks checks ON checks.study_id = d.study_id
     LEFT JOIN judging_itemset w ON w.id = d.chosen_id
@@ -144,8 +144,8 @@ _FIELDS = (
 )
 
 
-def lock_desk(study: Study, annotator: User) -> Desk:
-    """Lock the annotator's desk in ``study`` until the transaction ends; make it where missing.
+def lock_participation(study: Study, annotator: User) -> Participation:
+    """Lock the annotator's participation in ``study`` until the transaction ends; made if missing.
 
     ``rates`` on it are those of the study's checks, None where it has none; ``exhausted`` means
     that a lap gave this person nothing a short while ago; ``reads`` are the languages of the items
@@ -154,43 +154,47 @@ def lock_desk(study: Study, annotator: User) -> Desk:
     whose = {"study": study.pk, "me": annotator.pk}
     row = sql.first(_DESK, whose)
     if row is None:
-        Desk.objects.bulk_create([Desk(study=study, annotator=annotator)], ignore_conflicts=True)
+        Participation.objects.bulk_create(
+            [Participation(study=study, annotator=annotator)], ignore_conflicts=True
+        )
         row = cast(tuple, sql.first(_DESK, whose))
     state, rates = dict(zip(_FIELDS, row, strict=False)), row[len(_FIELDS) :]
     exhausted, reads = state.pop("exhausted"), state.pop("reads")
     first, last = state.pop("first"), state.pop("last")
-    desk = Desk(study_id=study.pk, annotator_id=annotator.pk, **state)
-    desk.exhausted = exhausted
-    desk.within = None if first is None else (first, last)
-    desk.reads = None if reads is None else json.loads(reads)
-    desk.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
-    return desk
+    participation = Participation(study_id=study.pk, annotator_id=annotator.pk, **state)
+    participation.exhausted = exhausted
+    participation.within = None if first is None else (first, last)
+    participation.reads = None if reads is None else json.loads(reads)
+    participation.rates = None if rates[0] is None else hidden_checks.Rates(*rates)
+    return participation
 
 
-def take(desk: Desk, finished: int = 0) -> UUID | None:
-    """Hand the next open slot to the desk's person and add ``finished`` to what they have done.
+def take(participation: Participation, finished: int = 0) -> UUID | None:
+    """Hand the person the next open slot and add ``finished`` to what they have done.
 
-    The caller holds the desk's lock. Returns the slot's id, or None where nothing is left or this
+    The caller holds the lock. Returns the slot's id, or None where nothing is left or this
     person is given no work. A check that is due goes before work (hidden_checks.next_slot).
     """
     check = None
-    if desk.rates and not desk.stopped_at:
-        check = hidden_checks.next_slot(desk, desk.rates, desk.done + finished)
-    if check or desk.stopped_at:
-        count_done(desk, finished)
+    if participation.rates and not participation.stopped_at:
+        check = hidden_checks.next_slot(
+            participation, participation.rates, participation.done + finished
+        )
+    if check or participation.stopped_at:
+        count_done(participation, finished)
         return check
-    if desk.within:
-        return _of_set(desk, finished)
-    return cast(tuple, sql.first(_TAKE, _taking(desk, finished)))[0]
+    if participation.within:
+        return _of_set(participation, finished)
+    return cast(tuple, sql.first(_TAKE, _taking(participation, finished)))[0]
 
 
-def _of_set(desk: Desk, finished: int) -> UUID | None:
-    """The next slot of the set that the desk's person chose; None ends it: they may choose anew."""
-    count_done(desk, finished)
-    first, last = cast(tuple, desk.within)
-    row = sql.first(_TAKE_OF_SET, _taking(desk, finished) | {"first": first, "last": last})
+def _of_set(participation: Participation, finished: int) -> UUID | None:
+    """The next slot of the set that the person chose; None ends it: they may choose anew."""
+    count_done(participation, finished)
+    first, last = cast(tuple, participation.within)
+    row = sql.first(_TAKE_OF_SET, _taking(participation, finished) | {"first": first, "last": last})
     if row is None:
-        Desk.objects.filter(pk=desk.pk).update(chosen=None)
+        Participation.objects.filter(pk=participation.pk).update(chosen=None)
     return row[0] if row else None
 
 
@@ -200,10 +204,10 @@ def choose(study: Study, annotator: User, number: int | None) -> None:
 
     What they hold stays in their hands. Raises NotFound where the study has no such set.
     """
-    desk = lock_desk(study, annotator)
+    participation = lock_participation(study, annotator)
     if number is not None and not study.item_sets.filter(pk=number).exists():
         raise NotFound(_("The study has no such set."))
-    Desk.objects.filter(pk=desk.pk).update(chosen=number)
+    Participation.objects.filter(pk=participation.pk).update(chosen=number)
 
 
 def open_sets(study: Study, annotator: User) -> list[dict]:
@@ -222,26 +226,28 @@ def open_sets(study: Study, annotator: User) -> list[dict]:
         ]
 
 
-def count_done(desk: Desk, finished: int) -> None:
-    """Add judgments that were stored just now to the desk; its lock is held."""
+def count_done(participation: Participation, finished: int) -> None:
+    """Add judgments that were stored just now to what the person has done; the lock is held."""
     if finished:
-        Desk.objects.filter(pk=desk.pk).update(done=F("done") + finished, last_judged_at=Now())
+        Participation.objects.filter(pk=participation.pk).update(
+            done=F("done") + finished, last_judged_at=Now()
+        )
 
 
-def _taking(desk: Desk, finished: int) -> dict:
+def _taking(participation: Participation, finished: int) -> dict:
     # What was passed by may be for whoever reads other languages now.
-    afresh = desk.reads != desk.walked_in
-    lapped = 0 if afresh else desk.lapped
+    afresh = participation.reads != participation.walked_in
+    lapped = 0 if afresh else participation.lapped
     return {
-        "study": desk.study_id,
-        "me": desk.annotator_id,
+        "study": participation.study_id,
+        "me": participation.annotator_id,
         "lease": timedelta(minutes=settings.LEASE_MINUTES),
-        "cursor": 0 if afresh else desk.cursor,
+        "cursor": 0 if afresh else participation.cursor,
         "lapped": lapped,
         "reach": lapped + LAP_STEP,
-        "reads": desk.reads,
-        "lap": afresh or not desk.exhausted,
-        "desk": desk.pk,
+        "reads": participation.reads,
+        "lap": afresh or not participation.exhausted,
+        "participation": participation.pk,
         "finished": finished,
     }
 
@@ -249,8 +255,8 @@ def _taking(desk: Desk, finished: int) -> dict:
 @transaction.atomic
 def claim(study: Study, annotator: User) -> UUID | None:
     """Return the id of the slot this person holds, its lease renewed, or of a new one, or None."""
-    desk = lock_desk(study, annotator)
-    return renew(desk) or take(desk)
+    participation = lock_participation(study, annotator)
+    return renew(participation) or take(participation)
 
 
 @transaction.atomic
@@ -260,7 +266,7 @@ def gather(study: Study, slot_id: UUID, annotator: User) -> None:
     For tasks whose items of one query are judged together. An item that they may not take, or of
     which no slot is open, is left out.
     """
-    reads = lock_desk(study, annotator).reads
+    reads = lock_participation(study, annotator).reads
     values: dict[str, Any] = {"lead": slot_id, "me": annotator.pk, "reads": reads}
     with connection.cursor() as cursor:
         cursor.execute(_GATHER, values | {"most": MOST_TOGETHER})
@@ -278,14 +284,14 @@ def in_hand(study: Study | int, annotator: User | int) -> UUID | None:
     return held.values_list("pk", flat=True).first()
 
 
-def renew(desk: Desk) -> UUID | None:
-    """Extend the lease of the slot that the desk's person holds; its id, or None."""
-    slot = in_hand(desk.study_id, desk.annotator_id)
+def renew(participation: Participation) -> UUID | None:
+    """Extend the lease of the slot that the person holds; its id, or None."""
+    slot = in_hand(participation.study_id, participation.annotator_id)
     if slot is None:
         return None
     lease = timedelta(minutes=settings.LEASE_MINUTES)
     # Where the reaper took it in between, nothing is renewed and the caller takes another.
-    held = Slot.objects.filter(annotator=desk.annotator_id, status="held")
+    held = Slot.objects.filter(annotator=participation.annotator_id, status="held")
     renewed = held.filter(Q(pk=slot) | Q(lead=slot)).update(lease_expires_at=Now() + lease)
     return slot if renewed else None
 
@@ -299,7 +305,7 @@ def hand_back(slot_id: UUID, annotator: User, cause: str, reason: str = "") -> N
     slot = Slot.objects.filter(pk=slot_id, annotator=annotator).select_related("study").first()
     if slot is None:
         raise NotFound(_("You do not hold this item."))
-    lock_desk(slot.study, annotator)
+    lock_participation(slot.study, annotator)
     slot = Slot.objects.select_for_update().get(pk=slot_id)
     judged = slot.status in (Slot.Status.DONE, Slot.Status.VOID)
     if judged and slot.annotator_id == annotator.pk:
@@ -373,7 +379,7 @@ def void(study: Study, annotator: User, *, cause: str, by: User | None = None) -
     """
     # Voids and imports of votes take turns: both touch many items at once.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    desk = lock_desk(study, annotator)
+    participation = lock_participation(study, annotator)
     # Locks in the order of a submit and of the reaper: slots, items, batches.
     of_annotator = Slot.objects.select_for_update().filter(study=study, annotator=annotator)
     slots = list(of_annotator.filter(status__in=["held", "done"]).order_by("item_id"))
@@ -390,7 +396,9 @@ def void(study: Study, annotator: User, *, cause: str, by: User | None = None) -
     if held:
         reopen(held, Handback.Cause.RELEASED, cause)
     if slots:
-        audit.record(by, "judgments.void", desk, study=study.slug, cause=cause, voided=len(gone))
+        audit.record(
+            by, "judgments.void", participation, study=study.slug, cause=cause, voided=len(gone)
+        )
     return len(gone)
 
 

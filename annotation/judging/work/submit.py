@@ -29,11 +29,11 @@ from annotation.judging.kinds.kind import Data
 from annotation.judging.models import (
     Answer,
     Batch,
-    Desk,
     Draft,
     Handback,
     Item,
     Judgment,
+    Participation,
     Slot,
     recounted,
 )
@@ -178,16 +178,16 @@ def submit(
     """
     sent = _check_sent(slot_id, data, key, seconds)
     with _refuse_used_keys(), transaction.atomic():
-        desk, held, repeated = _guard(study, slot_id, annotator, sent)
+        participation, held, repeated = _guard(study, slot_id, annotator, sent)
         if held.done and not repeated:
             raise Conflict(_("You have judged this item already."), code="already_judged")
-        if desk.excluded_at and not repeated:
+        if participation.excluded_at and not repeated:
             raise Conflict(_("You take no part in this study any more."), code="excluded")
         parts = [] if repeated else _read(study, held, annotator, sent)
         judgments = [_store(part, annotator) for part in parts]
         for part, judgment in zip(parts, judgments, strict=True):
             _count(part, judgment)
-        next_slot = _next(desk, held, len(parts), claim_next=claim_next)
+        next_slot = _next(participation, held, len(parts), claim_next=claim_next)
     return Submitted(repeated or judgments[0], repeated is not None, next_slot, held.training)
 
 
@@ -201,7 +201,7 @@ def revise(
     """
     sent = _check_sent(slot_id, data, key, seconds)
     with _refuse_used_keys(), transaction.atomic():
-        _desk, held, repeated = _guard(study, slot_id, annotator, sent)
+        _participation, held, repeated = _guard(study, slot_id, annotator, sent)
         if repeated:
             return Submitted(repeated, repeated=True)
         old = own_judgment(study, slot_id, annotator)
@@ -304,7 +304,7 @@ def read_seconds(value: object) -> float | None:
     return seconds
 
 
-# Guard: the key, the desk, the slot
+# Guard: the key, the participation, the slot
 
 
 def _check_sent(slot_id: UUID, data: Data, key: str, seconds: object) -> _Sent:
@@ -337,11 +337,11 @@ def _refuse_used_keys() -> Iterator[None]:
 
 def _guard(
     study: Study, slot_id: UUID, annotator: User, sent: _Sent
-) -> tuple[Desk, Held, Judgment | None]:
-    """The person's desk and slot, locked, and what this submit stored before."""
-    desk = queue.lock_desk(study, annotator)
+) -> tuple[Participation, Held, Judgment | None]:
+    """The person's participation and slot, locked, and what this submit stored before."""
+    participation = queue.lock_participation(study, annotator)
     held = _lock_slot(study, slot_id, annotator)
-    return desk, held, _stored_before(held, sent) if held.done else None
+    return participation, held, _stored_before(held, sent) if held.done else None
 
 
 def _lock_slot(study: Study, slot_id: UUID, annotator: User) -> Held:
@@ -522,11 +522,13 @@ def _part_of(data: Any, slot: UUID, *, whole: bool) -> Any:
 # Next
 
 
-def _next(desk: Desk, held: Held, stored: int, *, claim_next: bool) -> UUID | None:
-    """Count the judgments ``stored`` on the desk, and where asked to, hand out the next slot."""
+def _next(
+    participation: Participation, held: Held, stored: int, *, claim_next: bool
+) -> UUID | None:
+    """Count the judgments ``stored``, and where asked to, hand out the next slot."""
     # What was finished is what was in hand, but for a repeated or a late answer.
-    renewed = queue.renew(desk) if claim_next and (held.done or held.lapsed) else None
+    renewed = queue.renew(participation) if claim_next and (held.done or held.lapsed) else None
     if claim_next and renewed is None:
-        return queue.take(desk, finished=stored)
-    queue.count_done(desk, stored)
+        return queue.take(participation, finished=stored)
+    queue.count_done(participation, stored)
     return renewed

@@ -11,7 +11,7 @@ from annotation.core.templatetags.attune import passages
 from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
 from annotation.judging.kinds.presets import folded
-from annotation.judging.models import Desk, Judgment, Slot
+from annotation.judging.models import Judgment, Participation, Slot
 from annotation.judging.work import queue, submit
 from annotation.personas.models import Attribute, Evidence
 
@@ -98,7 +98,7 @@ def test_one_screen_stores_a_judgment_an_attribute(matter, judging):
     assert {row.seconds for row in rows} == {10}
     assert sorted(row.reason for row in rows) == ["", "", "Hm."]
     assert list(matter.items.values_list("done", flat=True)) == [1, 1, 1]
-    assert Desk.objects.get().done == 3
+    assert Participation.objects.get().done == 3
     # The same submit again, and the next visit: nothing new.
     assert judging.post(JUDGE, answers(screen, **{first: "no", "reason": "Hm."})).status_code == 302
     assert Judgment.objects.count() == 3

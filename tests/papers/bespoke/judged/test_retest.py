@@ -12,7 +12,7 @@ from annotation.agreement.figures import figure_of, icc_of, kappa_of, retest
 from annotation.agreement.summary import Figure
 from annotation.judging.annotator.checklist import checklist
 from annotation.judging.curator import checks
-from annotation.judging.models import Batch, Checks, Desk, Item, Judgment, Slot
+from annotation.judging.models import Batch, Checks, Item, Judgment, Participation, Slot
 from annotation.judging.work import hidden_checks, queue, submit
 from tests.judging.test_queue import judge
 from tests.papers.bespoke.conftest import scores
@@ -196,7 +196,7 @@ def test_curators_set_it_on_the_page_of_checks(bespoke, cast, login):
 def test_a_hidden_repeat_of_an_own_item_is_no_retest(bespoke, judged, ann):
     hidden = hidden_checks.Rates(pass_mark=0, gold_every=0, repeat_every=1)
     checks.set_rates(bespoke, hidden, by=None)
-    Desk.objects.update(next_repeat=0)
+    Participation.objects.update(next_repeat=0)
     item = judge_again(bespoke, ann, 3)
     assert item.batch.purpose == REPEAT
     ask_again(bespoke, retest_number=1, retest_days=0)
