@@ -7,7 +7,7 @@ from annotation.histories import ingest
 from annotation.histories.models import Mark, Session, Upload
 from tests.browser import keyboard
 from tests.histories.made import fill_history
-from tests.histories.test_ingest import export
+from tests.histories.test_ingest import EXPORT
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,7 +20,7 @@ def _own_folder(settings, tmp_path):
 def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cast, tmp_path):
     let_in(page, cast.person("Ann"))
     file = tmp_path / "export.json"
-    file.write_bytes(export() + b" " * (2 * ingest.PIECE))
+    file.write_bytes(EXPORT + b" " * (2 * ingest.PIECE))
     broken, pieces = [], []
 
     def line(route):
@@ -51,7 +51,7 @@ def test_a_file_survives_a_broken_line_and_appears_in_the_list(page, let_in, cas
 def test_files_that_arrived_share_one_line(page, let_in, cast):
     let_in(page, cast.person("Ann"))
     page.goto("/history/uploads/")
-    file = {"mimeType": "application/json", "buffer": export()}
+    file = {"mimeType": "application/json", "buffer": EXPORT}
     files = [file | {"name": f"export-{n}.json"} for n in range(3)]
     for n in range(3):
         files[n]["buffer"] += b" " * n

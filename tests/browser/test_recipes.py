@@ -27,7 +27,7 @@ from tests.browser.test_judge_kinds import scored, with_scores
 from tests.browser.test_own_questions import read_back
 from tests.candidates.conftest import Reply, fake, write_all  # noqa: F401 - a fixture
 from tests.datasets.test_opening import load
-from tests.histories.test_ingest import export
+from tests.histories.test_ingest import EXPORT
 from tests.live.conftest import at_once, models  # noqa: F401 - fixtures
 from tests.studies.test_access import BODIES
 from tests.studies.test_access import walk as open_every_page
@@ -213,7 +213,7 @@ def go_on(page) -> None:
 
 def bring_history(page) -> None:
     go_on(page)
-    file = {"name": "export.json", "mimeType": "application/json", "buffer": export()}
+    file = {"name": "export.json", "mimeType": "application/json", "buffer": EXPORT}
     page.get_by_label("Your export").set_input_files(file)
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_text("It waits to be read.")).to_be_visible()
