@@ -252,7 +252,8 @@ class _Reading:
         for column, value in zip(columns, self.cells("prompt"), strict=True):
             messages = self.conversations.get(column) or as_messages(value)
             if messages:
-                turns += messages[: self.common] if column in self.conversations else messages
+                is_answer = column in self.conversations
+                turns += messages[: self.common_length] if is_answer else messages
                 continue
             entries = value if isinstance(value, list) else ["" if value is None else value]
             text = "\n\n".join(clean(entry, "prompt") for entry in entries).strip()
@@ -278,7 +279,7 @@ class _Reading:
         return found
 
     @cached_property
-    def common(self) -> int:
+    def common_length(self) -> int:
         """How many messages of the answers' conversations are the question.
 
         Those that all answers begin with, to the last one of the user; of a single conversation
@@ -339,21 +340,21 @@ class _Reading:
             if value is None:
                 raise RowError(_("answer %d is missing") % number)
             messages = _judged(as_messages(value), self.cell("turn"))
-            texts.append(self.said(messages) if messages else clean(value, "answer"))
+            texts.append(self.answer_in(messages) if messages else clean(value, "answer"))
         return texts
 
-    def said(self, messages: list[tuple[str, str]]) -> str:
+    def answer_in(self, messages: list[tuple[str, str]]) -> str:
         """What of a conversation answers the question: one message, or a transcript of several."""
-        rest = messages[self.begun(messages) :]
+        rest = messages[self.question_length(messages) :]
         if {role for role, _text in rest} <= {"assistant"}:
             return "\n\n".join(text for _role, text in rest)
         return transcript([{"role": role, "content": text} for role, text in rest])
 
-    def begun(self, messages: list[tuple[str, str]]) -> int:
+    def question_length(self, messages: list[tuple[str, str]]) -> int:
         """How many messages of an answer's conversation are the question."""
         names = self.mapping.columns.get("prompt", ())
         if not self.conversations.keys().isdisjoint(names):
-            return self.common
+            return self.common_length
         asked = [turn for name in names for turn in as_messages(value_at(self.record, name))]
         while asked and asked[-1][0] == "assistant":
             asked.pop()
@@ -480,10 +481,10 @@ class _Reading:
             for key, entry in each.items():
                 if entry not in (None, "", [], {}):
                     part = key if str(key).isdigit() else _place(key, names)
-                    answers[f"{part}/{name}"] = self.as_said(entry)
+                    answers[f"{part}/{name}"] = self.as_in_body(entry)
         return answers
 
-    def as_said(self, value: Any) -> Any:
+    def as_in_body(self, value: Any) -> Any:
         """An answer as the API takes it: a number, a text, a list of texts or of passages."""
         if isinstance(value, list):
             return [
