@@ -1,6 +1,7 @@
 import pytest
 
 from tests.api.caller import Caller
+from tests.papers.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 from annotation.candidates.models import Proposal
 from tests.browser import axe
 from tests.candidates.conftest import PROFILE, expand, model, person, script, write_all  # noqa: F401 - fixtures
+from tests.candidates.test_attributes import ada, extracted  # noqa: F401 - fixtures
 from tests.papers.bespoke.conftest import ask, bespoke, fake  # noqa: F401 - fixtures
-from tests.papers.personalbench.test_extraction import ada, extracted  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.django_db(transaction=True)
 GENERATION, REVIEW = "/studies/tea/generation/", "/studies/tea/review/"

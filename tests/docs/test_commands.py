@@ -49,8 +49,8 @@ RUN_ELSEWHERE = {
     "leaderboard": "tests/evaluation",
     "interventions": "tests/papers/personalbench/test_others.py",
     "judge_items": "tests/evaluation/test_raters.py",
-    "conversations": "tests/papers/personalbench/test_conversations.py",
-    "make_attributes": "tests/papers/personalbench/test_extraction.py",
+    "conversations": "tests/personas/test_conversations.py",
+    "make_attributes": "tests/candidates/test_attributes.py",
 }
 
 

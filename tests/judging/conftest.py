@@ -9,6 +9,7 @@ from annotation.judging.models import Slot
 from annotation.judging.work import queue, submit
 from annotation.studies.models import Study
 from tests.bundle_folder import Folder
+from tests.papers.bespoke.conftest import bespoke, fake, judged  # noqa: F401 - fixtures
 
 PAST, LEAVE = "/studies/tea/mine/", "/studies/tea/leave/"
 DOWNLOAD, CONSENT = "/studies/tea/mine/download/", "/studies/tea/consent/"

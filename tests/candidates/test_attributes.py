@@ -25,8 +25,8 @@ from annotation.judging.work import queue, submit
 from annotation.personas import conversations
 from annotation.personas.models import Attribute, Conversation, Evidence
 from tests.api.caller import Caller
-from tests.candidates.conftest import model, script, write_all  # noqa: F401 - fixtures
-from tests.papers.personalbench.test_conversations import keep
+from tests.candidates.conftest import write_all
+from tests.personas.test_conversations import keep
 from tests.scripted_endpoint import prompt_of
 
 pytestmark = pytest.mark.django_db
@@ -135,7 +135,7 @@ def ada(cast, tea):
 
 
 @pytest.fixture
-def extracted(ada, tea, model, script):  # noqa: F811
+def extracted(ada, tea, model, script):
     first = says(
         ("Bakes rye bread at home every week.", 0.9, (1, "bake rye bread")),
         ("Owns a bad oven.", 0.3, (2, "Which oven")),
@@ -163,7 +163,7 @@ def test_statements_are_stored_with_confidence_and_evidence(extracted):
 def test_a_model_is_asked_about_a_conversation_once_and_another_model_again(
     extracted,
     settings,
-    model,  # noqa: F811
+    model,
 ):
     with pytest.raises(DomainError, match="nothing new"):
         generate.request_proposals(extracted, "attribute", {})
@@ -218,7 +218,7 @@ def test_attributes_stay_while_people_judge_them_or_answers_written_from_them(
     assert Attribute.objects.count() == 1
 
 
-def test_a_second_look_refines_and_drops(extracted, script):  # noqa: F811
+def test_a_second_look_refines_and_drops(extracted, script):
     first = [
         {"number": 1, "verdict": "refine", "text": "Bakes rye bread on Sundays."},
         {"number": 2, "verdict": "unsupported", "text": ""},
@@ -239,7 +239,7 @@ def test_a_second_look_refines_and_drops(extracted, script):  # noqa: F811
         generate.request_proposals(extracted, "verify", {})
 
 
-def test_where_the_study_reviews_answers_statements_wait_for_a_curator(ada, tea, model, script):  # noqa: F811
+def test_where_the_study_reviews_answers_statements_wait_for_a_curator(ada, tea, model, script):
     GenerationRules.objects.create(study=tea, review_answers=True)
     script.values = [says(("Bakes bread.", 0.9, (1, "bread")))]
     generate.request_proposals(tea, "attribute", {})
