@@ -70,7 +70,7 @@ fuzz: $(INSTALLED_DEV)
 	ATTUNE_FUZZ_EXAMPLES=$(EXAMPLES) $(RUN) -m pytest -n 2 --dist worksteal tests/security/test_fuzz.py tests/security/test_schema_fuzz.py
 
 # The harnesses stand apart: their pins contradict the image's.
-TOOL_TESTS := $(addprefix tests/datasets/test_,opening.py evaluated.py)
+TOOL_TESTS := $(addprefix tests/datasets/test_,opening.py harness.py)
 tools: $(INSTALLED_DEV) $(INSTALLED_TOOLS)
 	ATTUNE_TOOLS=$${ATTUNE_TOOLS:-$(CURDIR)/$(TOOLS)/bin/python} $(RUN) -m pytest -rs $(TOOL_TESTS)
 

@@ -27,7 +27,7 @@ from annotation.judging.work import queue
 from annotation.votes.counting import AUDIT_TASK
 from tests import corpora
 
-from .test_dashboard import give
+from .test_figures import give
 
 DICES = corpora.DATA / "dices-990" / "judgments.csv"
 BELOW = {name: replace(DEFAULT, stop_below=name) for name in ("hard", "borderline")}

@@ -21,7 +21,7 @@ from annotation.judging.kinds import kind_of
 from annotation.judging.models import Judgment
 from annotation.studies.models import TaskDefinition
 
-from .test_dashboard import give
+from .test_figures import give
 
 DIFFERENCES = st.lists(st.integers(-4, 4).map(lambda n: n / 2), min_size=1, max_size=80)
 

@@ -15,6 +15,7 @@ from django.db.models import F
 
 from annotation.datasets import folders, freeze
 from annotation.judging.models import Item, Judgment, Slot
+from tests.imports.conftest import bring  # noqa: F401 - a fixture
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 keys = itertools.count()

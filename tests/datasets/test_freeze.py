@@ -289,7 +289,7 @@ def test_the_exported_votes_are_the_stored_votes(items, vote, built):
     ("layout", "format"),
     [
         (name, fmt)
-        # Those of other kinds of judgment: test_kinds.
+        # Those of other kinds of judgment: test_long.
         for name in ("personafeedback", "long", "dpo")
         for fmt in layouts.layout_of(name).FORMATS
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from annotation.datasets import folders
 from tests.datasets.conftest import rows, run_tool
-from tests.datasets.test_round_trip import FEW, mix, released  # noqa: F401 - a fixture
+from tests.datasets.test_released import FEW, mix, released  # noqa: F401 - a fixture
 
 TABLES = {
     "personafeedback": {"personas": 1, "memories": 1, "specific": 1, "soft_labels": 2,

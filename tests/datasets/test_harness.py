@@ -9,7 +9,7 @@ from annotation.candidates.strategies import QUESTION_ALONE
 from annotation.datasets import folders
 from annotation.queries.models import Query
 from tests.datasets.conftest import rows, run_tool
-from tests.datasets.test_round_trip import mix, released  # noqa: F401 - a fixture
+from tests.datasets.test_released import mix, released  # noqa: F401 - a fixture
 from tests.scripted_endpoint import ScriptedEndpoint, prompt_of
 
 # (task, query) -> how the scripted model answers: right, wrong, the place it always names, or

@@ -1,0 +1,1 @@
+from tests.datasets.conftest import panel  # noqa: F401 - a fixture
