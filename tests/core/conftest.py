@@ -1,1 +1,0 @@
-from tests.datasets.conftest import panel  # noqa: F401 - a fixture
