@@ -25,8 +25,8 @@ def test_a_lap_goes_on_from_where_it_found_something(cast, tea, ann):
     )  # as if all had been taken
     positions = [judge(tea, ann), judge(tea, ann)]
     assert positions == [first.position, first.position + 1]
-    desk = Participation.objects.get(annotator=ann)
-    assert (desk.cursor, desk.lapped) == (last.position, first.position + 1)
+    participation = Participation.objects.get(annotator=ann)
+    assert (participation.cursor, participation.lapped) == (last.position, first.position + 1)
 
 
 def test_a_returned_slot_does_not_move_the_cursor_back(cast, tea, ann, bo):

@@ -399,8 +399,8 @@ def test_who_finds_nothing_ahead_does_not_walk_there_again(cast, tea, ann):
     cast.open(tea, items=3, overlap=1)
     Slot.objects.update(reserved_for=cast.person("Bo"))
     assert queue.claim(tea, ann) is None
-    desk = Participation.objects.get(study=tea, annotator=ann)
-    assert desk.cursor == max(Slot.objects.values_list("position", flat=True))
+    participation = Participation.objects.get(study=tea, annotator=ann)
+    assert participation.cursor == max(Slot.objects.values_list("position", flat=True))
     cast.open(tea, items=1, overlap=1, options=2)
     assert Slot.objects.get(pk=queue.claim(tea, ann)).reserved_for is None
 
