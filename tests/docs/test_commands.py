@@ -45,7 +45,7 @@ RUN_ELSEWHERE = {
     "judge": "tests/papers/bespoke/test_judge.py",
     "train": "tests/evaluation",
     "generate": "tests/candidates/test_writing.py",
-    "propose": "tests/candidates/test_proposals.py",
+    "propose": "tests/candidates/test_review.py",
     "leaderboard": "tests/evaluation",
     "interventions": "tests/papers/personalbench/test_others.py",
     "judge_items": "tests/evaluation/test_raters.py",
