@@ -26,6 +26,10 @@ PEOPLE = (
     ("Tom Weaver", "Stenographer at a county court.", "sings bass in a parish choir",
      "Meat pies and pickles.", "Cathedral cities by bus.", "Shorthand, hymns, crosswords"),
 )  # fmt: skip
+# What a personal answer names, by its prompt: 35 in all, so that two arms hardly ever say the same,
+# of which no item would be made.
+HABITS_NAMED = ("walks", "meals", "evenings", "Sundays", "maps")
+TIMES = ("morning", "noon", "afternoon", "evening", "night", "weekend", "holiday")
 HABITS = tuple(person[2] for person in PEOPLE)
 PLAIN = (
     "There are many good ways to go about this. Start small, compare two or three possibilities, "
@@ -33,7 +37,7 @@ PLAIN = (
 )
 PERSONAL = (
     "With your week in mind, choose the quiet way that fits the {habit} you already have. Start "
-    "with one small step on a free evening, and keep only what still pleases you after a month."
+    "with one small step on a free {time}, and keep only what still pleases you after a month."
 )
 # A word of an answer and what a rewrite puts in its place: the number of words stays.
 BETTER = {"Start": "Begin", "small": "manageable", "good": "sensible", "keep": "retain"}
@@ -144,7 +148,7 @@ def words(prompt: str) -> str:
     about = "The person:" in prompt or "What is known of the person" in prompt
     kind = number_of(prompt, 5)
     if about:
-        return f"{PERSONAL.format(habit=('walks', 'meals', 'evenings', 'Sundays', 'maps')[kind])}"
+        return PERSONAL.format(habit=HABITS_NAMED[kind], time=TIMES[number_of(prompt, 7)])
     return f"{PLAIN} Point {kind + 1} of the list matters most."
 
 
