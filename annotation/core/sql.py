@@ -6,14 +6,24 @@ prepared once a connection.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
-from django.db import InterfaceError, InternalError, OperationalError, connection, models
+from django.db import (
+    InterfaceError,
+    InternalError,
+    OperationalError,
+    connection,
+    models,
+    transaction,
+)
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.sql.compiler import SQLCompiler
 from psycopg import Cursor
 
+from annotation.core.records import chunks
+
+CHUNK = 2000
 Stored = TypeVar("Stored", bound=models.Model)
 OUTAGES = (OperationalError, InterfaceError)
 
@@ -35,6 +45,12 @@ def first(statement: str, values: dict) -> tuple | None:
     with wrap(bare) as cursor:  # type: ignore[arg-type]
         cursor.execute(statement, values)
         return cursor.fetchone()
+
+
+@transaction.atomic
+def save_in_chunks(save: Callable[[list], int], rows: Iterable) -> int:
+    """The sum of what ``save`` returns of each chunk of ``rows``; all or nothing is stored."""
+    return sum(save(chunk) for chunk in chunks(rows, CHUNK))
 
 
 def columns(model: type[models.Model], alias: str) -> str:

@@ -1,7 +1,8 @@
 """The curators' pages of personas: list, import, write, drop, memories, sides, conversations."""
 
+from functools import partial
+
 from django.contrib import messages
-from django.db import transaction
 from django.db.models import Count, OuterRef, Q, Subquery
 from django.forms import BaseForm
 from django.http import HttpResponse
@@ -12,9 +13,8 @@ from django.utils.translation import ngettext
 
 from annotation import policies
 from annotation.accounts.requests import UserRequest
-from annotation.core import refusals
+from annotation.core import refusals, sql
 from annotation.core.pages import Listing, done, show, words_in
-from annotation.core.records import chunks
 from annotation.core.schema import form_of
 from annotation.personas import board, conversations, curate
 from annotation.personas.forms import (
@@ -30,7 +30,6 @@ from annotation.personas.models import Attribute, Persona, PersonaVersion, held_
 from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
-CHUNK = 2000
 # Values of a dimension that are shown.
 ROWS = 12
 # Cosine from which two personas on different sides are mentioned.
@@ -42,11 +41,8 @@ def personas(request: UserRequest, study: Study) -> HttpResponseBase:
     """The list; POST imports a personas.jsonl."""
     form = UploadForm(*((request.POST, request.FILES) if request.method == "POST" else ()))
     if form.is_valid():
-        with transaction.atomic():
-            changed = sum(
-                curate.save_all(study, chunk, by=request.user)
-                for chunk in chunks(form.cleaned_data["file"], CHUNK)
-            )
+        save = partial(curate.save_all, study, by=request.user)
+        changed = sql.save_in_chunks(save, form.cleaned_data["file"])
         words = ngettext(
             "%(n)d persona is new or changed.", "%(n)d personas are new or changed.", changed
         )

@@ -2,11 +2,11 @@
 
 import hashlib
 from collections.abc import Collection
+from functools import partial
 from typing import cast
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db import transaction
 from django.db.models import Count
 from django.forms import BaseForm
 from django.forms.models import model_to_dict
@@ -21,10 +21,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation import policies
 from annotation.accounts.models import User
 from annotation.accounts.requests import UserRequest
-from annotation.core import refusals
+from annotation.core import refusals, sql
 from annotation.core.errors import DomainError
 from annotation.core.pages import Listing, done, show, words_in
-from annotation.core.records import chunks
 from annotation.histories import browse, search
 from annotation.queries import author, owner_queries
 from annotation.queries.forms import ExamplesForm, QueriesUpload, QueryForm
@@ -33,7 +32,6 @@ from annotation.queries.scenarios import SCENARIOS
 from annotation.studies.access import study_page
 from annotation.studies.models import Study
 
-CHUNK = 2000
 HITS = 10
 LIST = Listing(
     "queries",
@@ -56,11 +54,8 @@ def queries(request: UserRequest, study: Study) -> HttpResponseBase:
     data = (request.POST, request.FILES) if request.method == "POST" else ()
     form = QueriesUpload(*data, study=study)
     if form.is_valid():
-        with transaction.atomic():
-            changed = sum(
-                author.save_all(study, chunk, by=request.user)
-                for chunk in chunks(form.cleaned_data["file"], CHUNK)
-            )
+        save = partial(author.save_all, study, by=request.user)
+        changed = sql.save_in_chunks(save, form.cleaned_data["file"])
         words = ngettext(
             "%(n)d query is new or changed.", "%(n)d queries are new or changed.", changed
         )
@@ -238,8 +233,8 @@ def _sessions(study: Study, query: Query, asked: str, picked: Collection[UUID]) 
     grounds = rows.filter(pk__in=picked).order_by("started_at", "pk")
     picked_ids = {session.pk for session in grounds}
     snippets = search.find(owner, asked, HITS, only=rows)
-    found = rows.exclude(pk__in=picked_ids).in_bulk(snippets)
-    hits = [(found[pk], snippet) for pk, snippet in snippets.items() if pk in found]
+    sessions = rows.exclude(pk__in=picked_ids).in_bulk(snippets)
+    hits = [(sessions[pk], snippet) for pk, snippet in snippets.items() if pk in sessions]
     return {"grounds": grounds, "hits": hits, "asked": asked}
 
 
