@@ -3,6 +3,10 @@
 import itertools
 import json
 
+import pytest
+
+from tests.conftest import Cast, kept
+
 keys = itertools.count()
 CHAT = [
     {"role": "user", "text": "I water my ferns every Sunday. Any tips?"},
@@ -153,6 +157,21 @@ def judged(cast, folder):
     mix = study(folder)
     judge(mix, [cast.member(name, mix, "annotator") for name in ("Ann", "Bo", "Chen")])
     return mix
+
+
+@kept
+def judged_mix(folder):
+    """The id of such a study, of which Rui is the researcher; for all tests of a file."""
+    mix = judged(Cast(), folder)
+    Cast().member("Rui", mix, "researcher")
+    return mix.pk
+
+
+@pytest.fixture
+def mix(judged_mix, db):
+    from annotation.studies.models import Study
+
+    return Study.objects.get(pk=judged_mix)
 
 
 def body(slot, said: dict) -> dict:

@@ -13,6 +13,7 @@ from annotation.judging.models import Judgment, Slot
 from annotation.judging.work import submit
 from annotation.votes.table import votes_from_columns
 from tests.corpora import DATA
+from tests.everykind import judged_mix, mix  # noqa: F401 - fixtures
 
 # Shrout and Fleiss (1979), table 2: six targets, four judges.
 SIX_TARGETS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]

@@ -311,8 +311,9 @@ def test_a_rule_that_makes_no_sense_is_refused(parameters):
 
 
 def test_a_rules_thresholds_may_meet():
-    TierRule(hard_above=Fraction(3, 5), minimum=9, hard_fill=Fraction(2, 5))
-    TierRule(borderline_above=Fraction(2, 5))
+    rule = TierRule(hard_above=Fraction(3, 5), minimum=9, hard_fill=Fraction(2, 5))
+    assert (rule.hard_above, rule.medium_above) == (Fraction(3, 5), Fraction(3, 5))
+    assert TierRule(borderline_above=Fraction(2, 5)).hard_above == Fraction(2, 5)
 
 
 def audited_pairs(nearly: int, pairs: int = 100) -> dict:

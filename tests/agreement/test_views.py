@@ -22,29 +22,16 @@ from annotation.judging.batches.open import open_batch
 from annotation.judging.kinds import kind_of
 from annotation.judging.models import Batch, Judgment, Slot
 from annotation.judging.work import comments, queue, submit
-from annotation.studies.models import Study, TaskDefinition
+from annotation.studies.models import TaskDefinition
 from annotation.votes import stored
 from annotation.votes.counting import newest
 from annotation.votes.table import VotesError
 from tests import everykind
 from tests.browser.kinds import open_kind
-from tests.conftest import Cast, kept
 
 pytestmark = pytest.mark.usefixtures("without_rests")
 
 OTHERS = ("feel", "matter", "order", "own", "rate", "traits")
-
-
-@kept
-def judged_mix(folder):
-    study = everykind.judged(Cast(), folder)
-    Cast().member("Rui", study, "researcher")
-    return study.pk
-
-
-@pytest.fixture
-def mix(judged_mix, db):
-    return Study.objects.get(pk=judged_mix)
 
 
 @pytest.fixture

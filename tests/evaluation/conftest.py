@@ -14,9 +14,7 @@ from pyarrow import parquet
 
 from annotation.datasets import folders
 from annotation.datasets.models import Release
-from annotation.studies.models import Study
-from tests import everykind
-from tests.conftest import Cast, kept
+from tests.everykind import judged_mix, mix  # noqa: F401 - fixtures
 from tests.scripted_endpoint import GARBAGE, ScriptedEndpoint, prompt_of
 
 # How the scripted model answers on a pair, by a mark in its question.
@@ -157,18 +155,6 @@ def measured(release, server, settings):
         settings.ENDPOINTS = [other.config(name="oracle")]
         call_command("evaluate", release=folder, endpoint="oracle", setting="persona")
     return release
-
-
-@kept
-def judged_mix(folder):
-    study = everykind.judged(Cast(), folder)
-    Cast().member("Rui", study, "researcher")
-    return study.pk
-
-
-@pytest.fixture
-def mix(judged_mix, db):
-    return Study.objects.get(pk=judged_mix)
 
 
 ROWS = [
