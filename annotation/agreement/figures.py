@@ -218,8 +218,8 @@ def comparisons(board: Board, names: str) -> Comparisons | None:
     present, coded = np.unique(np.concatenate([left, right]), return_inverse=True)
     score, shown = np.where(number == 0, 0.5, ahead), [every[n] for n in present]
     order = bool((first > 0).all())
-    one, other = np.split(coded, 2)
-    return Comparisons(shown, one, other, score, votes.item[used], order)
+    first_code, second_code = np.split(coded, 2)
+    return Comparisons(shown, first_code, second_code, score, votes.item[used], order)
 
 
 def ordered_pairs(board: Board) -> Comparisons | None:
@@ -230,13 +230,13 @@ def ordered_pairs(board: Board) -> Comparisons | None:
     for place, (strategies, item) in enumerate(zip(names, items, strict=True)):
         for a, b in combinations(range(len(strategies)), 2):
             if strategies[a] != strategies[b]:
-                left, right = code[strategies[a]], code[strategies[b]]
+                compared = code[strategies[a]], code[strategies[b]]
                 scores = (np.sign(item[:, b] - item[:, a]) + 1) / 2
-                pairs += [(left, right, score, place) for score in scores.tolist()]
+                pairs += [(*compared, score, place) for score in scores.tolist()]
     if not pairs:
         return None
-    one, other, score, item = (np.array(column) for column in zip(*pairs, strict=True))
-    return Comparisons(list(code), one, other, score, item)
+    left, right, score, item = (np.array(column) for column in zip(*pairs, strict=True))
+    return Comparisons(list(code), left, right, score, item)
 
 
 def strengths(board: Board, figure: Figure) -> Figure:
@@ -293,22 +293,22 @@ def answers(board: Board, figure: Figure) -> Figure:
     """How often each label was given; of scores how those of each criterion spread."""
     if board.ranked:
         return mean_places(board, figure)
-    given = {
+    counted = {
         each.name: _counts(board.answers[each.name], each.labels).tolist()
         for each in board.measures
     }
     if board.scored:
         answered = [
-            (board.titles[each.name], each.labels, given[each.name])
+            (board.titles[each.name], each.labels, counted[each.name])
             for each in board.measures
-            if any(given[each.name])
+            if any(counted[each.name])
         ]
         spread = numbers_figure if "interval" in board.levels else spread_figure
         return spread(figure, answered)
     if board.mixed:
-        return _of_questions(board, figure, given)
-    total, ordinal = sum(given[""]), board.level == "ordinal"
-    counts = list(zip(board.declared, given[""], strict=True))
+        return _of_questions(board, figure, counted)
+    total, ordinal = sum(counted[""]), board.level == "ordinal"
+    counts = list(zip(board.declared, counted[""], strict=True))
     rows = [(board.named(label), n, n / total) for label, n in counts]
     axes = (_("Answer"), _("Judgments"))
     if ordinal:
@@ -484,8 +484,8 @@ def origin_means(board: Board, figure: Figure) -> Figure:
     """What people gave the answers of each strategy or model: mean, n and interval over people."""
     scored = board.scored
     rows, marks = [], []
-    for (name, criterion), given in sorted(_sums(board, figure.key).items()):
-        n, total = np.array(given, dtype=float).T
+    for (name, criterion), sums in sorted(_sums(board, figure.key).items()):
+        n, total = np.array(sums, dtype=float).T
         several = len(n) > 1
 
         def average(weight: np.ndarray, n: np.ndarray = n, total: np.ndarray = total) -> float:
@@ -520,8 +520,8 @@ def _sums(board: Board, key: str) -> dict[tuple[str, str], list]:
         columns = (each.tolist() for each in (votes.item, votes.option, votes.rater, values))
         for item, option, rater, value in zip(*columns, strict=True):
             ahead = (points - value) / (points - 1)
-            given = {option: value} if board.scored else {1: ahead, 2: 1 - ahead}
-            for number, points_given in given.items():
+            by_option = {option: value} if board.scored else {1: ahead, 2: 1 - ahead}
+            for number, points_given in by_option.items():
                 if (item, number) not in origins:
                     continue
                 strategy, endpoint, model = origins[item, number]

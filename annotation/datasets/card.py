@@ -91,9 +91,9 @@ def as_known(manifest: dict, about: dict) -> dict:
     the study's where nobody judged here.
     """
     imported, here = _judged(about)
-    known = about | ({"languages": [], "consent": ""} if imported and not here else {})
+    corrected = about | ({"languages": [], "consent": ""} if imported and not here else {})
     others = [code for row in _sources(manifest) for code in row["languages"]]
-    return known | {"languages": list(dict.fromkeys([*known["languages"], *others]))}
+    return corrected | {"languages": list(dict.fromkeys([*corrected["languages"], *others]))}
 
 
 def _judged(about: dict) -> tuple[int, int]:
@@ -119,8 +119,8 @@ def _facts(manifest: dict, about: dict) -> dict[str, str]:
     consent = consent or "none"
     if imported and here:
         stated = any(row["consent"] or row["languages"] for row in sources)
-        known = "see Provenance" if stated else "not known"
-        more = f" (of the {imported} imported judgments: {known})"
+        reference = "see Provenance" if stated else "not known"
+        more = f" (of the {imported} imported judgments: {reference})"
         return {"languages": languages + more, "consent": consent + more}
     if imported:
         stated = any(row["consent"] for row in sources)
@@ -367,14 +367,14 @@ def _collected(manifest: dict, about: dict) -> list[str]:
 
 
 def _source(row: dict) -> dict:
-    known = {
+    source = {
         "name": row["source"] or row["file"],
         "citation": row["citation"],
         "license": row["licence"],
         "temporalCoverage": "/".join(row[name] for name in DAYS if row[name]),
         "inLanguage": row["languages"],
     }
-    return {"@type": "sc:CreativeWork"} | {key: value for key, value in known.items() if value}
+    return {"@type": "sc:CreativeWork"} | {key: value for key, value in source.items() if value}
 
 
 def _file(entry: dict) -> dict:

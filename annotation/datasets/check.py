@@ -163,8 +163,8 @@ def _blocks(path: Path) -> Iterator[bytes]:
 
 
 def _present(folder: Path) -> set[str]:
-    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
-    paths = [path.relative_to(folder) for path in found]
+    entries = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    paths = [path.relative_to(folder) for path in entries]
     # Python leaves its cache beside the tasks of harness/ that were run.
     return {path.as_posix() for path in paths if CACHE not in path.parts}
 

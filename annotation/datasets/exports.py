@@ -101,10 +101,12 @@ class Export(Layout):
 
     def judgments(self) -> Rows:
         for record in self.records():
-            for said in record.said:
-                row = {"item_id": record.id, "worker": said.worker, "seconds": said.seconds}
-                answers = {name: self._of(record, value) for name, value in said.answers.items()}
-                yield record.place, row | {"submitted_at": said.submitted_at, "answer": answers}
+            for judgment in record.said:
+                row = {"item_id": record.id, "worker": judgment.worker, "seconds": judgment.seconds}
+                answers = {
+                    name: self._of(record, value) for name, value in judgment.answers.items()
+                }
+                yield record.place, row | {"submitted_at": judgment.submitted_at, "answer": answers}
 
     def _of(self, record: Record, value: Any) -> Any:
         """An answer with the ids of the record's options instead of their names."""
@@ -238,20 +240,20 @@ class LabelStudio(Export):
 
     def _record(self, place: Place, row: dict) -> Record:
         texts = {name: _texts(row["data"].get(key)) for name, key in self.columns_of.items()}
-        said = [self._said(each) for each in _objects(row.get("annotations"))]
+        judgments = [self._said(each) for each in _objects(row.get("annotations"))]
         name = text_of(row, "id") if row.get("id") is not None else str(place.line)
-        return Record(place, name, texts, [each for each in said if each.answers])
+        return Record(place, name, texts, [each for each in judgments if each.answers])
 
     def _said(self, annotation: dict) -> Said:
         who = annotation.get("completed_by")
         worker = who.get("id") if isinstance(who, dict) else who
         answers: dict[str, Any] = {}
-        known = {question["name"]: question for question in self.questions}
+        questions = {question["name"]: question for question in self.questions}
         results = [] if annotation.get("was_cancelled") else _objects(annotation.get("result"))
         for result in results:
             name, value = str(result.get("from_name")), result.get("value")
-            if name in known and isinstance(value, dict):
-                answers[name] = self._answer(known[name], value)
+            if name in questions and isinstance(value, dict):
+                answers[name] = self._answer(questions[name], value)
         seconds = annotation.get("lead_time")
         at = annotation.get("created_at")
         return Said(f"annotator-{worker}", answers, seconds, at if isinstance(at, str) else None)
@@ -265,8 +267,8 @@ class LabelStudio(Export):
             return chosen if question["several"] else next(iter(chosen), None)
         if question["type"] == "rating":
             return value.get("rating")
-        said = value.get("text", value.get("number", value.get("rating")))
-        return "\n".join(map(str, said)) if isinstance(said, list) else str(said)
+        text = value.get("text", value.get("number", value.get("rating")))
+        return "\n".join(map(str, text)) if isinstance(text, list) else str(text)
 
 
 # --- Argilla ----------------------------------------------------------------------------------
@@ -338,12 +340,12 @@ class Argilla(Export):
 
     def _said(self, row: dict) -> list[Said]:
         people: dict[str, dict[str, Any]] = {}
-        known = {question["name"]: question for question in self.questions}
-        for name, given in _object(row.get("responses")).items():
-            for each in _objects(given) if name in known else ():
+        questions = {question["name"]: question for question in self.questions}
+        for name, responses in _object(row.get("responses")).items():
+            for each in _objects(responses) if name in questions else ():
                 if each.get("value") is not None:
                     answers = people.setdefault(str(each.get("user_id")), {})
-                    answers[name] = _answered(known[name], each["value"])
+                    answers[name] = _answered(questions[name], each["value"])
         return [Said(f"annotator-{who}"[:80], answers) for who, answers in people.items()]
 
 

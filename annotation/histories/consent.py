@@ -106,8 +106,8 @@ def withdraw(user: User, study: Study, purpose: str, endpoint: str = "") -> None
 
 def withdraw_all(user: User, until: datetime | None = None) -> None:
     """End every consent to the use of ``user``'s history, or those given ``until`` then."""
-    given = {"granted_at__lte": until} if until else {}
-    _end(user, HistoryConsent.objects.filter(user=user, withdrawn_at=None, **given))
+    period = {"granted_at__lte": until} if until else {}
+    _end(user, HistoryConsent.objects.filter(user=user, withdrawn_at=None, **period))
 
 
 def choices(user: User) -> list[dict]:

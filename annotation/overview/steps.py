@@ -98,8 +98,8 @@ def figures_of(study: Study) -> Figures:
         cursor.execute(_STATEMENT, {"study": study.pk, "split": split, "fewest": FEWEST})
         columns = [column.name for column in cursor.description]
         figures = Figures(**dict(zip(columns, cursor.fetchone(), strict=True)))
-    names, known = json.loads(figures.strategies or "[]"), by_name()
-    personal = any(name in known and known[name].needs_persona for name in names)
+    names, strategies = json.loads(figures.strategies or "[]"), by_name()
+    personal = any(name in strategies and strategies[name].needs_persona for name in names)
     # Strategies are chosen for answers, and none of them reads a persona.
     figures.impersonal = bool(names) and not personal
     return figures

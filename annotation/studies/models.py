@@ -196,10 +196,10 @@ class Provenance(models.Model):
 
     def as_json(self) -> dict:
         """What is known; dates in ISO 8601."""
-        known = {name: getattr(self, name) for name in ("file", *self.ASKED)}
+        fields = {name: getattr(self, name) for name in ("file", *self.ASKED)}
         for name in ("collected_from", "collected_to"):
-            known[name] = known[name] and str(known[name])
-        return known
+            fields[name] = fields[name] and str(fields[name])
+        return fields
 
 
 class Survey(models.Model):

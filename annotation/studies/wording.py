@@ -81,8 +81,8 @@ def localized(thing: Any, field: str, language: str | None = None) -> str:
         if text and code.lower().partition("-")[0] == wanted.partition("-")[0]:
             same_language = same_language or text
     # What a kind of task asks is among its settings.
-    own = getattr(thing, field) if hasattr(thing, field) else thing.config.get(field, "")
-    return same_language or own
+    text = getattr(thing, field) if hasattr(thing, field) else thing.config.get(field, "")
+    return same_language or text
 
 
 def changed(translations: dict, language: str, texts: dict[str, str]) -> dict:

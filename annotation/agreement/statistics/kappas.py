@@ -300,8 +300,9 @@ def _counted_pairs(item: np.ndarray, code: np.ndarray, base: int) -> tuple[np.nd
     while len(vote):
         vote = vote[: np.searchsorted(vote, len(item) - distance)]
         vote = vote[item[vote] == item[vote + distance]]
-        one, other = code[vote], code[vote + distance]
-        parts.append(_counted(np.minimum(one, other) * base + np.maximum(one, other), base**2))
+        first, second = code[vote], code[vote + distance]
+        pair_keys = np.minimum(first, second) * base + np.maximum(first, second)
+        parts.append(_counted(pair_keys, base**2))
         distance += 1
     seen, counts = map(np.concatenate, zip(*parts, strict=True))
     keys, place = np.unique(seen, return_inverse=True)

@@ -76,9 +76,9 @@ def names(field: str, setting: str = "") -> BeforeValidator:
         if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
             raise DomainError(f"{field} must be a list of names.".capitalize(), code=field)
         for value in sorted(set(values) - set(allowed)):
-            known = ", ".join(sorted(allowed))
+            names = ", ".join(sorted(allowed))
             raise DomainError(
-                f"There is no “{value[:40]}” among the {field}. Known: {known}.", code=field
+                f"There is no “{value[:40]}” among the {field}. Known: {names}.", code=field
             )
         return sorted(set(values))
 

@@ -90,9 +90,9 @@ def read(folder: Path) -> Judged:
         raise BenchmarkError(f"{folder} holds none of {', '.join(TABLES)}.")
     chats: dict[str, list[tuple[str, str]]] = {}
     for row in rows.pop("conversations"):
-        told = (row.get("source") or "", _transcript(row.get("messages")))
-        if told not in chats.setdefault(row["user"], []):
-            chats[row["user"]].append(told)
+        chat = (row.get("source") or "", _transcript(row.get("messages")))
+        if chat not in chats.setdefault(row["user"], []):
+            chats[row["user"]].append(chat)
     paths = [path for listed in there.values() for path in listed]
     judged = (rows["attributes"], rows["relevance"], rows["responses"])
     return Judged(*judged, chats, digest_of(paths), release_of(Path(folder)))
@@ -357,7 +357,7 @@ def relevance(rows: list[dict], replies: dict[str, tuple]) -> dict:
     values = [replies[_selects(n)][0] for n in places]
     chosen = np.array([value is True for value in values], dtype=float)
     selected = list(zip([row["user"] for row in shown], chosen.tolist(), strict=True))
-    said = [(row["user"], float(vote.get("vote") == "yes")) for row in shown
+    selected = [(row["user"], float(vote.get("vote") == "yes")) for row in shown
             for vote in row.get("votes") or ()]  # fmt: skip
     votes = others.votes(shown, "votes", "vote", others.VOTES)
     machines = {"system": chosen}
@@ -365,7 +365,7 @@ def relevance(rows: list[dict], replies: dict[str, tuple]) -> dict:
         "n": len(shown),
         "unparsed": values.count(None),
         "selected": _cell(selected, 100),
-        "people_selected": _cell(said, 100),
+        "people_selected": _cell(selected, 100),
         "f1": _beside_people("relevance", others.f1, others.majority, votes, shown, machines),
     }
 

@@ -201,8 +201,8 @@ def _response(item: Item, verdict: Verdict) -> tuple[str, dict] | None:
         return None
     generic, personalised, generic_first = answers
     points = len(item.labels)
-    given = [int(cast(str, vote.label)) for vote in item.votes]
-    values = [value if generic_first else points + 1 - value for value in given]
+    labels = [int(cast(str, vote.label)) for vote in item.votes]
+    values = [value if generic_first else points + 1 - value for value in labels]
     ratings = zip(item.votes, values, strict=True)
     about = item.attribute
     share = mentioned(about.text, personalised.text, item.question) if about else None

@@ -242,14 +242,14 @@ def _label_model(
     people, single = gap.beside(pairs, two)
     majority = gap.against_majority(votes, two)
     # An item of three votes counts three times for the model, too.
-    said = two[votes.item]
-    marked = _share_of_first(votes.code[said >= 0])
+    verdicts = two[votes.item]
+    marked = _share_of_first(votes.code[verdicts >= 0])
     return {
         # How many times as often as people it says "relevant", or that an attribute holds.
-        "over_selection": _share_of_first(said[said >= 0]) / marked if marked else None,
+        "over_selection": _share_of_first(verdicts[verdicts >= 0]) / marked if marked else None,
         "model": model,
         "n": int((codes >= 0).sum()),
-        "shares": _distribution(codes[votes.item][said >= 0], k),
+        "shares": _distribution(codes[votes.item][verdicts >= 0], k),
         "majority": gap.mean_kappa(
             majority, votes, "the model or the majority says one thing only"
         ),
@@ -294,14 +294,14 @@ def _rating_model(
     model: str, codes: np.ndarray, votes: gap.CodedVotes, side: np.ndarray, sides: gap.CodedVotes
 ) -> dict:
     """``side`` is what kappas tell apart of each rating, ``sides`` are the votes so."""
-    k, said = len(side), codes[votes.item]
+    k, ratings = len(side), codes[votes.item]
     _, single = gap.beside(gap.pairs(votes), codes)
     _, of_sides = gap.beside(gap.pairs(sides), np.where(codes >= 0, side[codes], -1))
     return {
         "model": model,
         "n": int((codes >= 0).sum()),
-        "shares": _distribution(said[said >= 0], k),
-        **_means(said[said >= 0], k),
+        "shares": _distribution(ratings[ratings >= 0], k),
+        **_means(ratings[ratings >= 0], k),
         "mean": gap.spearman_with_mean(votes, codes),
         "single": gap.mean_spearman(single, k, gap.NO_SHARED),
         "kappa": gap.mean_kappa(of_sides, sides, gap.NO_SHARED),
@@ -407,12 +407,14 @@ def units(study: Study, task: TaskDefinition, wanted: Wanted) -> list[dict]:
     rows = Item.objects.filter(study=study, batch__task__name=task.name).order_by("position")
     shown = []
     for pk, name in rows.values_list("pk", "external_id"):
-        said = {model: label_of[name] for model, label_of in verdicts.items() if name in label_of}
+        of_models = {
+            model: label_of[name] for model, label_of in verdicts.items() if name in label_of
+        }
         if name not in votes or (named is not None and name not in named):
             continue
-        if _fits(votes[name].keys(), said, wanted, labels, task.kind):
+        if _fits(votes[name].keys(), of_models, wanted, labels, task.kind):
             by_label = sorted(votes[name].items(), key=lambda pair: labels.index(pair[0]))
-            unit = {"pk": pk, "name": name, "people": by_label, "models": sorted(said.items())}
+            unit = {"pk": pk, "name": name, "people": by_label, "models": sorted(of_models.items())}
             shown.append(unit)
     return shown
 
@@ -438,13 +440,13 @@ def _fits(
     """Whether an item is wanted, by the labels of people and of each model."""
     ratings, who = kind == "preference", wanted.who
     if wanted.show == DIFFER:
-        told = sides_of(len(labels)) if ratings else classes(labels)
-        return _differ(people, models, who, dict(zip(labels, told.tolist(), strict=True)))
-    said = people if who in ("", PEOPLE) else {models[who]} if who in models else set()
+        merged = sides_of(len(labels)) if ratings else classes(labels)
+        return _differ(people, models, who, dict(zip(labels, merged.tolist(), strict=True)))
+    chosen = people if who in ("", PEOPLE) else {models[who]} if who in models else set()
     if wanted.show == NO_BETTER:
         # In the middle of the scale, or towards the generic answer.
-        return ratings and any(2 * labels.index(label) <= len(labels) - 1 for label in said)
-    return wanted.label in said if wanted.label else bool(said)
+        return ratings and any(2 * labels.index(label) <= len(labels) - 1 for label in chosen)
+    return wanted.label in chosen if wanted.label else bool(chosen)
 
 
 def _differ(
