@@ -53,7 +53,7 @@ FRONT = {
 }
 
 # Real votes, of the demo that `load_demo` makes, and the charts of which a picture is taken.
-VOTES, CHARTS = "/studies/demo-votes/results/convincing/", ("patterns", "time")
+VOTES, CHARTS = "/studies/demo-votes/results/convincing/", ("patterns", "days")
 EDGE = 24
 
 
